@@ -18,4 +18,6 @@ def write(page: Path, lines: list[str]) -> None:
     """Replace the table in a page that has the same first cell."""
     text = page.read_text(encoding="utf-8")
     start = text.index(lines[0][: lines[0].index("|", 2)])
-    page.write_text(text[:start] + "\n".join(lines) + text[text.index("\n\n", start) :], encoding="utf-8")
+    page.write_text(
+        text[:start] + "\n".join(lines) + text[text.index("\n\n", start) :], encoding="utf-8"
+    )

@@ -74,7 +74,9 @@ class Runtime:
         """Use another model to reflect, condense and verify findings. Raises ModelNotFound or AuthFailed and then
         changes nothing."""
         small = make_model(name, self.settings, self.start.environ)
-        self.settings = replace(self.settings, reflect_model=name, condense_model=name, review_verify_model=name)
+        self.settings = replace(
+            self.settings, reflect_model=name, condense_model=name, review_verify_model=name
+        )
         self.agent.settings, self.agent.condense_model = self.settings, small
         self.select_reflector()
 
@@ -86,7 +88,9 @@ class Runtime:
         if model and settings.reflect_model:
             model, missing = try_make_model(settings.reflect_model, settings, self.start.environ)
         every_turn, present = settings.reflect_every_turn, self.learning.reflector
-        self.learning.reflector = replace(present, model=model, missing=missing, every_turn=every_turn)
+        self.learning.reflector = replace(
+            present, model=model, missing=missing, every_turn=every_turn
+        )
 
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on."""
@@ -98,7 +102,9 @@ class Runtime:
         previous = self.sessions.current_session
         window = previous.window if previous else self.settings.window
         folder, project = str(self.cwd), str(project_root(self.cwd))
-        self.sessions.start(folder, self.agent.model.name, title=title, window=window, project=project)
+        self.sessions.start(
+            folder, self.agent.model.name, title=title, window=window, project=project
+        )
         self.agent.ctx.file_digests.clear()
         self.agent.ctx.todos.clear()
 
@@ -108,16 +114,25 @@ class Runtime:
 
     def restore_todos(self, session: Session) -> None:
         """Restore the to-do list of the session in use."""
-        calls = (call for message in session.messages for call in message.tool_calls if call.name == "todo")
+        calls = (
+            call
+            for message in session.messages
+            for call in message.tool_calls
+            if call.name == "todo"
+        )
         made = [call.parameters["items"] for call in calls if call.result and not call.error]
         items = made[-1] if made else ()
-        self.agent.ctx.todos[:] = [{"text": one["text"], "status": one.get("status", "pending")} for one in items]
+        self.agent.ctx.todos[:] = [
+            {"text": one["text"], "status": one.get("status", "pending")} for one in items
+        ]
 
     def trust_folder(self) -> None:
         """Trust the project of the working directory, and use its files from the next request on."""
         self.start.paths.trust(project_root(self.cwd))
         self.agent.begin_epoch("the project's instructions are trusted now")
-        self.notices += load_project(self.start, trusted=True, window=self.agent.model.profile.window).notices
+        self.notices += load_project(
+            self.start, trusted=True, window=self.agent.model.profile.window
+        ).notices
 
     def close(self) -> None:
         """Close the database."""
@@ -146,22 +161,34 @@ def build_runtime(
         return found
 
     prompt = load_prompt("system", model.profile.window)
-    learning = LearningService.open(sessions, settings, load_prompt("reflect"), lambda: f"{prompt}\n{project().text}")
+    learning = LearningService.open(
+        sessions, settings, load_prompt("reflect"), lambda: f"{prompt}\n{project().text}"
+    )
     stale, instructions = learning.open_stale_strategies(), lambda: project().text
-    agent = Agent(model, toolkit, RequestBuilder(sessions, settings, root, prompt, stale, instructions))
+    agent = Agent(
+        model, toolkit, RequestBuilder(sessions, settings, root, prompt, stale, instructions)
+    )
     notices = [*sessions.database.notices, *project().notices, *idle]
     if settings.condense_model:
-        agent.condense_model, problem = try_make_model(settings.condense_model, settings, start.environ)
+        agent.condense_model, problem = try_make_model(
+            settings.condense_model, settings, start.environ
+        )
         if problem:
-            notices.append(f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}")
+            notices.append(
+                f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"
+            )
     notices += [line] if (line := agent.window_warning()) else []
     ctx.memory = memory = learning.open_memory()
     memory.count = lambda text: agent.counter.count(text)  # the counter changes with the model
-    history = TurnHistory.track(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
+    history = TurnHistory.track(
+        sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache)
+    )
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.select_reflector()
     if missing := learning.reflector.missing:
-        notices.append(f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}")
+        notices.append(
+            f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
+        )
         learning.mark_reported(missing)
     if begun is not None:
         runtime.restore_todos(sessions.use(*begun))

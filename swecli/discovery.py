@@ -38,7 +38,7 @@ def installed_entry_points(group: str) -> EntryPoints:
 @cache  # reading the metadata of all installed packages is slow
 def _entry_points(group: str, _path: tuple[str, ...]) -> EntryPoints:
     # late: not needed for declarations in this tree
-    from importlib.metadata import entry_points  # noqa: PLC0415
+    from importlib.metadata import entry_points
 
     return entry_points(group=group)
 

@@ -17,13 +17,33 @@ _NAME = (
     r"|signing|encryption|master)[ _-]?key|sharedaccesskey|(?<!publickey)token|credential|(?<![a-z])_?auth)s?"
     r"(?-i:(?![a-z]))(?<!tokens)(?![_-]?(?:file|path|url|uri|name|type|env|count|size|len|limit|expir|ttl))[\w-]{0,40})"
 )
-_IN_NAMES = ["pass", "pwd", "secret", "key", "token", "credential", "auth"]  # each match of `_NAME` has one
+_IN_NAMES = [
+    "pass",
+    "pwd",
+    "secret",
+    "key",
+    "token",
+    "credential",
+    "auth",
+]  # each match of `_NAME` has one
 _NOT_SECRET = (  # a placeholder, reference, regular expression, path, URL or identifier in code
     r"\[redacted|#[0-9a-fA-F]{3,8}$|[,;)\]}]|.*(?:\\[wdsWDS]|\(\?|\[\^|%[sd])|\$[({]|\$\w+$|<|\{.*\}$|%\w*%?$|%\(|\*+$"
     r"|(?:~|\.{0,2})(?:/[a-z0-9._-]{1,30}){2,12}/?$|https?://|[A-Z]+(?:_[A-Z0-9]+)+$|[a-z_]\w*(?:\.[a-z_]\w*)+$"
     r"|(?i:.*(?:x{4}|\*{3}|\.\.\.|…|\{\w*\}|\$\{|(?<![a-z0-9])(?:your|example|placeholder|change.?me|dummy)))"
 )
-_PLACEHOLDERS = ("password", "passwd", "pass", "secret", "token", "user", "none", "null", "true", "false", "required")
+_PLACEHOLDERS = (
+    "password",
+    "passwd",
+    "pass",
+    "secret",
+    "token",
+    "user",
+    "none",
+    "null",
+    "true",
+    "false",
+    "required",
+)
 # an identifier: words, perhaps numbered
 _WORDS = r"[A-Za-z]+\d{0,2}(?:[ _./:-][A-Za-z]+\d{0,2})*$"
 # where a token may start, and its first characters
@@ -44,7 +64,9 @@ class _Patterns(NamedTuple):
 @cache
 def _patterns() -> _Patterns:
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    tokens, in_context = (data[name].strip().replace("\n  ", "").split("\n") for name in ("tokens", "in_context"))
+    tokens, in_context = (
+        data[name].strip().replace("\n  ", "").split("\n") for name in ("tokens", "in_context")
+    )
     kinds = [row.split(": ", 1) for row in tokens]
     others = []
     for row in in_context:
@@ -54,7 +76,9 @@ def _patterns() -> _Patterns:
         regex = regex.replace("NAME", _NAME).replace("PASSWORD", _PASSWORD)
         others.append((kind, needed, re.compile(regex, re.IGNORECASE)))
     # without groups, a branch that starts with another character fails at once
-    return _Patterns(kinds, re.compile(_STARTS + "(?:" + "|".join(regex for _, regex in kinds) + ")"), others)
+    return _Patterns(
+        kinds, re.compile(_STARTS + "(?:" + "|".join(regex for _, regex in kinds) + ")"), others
+    )
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
@@ -109,7 +133,9 @@ def _may_be_secret(value: str, groups: dict[str, str | None]) -> bool:
 def _is_mixed(value: str) -> bool:
     """Return whether letters are mixed with digits, signs or random capitals."""
     letters = any(c.isalpha() for c in value)
-    return letters and (any(c.isdigit() or c in "!@#$%^&*+=~?" for c in value) or _is_random_case(value))
+    return letters and (
+        any(c.isdigit() or c in "!@#$%^&*+=~?" for c in value) or _is_random_case(value)
+    )
 
 
 def _is_random_case(value: str) -> bool:
@@ -146,9 +172,15 @@ def redact_value(value: Any, limit: int | None = None) -> Any:
     """Return JSON data with every string redacted, and truncated to `limit` characters if one is given."""
     if isinstance(value, str):
         clean = redact(value)
-        return clean if limit is None or len(clean) <= limit else clean[:limit] + f"… ({len(clean)} characters)"
+        return (
+            clean
+            if limit is None or len(clean) <= limit
+            else clean[:limit] + f"… ({len(clean)} characters)"
+        )
     if isinstance(value, dict):
-        return {redact(str(key)): _redact_pair(str(key), item, limit) for key, item in value.items()}
+        return {
+            redact(str(key)): _redact_pair(str(key), item, limit) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [redact_value(item, limit) for item in value]
     return value

@@ -54,7 +54,9 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()
-    for name in [n for n in os.environ if n.startswith("SWECLI_") or n.endswith(("_BASE_URL", "_API_BASE"))]:
+    for name in [
+        n for n in os.environ if n.startswith("SWECLI_") or n.endswith(("_BASE_URL", "_API_BASE"))
+    ]:
         monkeypatch.delenv(name)
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)

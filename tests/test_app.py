@@ -18,11 +18,15 @@ from tests.support.scripted import ScriptedModel
 
 def test_a_permission_rule_that_can_never_apply_is_reported() -> None:
     runtime = make_runtime(deny=("rnu(rm*)", "run(rm*)"))
-    assert [line for line in runtime.notices if "rnu" in line] == ["the permission rule rnu(rm*) can never apply"]
+    assert [line for line in runtime.notices if "rnu" in line] == [
+        "the permission rule rnu(rm*) can never apply"
+    ]
 
 
 def test_a_rule_that_cannot_be_read_is_named_with_its_layer_and_the_start_goes_on() -> None:
-    runtime = make_runtime(allow=("(",), deny=("rm *",), origins={"deny: rm *": "/home/me/config.toml"})
+    runtime = make_runtime(
+        allow=("(",), deny=("rm *",), origins={"deny: rm *": "/home/me/config.toml"}
+    )
     allow, deny = (line for line in runtime.notices if "IGNORED" in line)
     assert allow.startswith("settings: invalid allow rule '(' is IGNORED")
     assert deny.startswith("/home/me/config.toml: invalid deny rule 'rm *' is IGNORED")
@@ -81,7 +85,9 @@ def test_instructions_are_used_once_the_folder_is_trusted() -> None:
 
 async def test_the_to_do_list_is_that_of_the_session_in_use() -> None:
     steps = [{"text": "look", "status": "done"}, {"text": "write"}]
-    runtime = make_runtime([calls(("todo", {"items": steps})), calls(("todo", {"items": [{}]})), "Noted."])
+    runtime = make_runtime(
+        [calls(("todo", {"items": steps})), calls(("todo", {"items": [{}]})), "Noted."]
+    )
     await run_turn(runtime, "plan it")
     first = runtime.sessions.current_session
     assert first is not None
@@ -131,4 +137,6 @@ def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
     TurnRecord(runtime.sessions, runtime.agent.counter).begin(runtime.agent.prepare("hello"))
     assert before
     assert len(_COMPILED) == before
-    assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], "nothing else was stored"
+    assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], (
+        "nothing else was stored"
+    )

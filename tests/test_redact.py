@@ -94,7 +94,11 @@ def test_no_key_survives_between_any_words(before: str, secret: str, after: str)
 
 
 def test_nested_values_are_redacted_by_pattern_and_by_name() -> None:
-    value = {"command": "curl -H 'Authorization: Bearer abc123def456ghi'", "env": {"password": "x"}, "n": [1, "ok"]}
+    value = {
+        "command": "curl -H 'Authorization: Bearer abc123def456ghi'",
+        "env": {"password": "x"},
+        "n": [1, "ok"],
+    }
     clean = redact_value(value)
     assert "abc123def456ghi" not in str(clean)
     assert clean["env"]["password"] == "[redacted: secret]"
@@ -106,8 +110,30 @@ def test_long_strings_are_cut_with_their_size_named() -> None:
 
 
 HOSTILE = (
-    *("://", "--", "=", ":", "x:", "password=", "password", "a.b", "eyJ", "key=", "sk-", "http://a:", "token="),
-    *("password='", "curl -u ", "-----BEGIN PRIVATE KEY-----", "1234:", "secret is ", "\\", "AKIA3JJD2AEMFBOOOGNT"),
+    *(
+        "://",
+        "--",
+        "=",
+        ":",
+        "x:",
+        "password=",
+        "password",
+        "a.b",
+        "eyJ",
+        "key=",
+        "sk-",
+        "http://a:",
+        "token=",
+    ),
+    *(
+        "password='",
+        "curl -u ",
+        "-----BEGIN PRIVATE KEY-----",
+        "1234:",
+        "secret is ",
+        "\\",
+        "AKIA3JJD2AEMFBOOOGNT",
+    ),
 )
 
 
@@ -133,7 +159,9 @@ def test_the_shapes_of_the_big_services_are_found(name: str) -> None:
         text, secret = secrets(seed)[name]
         for around in (text, f"{text}\n", f"\n{text}\nand then\n", f"\x1b[1m\n{text}\x1b[0m"):
             clean = redact(around)
-            assert [secret[at : at + 8] for at in range(len(secret) - 7) if secret[at : at + 8] in clean] == []
+            assert [
+                secret[at : at + 8] for at in range(len(secret) - 7) if secret[at : at + 8] in clean
+            ] == []
             assert redact(clean) == clean
 
 
@@ -171,7 +199,9 @@ def test_a_part_is_what_it_is_in_the_whole(pieces: list[str], data: st.DataObjec
 def test_no_half_of_a_secret_is_in_a_part(name: str, start: int, length: int) -> None:
     text, secret = secrets()[name]
     part = redact_part(text, start, start + length)
-    assert [secret[at : at + 8] for at in range(len(secret) - 7) if secret[at : at + 8] in part] == []
+    assert [
+        secret[at : at + 8] for at in range(len(secret) - 7) if secret[at : at + 8] in part
+    ] == []
 
 
 @given(st.sampled_from(sorted(secrets())))

@@ -24,7 +24,11 @@ from swecli.config.paths import Paths
 from swecli.models.finding import pluralize
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-ENDED = (0, 1, 3)  # exit codes of a completed review; 3 means that not everything was read or checked
+ENDED = (
+    0,
+    1,
+    3,
+)  # exit codes of a completed review; 3 means that not everything was read or checked
 PLUGINS = f"{ROOT}:{ROOT}/scripts/benchmarks/plugins:{ROOT}/tests/plugins"
 RUN = "run.json"
 
@@ -39,11 +43,23 @@ class Outcome:
 
     def shown(self, *, confirmed: bool = False) -> list[dict[str, Any]]:
         """Return the findings that were not refuted, or only those that may fail CI."""
-        kept = [finding for finding in self.end["findings"] if "refuted" not in (finding["state"], finding["verdict"])]
-        return [finding for finding in kept if finding["verdict"] == "confirmed"] if confirmed else kept
+        kept = [
+            finding
+            for finding in self.end["findings"]
+            if "refuted" not in (finding["state"], finding["verdict"])
+        ]
+        return (
+            [finding for finding in kept if finding["verdict"] == "confirmed"]
+            if confirmed
+            else kept
+        )
 
     def hits(self, *, confirmed: bool = False) -> int:
-        return sum(self.truth.is_hit(one) for one in self.shown(confirmed=confirmed)) if self.truth else 0
+        return (
+            sum(self.truth.is_hit(one) for one in self.shown(confirmed=confirmed))
+            if self.truth
+            else 0
+        )
 
     def false(self, *, confirmed: bool = False) -> int:
         """Return the number of findings in code without a problem."""
@@ -51,9 +67,15 @@ class Outcome:
 
     def line(self) -> str:
         found = pluralize(len(self.shown()), "finding")
-        word = ("hit" if self.hits() else "missed") if self.truth else ("false" if self.shown() else "right")
+        word = (
+            ("hit" if self.hits() else "missed")
+            if self.truth
+            else ("false" if self.shown() else "right")
+        )
         word = word if self.is_judged else "unread"
-        return f"{self.case.name:28} {word:7} {found}" + ("" if self.end["coverage"]["complete"] else ", incomplete")
+        return f"{self.case.name:28} {word:7} {found}" + (
+            "" if self.end["coverage"]["complete"] else ", incomplete"
+        )
 
     @property
     def is_judged(self) -> bool:
@@ -64,8 +86,13 @@ class Outcome:
 def wilson(hits: int, count: int) -> tuple[float, float]:
     """Return the 95 % interval of a share (Wilson score interval). `count` is at least 1."""
     z, share = 1.959964, hits / count
-    middle, spread = share + z * z / (2 * count), z * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return max(0.0, (middle - spread) / (1 + z * z / count)), min(1.0, (middle + spread) / (1 + z * z / count))
+    middle, spread = (
+        share + z * z / (2 * count),
+        z * sqrt(share * (1 - share) / count + z * z / (4 * count * count)),
+    )
+    return max(0.0, (middle - spread) / (1 + z * z / count)), min(
+        1.0, (middle + spread) / (1 + z * z / count)
+    )
 
 
 def measure(model: str, limit: int | None, record: Path | None, replay: Path | None) -> int:
@@ -81,7 +108,9 @@ def measure(model: str, limit: int | None, record: Path | None, replay: Path | N
         cases = [case for case in cases if (replay / f"{case.name}.jsonl").exists()]
     if record is not None:
         record.mkdir(parents=True, exist_ok=True)
-        (record / RUN).write_text(json.dumps({"model": model, "date": day}) + "\n", encoding="utf-8")
+        (record / RUN).write_text(
+            json.dumps({"model": model, "date": day}) + "\n", encoding="utf-8"
+        )
     spoken = f"recording/{model}" if record else f"replayed/{model}" if replay else model
     outcomes, missing = list[Outcome](), dict[str, int]()
     try:
@@ -92,7 +121,9 @@ def measure(model: str, limit: int | None, record: Path | None, replay: Path | N
                 print(f"{outcomes[-1].line()}  {time.monotonic() - started:.1f} s", flush=True)
             except MeasuringError as error:
                 missing[str(error)] = missing.get(str(error), 0) + 1
-                if not outcomes and case.kind != "release":  # for example a refused key, which would fail every case
+                if (
+                    not outcomes and case.kind != "release"
+                ):  # for example a refused key, which would fail every case
                     missing[str(error)] = len(cases[:limit])
                     break
     except KeyboardInterrupt:
@@ -126,10 +157,14 @@ def _review(case: Case, model: str, answers: Path | None) -> Outcome:
             ANSWERS: str(answers and answers.absolute()),
         }
         command = swecli("review", "--base", "main", "--format", "json", "-m", model)
-        done = subprocess.run(command, cwd=root, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=root, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
         if done.returncode not in ENDED:
             said = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
-            raise MeasuringError(f"swecli review ended with exit code {done.returncode}: {said[-1].strip()[:300]}")
+            raise MeasuringError(
+                f"swecli review ended with exit code {done.returncode}: {said[-1].strip()[:300]}"
+            )
         return Outcome(case, json.loads(done.stdout), case.truth(root))
 
 
@@ -153,15 +188,29 @@ def _print_figures(outcomes: Sequence[Outcome], model: str, day: str, how: str) 
     size = f"{pluralize(len(outcomes), 'case')}, {incomplete} incomplete, {sum(used):,} tokens"
     print(f"\n{how}: {model}, {day}, {size}, {price}")
     print(f"{'figure':44} {'value':>12}  95 % interval")
-    for name, kind in (("recall, planted problems", "problem"), ("recall, reverted bug fixes", "release")):
+    for name, kind in (
+        ("recall, planted problems", "problem"),
+        ("recall, reverted bug fixes", "release"),
+    ):
         own = [outcome for outcome in outcomes if outcome.case.kind == kind]
         _print_share(name, sum(outcome.hits() > 0 for outcome in own), len(own), "no such case")
-    for name, confirmed in (("precision, all findings", False), ("precision, confirmed findings", True)):
-        hits, false = (sum(getattr(one, word)(confirmed=confirmed) for one in outcomes) for word in ("hits", "false"))
+    for name, confirmed in (
+        ("precision, all findings", False),
+        ("precision, confirmed findings", True),
+    ):
+        hits, false = (
+            sum(getattr(one, word)(confirmed=confirmed) for one in outcomes)
+            for word in ("hits", "false")
+        )
         _print_share(name, hits, hits + false, "no finding was right or false")
-    for name, kind in (("harmless changes with a finding", "harmless"), ("clean changes with a finding", "clean")):
+    for name, kind in (
+        ("harmless changes with a finding", "harmless"),
+        ("clean changes with a finding", "clean"),
+    ):
         own = [outcome for outcome in outcomes if outcome.case.kind == kind and outcome.is_judged]
-        _print_share(name, sum(outcome.false() > 0 for outcome in own), len(own), "no such case was read")
+        _print_share(
+            name, sum(outcome.false() > 0 for outcome in own), len(own), "no such case was read"
+        )
     _print_share("estimates that held the tokens", held, len(outcomes), "")
     unjudged = sum(len(outcome.shown()) - outcome.hits() for outcome in outcomes if outcome.truth)
     print(f"{'unjudged: other findings on problems':44} {unjudged:>12}")

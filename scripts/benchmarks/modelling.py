@@ -101,7 +101,11 @@ class Service:
 
 def _event(delta: dict[str, str], reason: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return b"data: " + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
+    return (
+        b"data: "
+        + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode()
+        + b"\n\n"
+    )
 
 
 def modelling(place: Place, effort: Effort) -> Iterator[Row]:
@@ -118,7 +122,9 @@ def modelling(place: Place, effort: Effort) -> Iterator[Row]:
     yield from _table()
     yield _tests("M6 quirks whose outcome is not the table's", WIRES)
     yield _tests("M7 loops of ten steps that are not as asked", LOOPS)
-    lines = sum(len(file.read_text().splitlines()) for file in (ROOT / "swecli" / "llm").rglob("*.py"))
+    lines = sum(
+        len(file.read_text().splitlines()) for file in (ROOT / "swecli" / "llm").rglob("*.py")
+    )
     yield Row("M8 lines of llm", "", lines, 1_800, "lines", 1.0)
 
 
@@ -133,12 +139,18 @@ class _Runs:
         environ = self.place.environ(home, self.service.environ)
         began = time.monotonic()
         process = subprocess.Popen(
-            command, cwd=self.place.project, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            command,
+            cwd=self.place.project,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
         )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode or not self.service.came:
-            raise MeasuringError(f"{command[-1]!r} ended with {process.returncode} and sent no request")
+            raise MeasuringError(
+                f"{command[-1]!r} ended with {process.returncode} and sent no request"
+            )
         return (self.service.came - began) * 1000, _cpu(used), used.ru_maxrss / 1024
 
     def to_request(self, *command: str, home: str = "home") -> Callable[[], float]:
@@ -179,7 +191,9 @@ def _streams(run: _Runs, effort: Effort) -> Iterator[Row]:
     for pieces in (("hi",), "x" * 100_000, ["x" * 50] * 20_000):
         run.service.pieces = pieces
         sizes.append(statistics.median(run.once(swecli(*ASK))[2] for _ in range(times)))
-    yield Row("M3 memory, 100 KB in 1-character deltas", "MiB", sizes[1], sizes[0], "a short answer", 1.2)
+    yield Row(
+        "M3 memory, 100 KB in 1-character deltas", "MiB", sizes[1], sizes[0], "a short answer", 1.2
+    )
     yield Row("M3 memory, 1 MB in deltas of 50", "MiB", sizes[2], sizes[0], "a short answer", 1.2)
     run.service.pieces = ("hi",)
 
@@ -201,18 +215,28 @@ def _turns(run: _Runs, effort: Effort) -> Iterator[Row]:
             memory.append(typist.rest(0.1))
     ours, later = statistics.median(first), statistics.median(second)
     yield Row("M4 Enter to first words, turn 1", "ms", ours, later, "turn 2", 1.3)
-    yield Row("M4 memory in use on a native wire", "MiB", statistics.median(memory), 120.0, "MiB", 1.0)
+    yield Row(
+        "M4 memory in use on a native wire", "MiB", statistics.median(memory), 120.0, "MiB", 1.0
+    )
 
 
 def _table() -> Iterator[Row]:
     """Compute how much of each model's window the first request of a chat leaves, counting tools and system prompt
     by length."""
-    chat = [(name, row) for name, row in model_table().items() if row.get("mode") in ("chat", "responses")]
+    chat = [
+        (name, row)
+        for name, row in model_table().items()
+        if row.get("mode") in ("chat", "responses")
+    ]
     specs = bundled_specs() or []
-    fixed = {lean: _fixed(lean_specs(specs) if lean else specs, lean=lean) for lean in (False, True)}
+    fixed = {
+        lean: _fixed(lean_specs(specs) if lean else specs, lean=lean) for lean in (False, True)
+    }
     refused = halved = known = 0
     for name, row in chat:
-        at = Endpoint(name, str(row.get("litellm_provider")), name, "openai", None, None, "", "", False)
+        at = Endpoint(
+            name, str(row.get("litellm_provider")), name, "openai", None, None, "", "", False
+        )
         profile = Profile.build(at, row, {})
         if not profile.window or profile.window < SMALL_WINDOW:
             continue
@@ -220,8 +244,22 @@ def _table() -> Iterator[Row]:
         limit = request_limit(profile.window, profile.reserve()) or 0
         refused += limit <= fixed[is_lean(profile.window)]
         halved += limit < profile.window / 2
-    yield Row("M5 models refused at the first request", "", refused, known, f"windows of {SMALL_WINDOW:,} on", 0.0)
-    yield Row("M5 models that keep under half a window", "", halved, known, f"windows of {SMALL_WINDOW:,} on", 0.0)
+    yield Row(
+        "M5 models refused at the first request",
+        "",
+        refused,
+        known,
+        f"windows of {SMALL_WINDOW:,} on",
+        0.0,
+    )
+    yield Row(
+        "M5 models that keep under half a window",
+        "",
+        halved,
+        known,
+        f"windows of {SMALL_WINDOW:,} on",
+        0.0,
+    )
 
 
 def _fixed(specs: Sequence[ToolSpec], *, lean: bool) -> int:
@@ -235,7 +273,10 @@ def _tests(figure: str, files: Sequence[str]) -> Row:
     command = (sys.executable, "-m", "pytest", "--no-header", "-p", "no:cacheprovider", *files)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     words = done.stdout.replace(",", " ").split()
-    counts = {kind: int(words[words.index(kind) - 1]) if kind in words else 0 for kind in ("passed", "failed")}
+    counts = {
+        kind: int(words[words.index(kind) - 1]) if kind in words else 0
+        for kind in ("passed", "failed")
+    }
     if not sum(counts.values()):
         raise MeasuringError(f"{' '.join(files)}: {done.stdout[-200:]}")
     return Row(figure, "", counts["failed"], sum(counts.values()), "tests of it", 0.0)

@@ -33,9 +33,27 @@ SWAPS = (
         "the test for {0} is inverted",
         "None is looked for the wrong way round in {0}",
     ),
-    (" < ", " <= ", "OFF_BY_ONE", "{0} is compared one step too far", "the boundary of {0} is off by one"),
-    (" == ", " != ", "WRONG_CONDITION", "equality is inverted in {0}", "the comparison in {0} is inverted"),
-    (" and ", " or ", "WRONG_OPERATOR", "{0} needs both conditions", "both conditions of {0} have to hold"),
+    (
+        " < ",
+        " <= ",
+        "OFF_BY_ONE",
+        "{0} is compared one step too far",
+        "the boundary of {0} is off by one",
+    ),
+    (
+        " == ",
+        " != ",
+        "WRONG_CONDITION",
+        "equality is inverted in {0}",
+        "the comparison in {0} is inverted",
+    ),
+    (
+        " and ",
+        " or ",
+        "WRONG_OPERATOR",
+        "{0} needs both conditions",
+        "both conditions of {0} have to hold",
+    ),
 )
 
 
@@ -70,21 +88,45 @@ class Reviewer:
         self.places, self.round, self.unsure = places, 0, 0
 
     def __call__(self, request: Any) -> Any:
-        from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
+        from tests.support.scripted import Reply, ScriptedCall
 
         if request.purpose == "verify":
-            rows = [self._judged(part) for part in str(request.messages[-1]["content"]).split("### ")[1:]]
+            rows = [
+                self._judged(part)
+                for part in str(request.messages[-1]["content"]).split("### ")[1:]
+            ]
             return Reply("", (ScriptedCall("judge_findings", {"judgements": rows}),), usage=None)
         text = "".join(str(m["content"]) for m in request.messages if m["role"] == "user")
         found = list[dict[str, Any]]()
         for place in self.places:
-            if place.now.strip() in text and (place.broken or not place.bad) and (line := place.line()):
+            if (
+                place.now.strip() in text
+                and (place.broken or not place.bad)
+                and (line := place.line())
+            ):
                 name = place.kind if not self.round else place.kind.split("_")[0] + "_PROBLEM"
-                row = {"path": place.path, "line": line, "code_smell_type": name, "evidence": place.now.strip()}
+                row = {
+                    "path": place.path,
+                    "line": line,
+                    "code_smell_type": name,
+                    "evidence": place.now.strip(),
+                }
                 found.append(row | {"message": place.words[self.round], "severity": "high"})
-        for wild in ({"path": "no/such.py", "line": 3}, {"path": self.places[0].path, "line": 10**7}):
-            found.append({**wild, "code_smell_type": "LOGIC", "message": "there is none", "severity": "critical"})
-        return Reply("", (ScriptedCall("report_findings", {"done": True, "findings": found}),), usage=None)
+        for wild in (
+            {"path": "no/such.py", "line": 3},
+            {"path": self.places[0].path, "line": 10**7},
+        ):
+            found.append(
+                {
+                    **wild,
+                    "code_smell_type": "LOGIC",
+                    "message": "there is none",
+                    "severity": "critical",
+                }
+            )
+        return Reply(
+            "", (ScriptedCall("report_findings", {"done": True, "findings": found}),), usage=None
+        )
 
     def _judged(self, part: str) -> dict[str, Any]:
         """Quote the actual line for a claim that is false; answer some harmless ones with "cannot tell"."""
@@ -92,13 +134,25 @@ class Reviewer:
         assert match is not None, part[:80]
         lines = Path(match[2]).read_text("utf-8").split("\n")
         shown = lines[min(int(match[3]), len(lines)) - 1].strip()
-        claim = next(line for line in part.split("\n") if line.startswith("Claim: ")).removeprefix("Claim: ")
-        ours = [place for place in self.places if place.path == match[2] and claim in map(one_line, place.words)]
+        claim = next(line for line in part.split("\n") if line.startswith("Claim: ")).removeprefix(
+            "Claim: "
+        )
+        ours = [
+            place
+            for place in self.places
+            if place.path == match[2] and claim in map(one_line, place.words)
+        ]
         true = next((place for place in ours if place.bad and place.broken), None)
         self.unsure += true is None and "# as in" in part
         wanted = "confirmed" if true else "cannot_tell" if self.unsure % 5 == 4 else "refuted"
         quote = true.now.strip() if true else shown or next(line for line in lines if line.strip())
-        row = {"id": match[1], "verdict": wanted, "path": match[2], "line": int(match[3]), "quote": quote}
+        row = {
+            "id": match[1],
+            "verdict": wanted,
+            "path": match[2],
+            "line": int(match[3]),
+            "quote": quote,
+        }
         return row | {"why": "seen"}
 
 
@@ -128,7 +182,10 @@ def plant(files: list[Path], problems: int, harmless: int) -> list[Place]:
                 continue
             bad = len(places) < problems
             old, new, kind, *words = SWAPS[len(places) % len(SWAPS)]
-            at = next((n for n in range(node.lineno, node.end_lineno or 0) if fits(lines, n, old, bad)), None)
+            at = next(
+                (n for n in range(node.lineno, node.end_lineno or 0) if fits(lines, n, old, bad)),
+                None,
+            )
             if at is None or node.name in str(taken):
                 continue
             before = lines[at]
@@ -137,7 +194,11 @@ def plant(files: list[Path], problems: int, harmless: int) -> list[Place]:
                 lines[at] = before
                 continue
             wordings = [text.format(f"`{node.name}`") for text in words]
-            places.append(Place(str(path), before, lines[at], kind, (wordings[0], wordings[1]), bad, lines[at]))
+            places.append(
+                Place(
+                    str(path), before, lines[at], kind, (wordings[0], wordings[1]), bad, lines[at]
+                )
+            )
             taken.add(f"{node.name} {lines[at]}")
             break
         path.write_text("\n".join(lines), "utf-8")
@@ -154,15 +215,34 @@ def plant_languages() -> list[Place]:
     places = list[Place]()
     for case in sorted(load_cases(), key=lambda case: case.kind != "problem"):
         path, text = Path(case.project, case.row[0]), ""
-        if case.kind not in ("problem", "harmless") or (text := path.read_text("utf-8")).count(case.row[1]) != 1:
+        if (
+            case.kind not in ("problem", "harmless")
+            or (text := path.read_text("utf-8")).count(case.row[1]) != 1
+        ):
             continue
         now = text.replace(case.row[1], case.row[2])
-        old, new = next(pair for pair in zip(text.split("\n"), now.split("\n"), strict=True) if pair[0] != pair[1])
+        old, new = next(
+            pair
+            for pair in zip(text.split("\n"), now.split("\n"), strict=True)
+            if pair[0] != pair[1]
+        )
         if any(place.now == old for place in places):
             continue
         family, says = (*case.row[3:], "any", f"{new.strip()} looks wrong")[:2]
-        other = " ".join(word if n % 2 else "somehow" for n, word in enumerate(says.split()))  # half of the words
-        places.append(Place(str(path), old, new, family.split()[0].upper(), (says, other), case.kind == "problem", new))
+        other = " ".join(
+            word if n % 2 else "somehow" for n, word in enumerate(says.split())
+        )  # half of the words
+        places.append(
+            Place(
+                str(path),
+                old,
+                new,
+                family.split()[0].upper(),
+                (says, other),
+                case.kind == "problem",
+                new,
+            )
+        )
         path.write_text(now, "utf-8")
     return places
 
@@ -171,7 +251,9 @@ def fits(lines: list[str], at: int, old: str, bad: bool) -> bool:
     """Return True if the line can be changed: it occurs once in the file, and the replaced text occurs once in it."""
     text = lines[at].strip()
     simple = (
-        text.startswith(("if ", "elif ", "while ")) and text.endswith(":") and sum(text in line for line in lines) == 1
+        text.startswith(("if ", "elif ", "while "))
+        and text.endswith(":")
+        and sum(text in line for line in lines) == 1
     )
     return simple and ((text.count(old) == 1 and '"' not in text) if bad else "#" not in text)
 
@@ -193,13 +275,16 @@ def edit(places: list[Place]) -> None:
             now = re.sub(r"^(\s*\w+) (.*):$", r"\1 bool(\2):", place.now)
             now = now if now != place.now else f"{now}  {place.comment} as before"
         else:
-            now, text = place.now, f"{place.comment} a line above\n{place.comment} and another one\n" + text
+            now, text = (
+                place.now,
+                f"{place.comment} a line above\n{place.comment} and another one\n" + text,
+            )
         path.write_text(text.replace(place.now, now), "utf-8")
         place.now = now
 
 
 async def reviewed(runtime: Any, **options: Any) -> ReviewFinished:
-    from tests.support.reviews import begin_review  # noqa: PLC0415
+    from tests.support.reviews import begin_review
 
     review = await begin_review(runtime, "--base", "main", verify=True, **options)
     async with aclosing(review.run()) as events:
@@ -207,7 +292,9 @@ async def reviewed(runtime: Any, **options: Any) -> ReviewFinished:
 
 
 def found(end: ReviewFinished, place: Place) -> Finding | None:
-    return next((one for one in end.findings if one.path == place.path and one.line == place.line()), None)
+    return next(
+        (one for one in end.findings if one.path == place.path and one.line == place.line()), None
+    )
 
 
 def git(*words: str) -> None:
@@ -236,8 +323,8 @@ def planting(problems: int, harmless: int) -> Iterator[tuple[str, str, str, bool
 
 
 def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
-    from tests.support.reviews import review_store  # noqa: PLC0415
-    from tests.support.runtime import make_runtime  # noqa: PLC0415
+    from tests.support.reviews import review_store
+    from tests.support.runtime import make_runtime
 
     git("checkout", "-q", "-b", "topic")
     commit()
@@ -257,7 +344,10 @@ def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
         ">= .80",
         len(loose) <= 0.2 * len(harmless),
     )
-    wild = sum(one.has_verdict("confirmed") and not any(one is known for known in kept) for one in end.findings)
+    wild = sum(
+        one.has_verdict("confirmed") and not any(one is known for known in kept)
+        for one in end.findings
+    )
     yield "ungrounded that fail CI or are posted", f"{wild}", "0", wild == 0
     for place in harmless:
         if one := of[place.new]:
@@ -269,10 +359,28 @@ def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
     states = {place.new: store.get(one.id) for place in places if (one := of[place.new])}
     thirds = [[states[place.new] for place in bad[n::3] if place.new in states] for n in range(3)]
     fixed = [sum(one.state == "fixed" for one in third) for third in thirds]
-    yield "repaired, fixed after a check", f"{fixed[0]} of {len(thirds[0])}", ">= .90", fixed[0] >= 0.9 * len(thirds[0])
-    yield "half repaired or moved, called fixed", f"{fixed[1] + fixed[2]}", "0", not fixed[1] + fixed[2]
+    yield (
+        "repaired, fixed after a check",
+        f"{fixed[0]} of {len(thirds[0])}",
+        ">= .90",
+        fixed[0] >= 0.9 * len(thirds[0]),
+    )
+    yield (
+        "half repaired or moved, called fixed",
+        f"{fixed[1] + fixed[2]}",
+        "0",
+        not fixed[1] + fixed[2],
+    )
     stays = sum(states[place.new].state == "dismissed" for place in harmless if place.new in states)
-    yield "dismissed kept, in other words", f"{stays} of {len(harmless)}", ">= .95", stays >= 0.95 * len(harmless)
-    new = len({one.id for one in again.findings if one.verdict != "refuted"} - {one.id for one in end.findings})
+    yield (
+        "dismissed kept, in other words",
+        f"{stays} of {len(harmless)}",
+        ">= .95",
+        stays >= 0.95 * len(harmless),
+    )
+    new = len(
+        {one.id for one in again.findings if one.verdict != "refuted"}
+        - {one.id for one in end.findings}
+    )
     yield "duplicates in the second review", f"{new}", "<= 2 %", new <= 1
     runtime.close()

@@ -39,4 +39,6 @@ def processes(place: Place, effort: Effort) -> Iterator[Row]:
     store = run(sys.executable, "-c", BARE, str(place.folder / "bare.db"))
     ask(), store()  # The first run creates the databases.
     ours, least = medians(effort.processes, ask, store)
-    yield Row("-p, demo model, exec to exit", "ms", ours, least, "SQLModel alone: one row stored", 2.0)
+    yield Row(
+        "-p, demo model, exec to exit", "ms", ours, least, "SQLModel alone: one row stored", 2.0
+    )

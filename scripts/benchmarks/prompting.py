@@ -16,7 +16,10 @@ from scripts.benchmarks.typist import Start, Typing, Typist
 FLOOR = "the floor program"
 LETTERS, GAP = 60, 0.05  # three seconds of typing
 STREAMING = 3  # the program that answers while keys are typed
-ANSWER = "".join(f"This is paragraph {n}, with *some* words and `code` in it.\n\n- an item\n\n" for n in range(1_500))
+ANSWER = "".join(
+    f"This is paragraph {n}, with *some* words and `code` in it.\n\n- an item\n\n"
+    for n in range(1_500)
+)
 PIECE, PAUSE = 100, 0.003  # 100 KB, over a little more time than the typing
 LOADED = 6.0  # seconds until all background loading is finished
 KEY = {"OPENAI_API_KEY": "never-sent"}
@@ -59,7 +62,9 @@ def _starts(place: Place, effort: Effort) -> Iterator[Row]:
 def _long_session(place: Place, effort: Effort) -> Iterator[Row]:
     long_session(place.database("long"), place.project, messages=10_000)
     again, plain = _measure_starts(place, effort.starts, (swecli("-c"), "long"), (swecli(), "home"))
-    yield Row("the same with -c, 10,000 messages", "ms", _usable(again), _usable(plain), "without -c", 1.1)
+    yield Row(
+        "the same with -c, 10,000 messages", "ms", _usable(again), _usable(plain), "without -c", 1.1
+    )
 
 
 def _keys(place: Place, effort: Effort) -> Iterator[Row]:
@@ -73,11 +78,18 @@ def _keys(place: Place, effort: Effort) -> Iterator[Row]:
         yield Row(f"key to echo while 100 KB stream, {what}", "ms", ours, floor, FLOOR, goal)
     loaded = statistics.median(run.memory for run in runs[1])
     yield Row(
-        "memory with litellm loaded", "MiB", loaded, _memory_of_litellm(place), "litellm, token table, one call", 1.1
+        "memory with litellm loaded",
+        "MiB",
+        loaded,
+        _memory_of_litellm(place),
+        "litellm, token table, one call",
+        1.1,
     )
 
 
-def _measure_starts(place: Place, times: int, *programs: tuple[Sequence[str], str]) -> list[list[Start]]:
+def _measure_starts(
+    place: Place, times: int, *programs: tuple[Sequence[str], str]
+) -> list[list[Start]]:
     """Return the starts of each (command, home), alternating, after one warm-up each."""
     found: list[list[Start]] = [[] for _ in programs]
 
@@ -95,7 +107,9 @@ def _type_in_turn(place: Place, times: int) -> list[list[Typing]]:
     """Type for three seconds right after the prompt: with the demo model, a model through litellm, the floor, and
     during an answer."""
     found: list[list[Typing]] = [[], [], [], []]
-    (place.project / "long.json").write_text(json.dumps([{"text": ANSWER, "piece": PIECE, "delay": PAUSE}]))
+    (place.project / "long.json").write_text(
+        json.dumps([{"text": ANSWER, "piece": PIECE, "delay": PAUSE}])
+    )
     programs = (
         (swecli("-m", "demo"), place.environ(), 0.0),
         (swecli(*MODEL), place.environ(more=KEY), LOADED),

@@ -41,7 +41,7 @@ class PushRow:
 
 def pushes() -> Iterator[PushRow]:
     """Run each push on its own runner: a fresh clone, with no ledger except the summary comment."""
-    from tests.support.github import FakeGitHub  # noqa: PLC0415
+    from tests.support.github import FakeGitHub
 
     with tempfile.TemporaryDirectory() as folder, FakeGitHub({}) as hub, _left_as_it_was():
         origin = Path(folder) / "origin"
@@ -55,7 +55,10 @@ def pushes() -> Iterator[PushRow]:
             ("2 unchanged head", ""),
             ("3 one repaired, two new", _with(BASE, SECOND)),
             ("4 rebased onto a longer main", "rebase"),
-            ("5 all repaired but one", _with(BASE, {6: " % query(given)"}, head="# a line of main\n\n")),
+            (
+                "5 all repaired but one",
+                _with(BASE, {6: " % query(given)"}, head="# a line of main\n\n"),
+            ),
         ]
         for number, (name, text) in enumerate(steps):
             if text == "rebase":
@@ -65,7 +68,10 @@ def pushes() -> Iterator[PushRow]:
                 _git(origin, *AUTHOR, "rebase", "-q", "main")
             elif text:
                 _write(origin, text)
-            hub.head, hub.base = _git(origin, "rev-parse", "topic"), _git(origin, "merge-base", "main", "topic")
+            hub.head, hub.base = (
+                _git(origin, "rev-parse", "topic"),
+                _git(origin, "merge-base", "main", "topic"),
+            )
             patch = _git(origin, "diff", f"{hub.base}..topic", "--", "work.py", strip=False)
             hub.patches = {"work.py": patch[patch.index("@@") :]}
             yield asyncio.run(_runner(name, Path(folder) / f"runner{number}", origin, hub))
@@ -84,8 +90,8 @@ def _left_as_it_was() -> Iterator[None]:
 
 
 async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
-    from tests.support.reviews import begin_review  # noqa: PLC0415
-    from tests.support.runtime import make_runtime  # noqa: PLC0415
+    from tests.support.reviews import begin_review
+    from tests.support.runtime import make_runtime
 
     _git(origin.parent, "clone", "-q", "-b", "topic", str(origin), str(clone))
     before = len(hub.posted)
@@ -100,20 +106,32 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
     assert end is not None
     told = plan_push(review.job.plan.target, end, review.record.seen).post()
     purposes = Counter(request.purpose for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
-    kinds = [kind if kind != "reviews" else f"review of {len(body['comments'])}" for kind, body in hub.posted[before:]]
+    kinds = [
+        kind if kind != "reviews" else f"review of {len(body['comments'])}"
+        for kind, body in hub.posted[before:]
+    ]
     states = Counter(finding.state for finding in end.findings)
     runtime.close()
-    return PushRow(name, purposes["review"], purposes["verify"], dict(Counter(kinds)), dict(states), tuple(told))
+    return PushRow(
+        name,
+        purposes["review"],
+        purposes["verify"],
+        dict(Counter(kinds)),
+        dict(states),
+        tuple(told),
+    )
 
 
 def _reviewer(request: Any) -> Any:
     """Report the planted problems of the lines shown, and judge a claim by whether its code still exists."""
-    from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
+    from tests.support.scripted import Reply, ScriptedCall
 
     text = str(request.messages[-1]["content"])
     lines = Path("work.py").read_text(encoding="utf-8").split("\n")
     bad = {
-        n: line for n, line in enumerate(lines, 1) if "return given" in line and not line.endswith(f"* {_of(lines, n)}")
+        n: line
+        for n, line in enumerate(lines, 1)
+        if "return given" in line and not line.endswith(f"* {_of(lines, n)}")
     }
     if request.purpose == "verify":
         rows = []
@@ -143,7 +161,9 @@ def _reviewer(request: Any) -> Any:
                 "evidence": line.strip(),
             }
             found.append(row | {"message": f"work_{of} breaks"})
-    return Reply("", (ScriptedCall("report_findings", {"done": True, "findings": found}),), usage=None)
+    return Reply(
+        "", (ScriptedCall("report_findings", {"done": True, "findings": found}),), usage=None
+    )
 
 
 def _of(lines: Sequence[str], line: int) -> int:
@@ -163,7 +183,9 @@ def _write(root: Path, text: str) -> None:
 
 
 def _git(root: Path, *words: str, strip: bool = True) -> str:
-    out = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        ["git", *words], cwd=root, check=True, capture_output=True, text=True
+    ).stdout
     return out.strip() if strip else out
 
 
@@ -173,4 +195,6 @@ def print_pushes() -> None:
     for row in pushes():
         posted = ", ".join(f"{count} {kind}" for kind, count in row.posted.items()) or "nothing"
         states = ", ".join(f"{count} {state}" for state, count in row.states.items())
-        print(f"{row.push:30} {row.reviewer:>8} {row.verifier:>8}  {posted:60} {states}", flush=True)
+        print(
+            f"{row.push:30} {row.reviewer:>8} {row.verifier:>8}  {posted:60} {states}", flush=True
+        )

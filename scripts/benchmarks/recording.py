@@ -31,7 +31,9 @@ class _Recorder:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         rows = list[dict[str, Any]]()
         async for chunk in self.model.stream(request):
-            rows.append({name: value for name, value in asdict(chunk).items() if value not in (None, "")})
+            rows.append(
+                {name: value for name, value in asdict(chunk).items() if value not in (None, "")}
+            )
             rows[-1].pop("blocks", None)  # opaque, and a played answer is sent back to nobody
             yield chunk
         with self.file.open("a", encoding="utf-8") as file:
@@ -48,7 +50,10 @@ class _Player:
 
     async def stream(self, _request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         if not self.answers:
-            raise ProviderError("The recording has no more answers.", "The program now asks more than it was recorded.")
+            raise ProviderError(
+                "The recording has no more answers.",
+                "The program now asks more than it was recorded.",
+            )
         for row in json.loads(self.answers.pop(0)):
             call, usage = row.pop("call", None), row.pop("usage", None)
             yield ModelChunk(**row, call=call and CallDelta(**call), usage=usage and Usage(**usage))
@@ -57,7 +62,11 @@ class _Player:
 @provider("recording")
 def recording(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     model, file = make_model(name.partition("/")[2], settings, environ), Path(environ[ANSWERS])
-    sizes = {"window": model.profile.window, "max_output": model.profile.max_output, "tools": model.profile.tools}
+    sizes = {
+        "window": model.profile.window,
+        "max_output": model.profile.max_output,
+        "tools": model.profile.tools,
+    }
     file.write_text(json.dumps(sizes) + "\n", encoding="utf-8")
     return _Recorder(model, file, model.name, model.profile)
 
@@ -69,4 +78,6 @@ def replayed(name: str, _settings: Settings, environ: Mapping[str, str]) -> Chat
         sizes, *answers = Path(environ[ANSWERS]).read_text(encoding="utf-8").splitlines()
         return _Player(name.partition("/")[2], Profile(**json.loads(sizes), offline=True), answers)
     except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"The recording {environ[ANSWERS]} cannot be played: {error}", "Record it again.") from None
+        raise BadInput(
+            f"The recording {environ[ANSWERS]} cannot be played: {error}", "Record it again."
+        ) from None

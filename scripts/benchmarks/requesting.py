@@ -31,8 +31,12 @@ def requesting(place: Place, effort: Effort) -> Iterator[Row]:
     counter.load()
     many, few = (_session(size) for size in (MANY, FEW))
     for name, build in (("measured", partial(_built, counter=counter)), ("messages only", _plain)):
-        ours, least = medians(effort.queries * 5, timed(partial(build, many)), timed(partial(build, few)))
-        yield Row(f"build a request, {MANY:,} turns, {name}", "ms", ours, least, f"{FEW} turns", 1.2)
+        ours, least = medians(
+            effort.queries * 5, timed(partial(build, many)), timed(partial(build, few))
+        )
+        yield Row(
+            f"build a request, {MANY:,} turns, {name}", "ms", ours, least, f"{FEW} turns", 1.2
+        )
     yield from _resumed(place, effort, counter)
 
 
@@ -63,10 +67,14 @@ def _built(session: Session, counter: TokenCounter) -> object:
 def _session(interactions: int) -> Session:
     session = Session("s", "/project")
     for number in range(interactions):
-        call = ToolCall(f"call-{number}", "read_file", {"path": "prices.py"}, result="TAX = 0.19\n" * 20)
+        call = ToolCall(
+            f"call-{number}", "read_file", {"path": "prices.py"}, result="TAX = 0.19\n" * 20
+        )
         session.add_message(ChatMessage(Role.USER, f"Question {number}: what of the prices?"))
         session.add_message(ChatMessage(Role.ASSISTANT, "I read the file.", tool_calls=[call]))
-        session.add_message(ChatMessage(Role.ASSISTANT, f"Answer {number}: they are kept with tax."))
+        session.add_message(
+            ChatMessage(Role.ASSISTANT, f"Answer {number}: they are kept with tax.")
+        )
     return session
 
 

@@ -90,7 +90,10 @@ OTHERS = {
         "the sort column is pasted into the statement",
         "the limit parameter is concatenated into the statement",
     ),
-    "RESOURCE_LEAK": ("the temporary directory is never removed", "the thread pool is not shut down after the batch"),
+    "RESOURCE_LEAK": (
+        "the temporary directory is never removed",
+        "the thread pool is not shut down after the batch",
+    ),
     "RACE_CONDITION": (
         "the cache dictionary is filled by two requests at the same moment",
         "check and creation of the lock file are not atomic",
@@ -101,7 +104,8 @@ OTHERS = {
     ),
 }
 CODE = "".join(
-    f"def work_{n}(given):\n    first_{n} = given + {n}\n    return first_{n} * {n + 3}\n\n\n" for n in range(60)
+    f"def work_{n}(given):\n    first_{n} = given + {n}\n    return first_{n} * {n + 3}\n\n\n"
+    for n in range(60)
 )
 
 
@@ -138,12 +142,19 @@ def _shapes() -> Iterator[Figure]:
     kept = lost = invented = planted = 0
     for number in range(60):
         rows = [
-            {"path": "a.py", "line": 5 * number % 290 + 2 + n, "codeSmellType": kind, "message": words[number % 5]}
+            {
+                "path": "a.py",
+                "line": 5 * number % 290 + 2 + n,
+                "codeSmellType": kind,
+                "message": words[number % 5],
+            }
             for n, (kind, words) in enumerate(list(PROBLEMS.items())[number % 5 : number % 5 + 2])
         ]
         text, calls, broken = _shape(number % 12, rows)
         problems = {"c": "broken"} if broken else {}
-        found = extract(ModelReply(text, calls=calls, malformed=problems, broken=broken), paths={"a.py"})
+        found = extract(
+            ModelReply(text, calls=calls, malformed=problems, broken=broken), paths={"a.py"}
+        )
         got = {(f.path, f.line, f.code_smell_type) for f in found.findings}
         want = {(str(r["path"]), r["line"], str(r["codeSmellType"])) for r in rows}
         planted += len(want)
@@ -151,7 +162,12 @@ def _shapes() -> Iterator[Figure]:
         lost += len(want - got) if not found.lost else 0
         invented += len(got - want)
     yield Figure("planted, reported: kept", f"{kept} of {planted}", "all", kept == planted)
-    yield Figure("lost without a word; invented by us", f"{lost}; {invented}", "0; 0", not lost and not invented)
+    yield Figure(
+        "lost without a word; invented by us",
+        f"{lost}; {invented}",
+        "0; 0",
+        not lost and not invented,
+    )
 
 
 def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall], dict[str, str]]:
@@ -160,8 +176,12 @@ def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall]
         f"- path: {r['path']}\n  line: {r['line']}\n  type: {r['codeSmellType']}\n  message: {r['message']}"
         for r in rows
     )
-    table = "\n".join(f"| {r['path']} | {r['line']} | {r['codeSmellType']} | {r['message']} |" for r in rows)
-    bullets = "\n".join(f"- `{r['path']}:{r['line']}` {r['codeSmellType']}: {r['message']}" for r in rows)
+    table = "\n".join(
+        f"| {r['path']} | {r['line']} | {r['codeSmellType']} | {r['message']} |" for r in rows
+    )
+    bullets = "\n".join(
+        f"- `{r['path']}:{r['line']}` {r['codeSmellType']}: {r['message']}" for r in rows
+    )
     texts = [
         body,
         f"I found this:\n```json\n{body}\n```\nThat is all.",
@@ -171,7 +191,10 @@ def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall]
         json.dumps(
             {
                 "review": {
-                    "files": [{"path": "a.py", "issues": [{k: v for k, v in r.items() if k != "path"}]} for r in rows]
+                    "files": [
+                        {"path": "a.py", "issues": [{k: v for k, v in r.items() if k != "path"}]}
+                        for r in rows
+                    ]
                 }
             }
         ),
@@ -191,7 +214,13 @@ def _pairs() -> Iterator[Figure]:
     """Compare 120 pairs that are one problem in other words and lines, and 120 pairs of two problems."""
     row = Finding("a.py", 10, "X", "m", id="F-1", symbol="work", end_line=12)
     kinds = list(PROBLEMS.items())
-    same = [(kind, words[i], words[j]) for kind, words in kinds for i in range(5) for j in range(5) if i != j]
+    same = [
+        (kind, words[i], words[j])
+        for kind, words in kinds
+        for i in range(5)
+        for j in range(5)
+        if i != j
+    ]
     other = [
         (one[0], one[1][i], two[0], two[1][(i + n) % 5])
         for n, one in enumerate(kinds) for two in kinds for i in range(4) if one is not two
@@ -201,7 +230,9 @@ def _pairs() -> Iterator[Figure]:
         found = _identify(replace(row, id="", code_smell_type=kind, message=now, line=10 + n % 6, end_line=None),
                          [replace(row, code_smell_type=kind, message=known)])  # fmt: skip
         missed, asked = missed + ("F-1" not in found), asked + (found[1] == "F-1")
-    hard = [(kind, word, kind, text) for kind, words in kinds for word in words for text in OTHERS[kind]]
+    hard = [
+        (kind, word, kind, text) for kind, words in kinds for word in words for text in OTHERS[kind]
+    ]
     for n, (kind, known, kind2, now) in enumerate([*hard, *other[::2]][:120]):
         line = 10 + n % 6 if n >= len(hard) else 16 + n % 6
         found = _identify(
@@ -220,12 +251,15 @@ def _states() -> Iterator[Figure]:
     places = [5 * n + 2 for n in range(40)]
     found = [
         replace(f, id=f"F-{n}", state="open")
-        for n, f in enumerate(ground([Finding("a.py", line, "LOGIC", "m") for line in places], Sources(Path.cwd())))
+        for n, f in enumerate(
+            ground([Finding("a.py", line, "LOGIC", "m") for line in places], Sources(Path.cwd()))
+        )
     ]
     Path("a.py").write_text("# moved\n\n" + CODE.replace("    first", "        first"))
     moved = [_recheck_finding(f, Sources(Path.cwd())) for f in found]
     kept = sum(
-        after.state == "open" and after.line == before.line + 2 for before, after in zip(found, moved, strict=True)
+        after.state == "open" and after.line == before.line + 2
+        for before, after in zip(found, moved, strict=True)
     )
     yield Figure("moved places kept", f"{kept} of 40", "all", kept == 40)
     Path("a.py").write_text(CODE.replace("given + ", "given  +  0 + "))
@@ -238,7 +272,10 @@ def _states() -> Iterator[Figure]:
         {"verdict": "refuted", "path": "a.py", "line": f.line, "quote": q, "why": "w"}
         for f, q in zip(broken, quotes, strict=True)
     ]
-    after = [_apply_judgement(f, _parse_judgement(row, sources, "m")) for f, row in zip(broken, rows, strict=True)]
+    after = [
+        _apply_judgement(f, _parse_judgement(row, sources, "m"))
+        for f, row in zip(broken, rows, strict=True)
+    ]
     fixed = sum(f.state == "fixed" for f in after)
     yield Figure("repaired, fixed after a check", f"{fixed} of 40", ">= .90", fixed >= 36)
     wild = [
@@ -255,18 +292,28 @@ def _dismissals() -> Iterator[Figure]:
     database = open_database(":memory:")
     store = ReviewStore(database, "/p")
     kinds, kept = list(PROBLEMS.items()), 0
-    names = {"RACE_CONDITION": "RACE", "SQL_INJECTION": "INJECTION", "OFF_BY_ONE": "OFF_BY_ONE_ERROR"}
+    names = {
+        "RACE_CONDITION": "RACE",
+        "SQL_INJECTION": "INJECTION",
+        "OFF_BY_ONE": "OFF_BY_ONE_ERROR",
+    }
     for n in range(100):
         kind, words = kinds[n % 6]
         line = 5 * (n % 55) + 2
         sources = Sources(Path.cwd())
         [first] = ground([Finding("a.py", line, kind, words[n % 5])], sources)
-        before = store.record(store.begin(ReviewRecord("/p", (), "x")), identify_all([first], store.findings())).new
+        before = store.record(
+            store.begin(ReviewRecord("/p", (), "x")), identify_all([first], store.findings())
+        ).new
         ref = before[0].id
         if store.get(ref).state != "dismissed":
             set_state(store, ref, "dismissed", "meant so")
-        [again] = ground([Finding("a.py", line + n % 2, names.get(kind, kind), words[(n + 1) % 5])], sources)
-        new = store.record(store.begin(ReviewRecord("/p", (), "x")), identify_all([again], store.findings())).new
+        [again] = ground(
+            [Finding("a.py", line + n % 2, names.get(kind, kind), words[(n + 1) % 5])], sources
+        )
+        new = store.record(
+            store.begin(ReviewRecord("/p", (), "x")), identify_all([again], store.findings())
+        ).new
         kept += bool(new) and new[0].id == ref and new[0].state == "dismissed"
     database.close()
     yield Figure("dismissed kept, of 100 reworded and moved", f"{kept}", ">= .95", kept >= 95)
@@ -274,9 +321,9 @@ def _dismissals() -> Iterator[Figure]:
 
 def _requests() -> Iterator[Figure]:
     """Review a 32 KB change with a scripted reviewer: its tokens, its requests, and its coverage."""
-    from tests.support.reviews import begin_review  # noqa: PLC0415
-    from tests.support.runtime import make_runtime  # noqa: PLC0415
-    from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
+    from tests.support.reviews import begin_review
+    from tests.support.runtime import make_runtime
+    from tests.support.scripted import Reply, ScriptedCall
 
     Path("big").mkdir()
     for n in range(8):
@@ -288,7 +335,9 @@ def _requests() -> Iterator[Figure]:
     def reviewer(request: Any) -> Reply:
         if request.purpose == "verify":
             return Reply("", (ScriptedCall("judge_findings", {"judgements": []}),), usage=None)
-        return Reply("", (ScriptedCall("report_findings", {"done": True, "findings": []}),), usage=None)
+        return Reply(
+            "", (ScriptedCall("report_findings", {"done": True, "findings": []}),), usage=None
+        )
 
     async def play() -> tuple[list[Any], list[Any]]:
         runtime = make_runtime(reviewer)
@@ -299,12 +348,25 @@ def _requests() -> Iterator[Figure]:
     events, requests = asyncio.run(play())
     end = events[-1]
     sizes = [len(json.dumps([m for m in request.messages])) for request in requests]
-    sent = "\n".join(str(message.get("content")) for request in requests for message in request.messages)
-    claimed = [(file.path, line) for file in end.coverage.files for a, b in file.read for line in range(a, b + 1)]
+    sent = "\n".join(
+        str(message.get("content")) for request in requests for message in request.messages
+    )
+    claimed = [
+        (file.path, line)
+        for file in end.coverage.files
+        for a, b in file.read
+        for line in range(a, b + 1)
+    ]
     unseen = sum(Path(path).read_text().split("\n")[line - 1] not in sent for path, line in claimed)
-    yield Figure("called read, in no request", f"{unseen} of {len(claimed)} lines", "0", unseen == 0)
-    yield Figure("tokens for 32 KB", f"{end.usage.total:,}", "<= 170,000", end.usage.total <= 170_000)
-    yield Figure("median request", f"{median(sizes) / 1000:.1f} KB", "<= 40 KB", median(sizes) <= 40_000)
+    yield Figure(
+        "called read, in no request", f"{unseen} of {len(claimed)} lines", "0", unseen == 0
+    )
+    yield Figure(
+        "tokens for 32 KB", f"{end.usage.total:,}", "<= 170,000", end.usage.total <= 170_000
+    )
+    yield Figure(
+        "median request", f"{median(sizes) / 1000:.1f} KB", "<= 40 KB", median(sizes) <= 40_000
+    )
     low, high = end.estimate.tokens
     yield Figure(
         "estimate holds the actual",
@@ -316,13 +378,16 @@ def _requests() -> Iterator[Figure]:
 
 def _stops() -> Iterator[Figure]:
     """Review those files in small parts, stopping after each loop and continuing."""
-    from tests.support.reviews import begin_review, collect, continue_review  # noqa: PLC0415
-    from tests.support.runtime import make_runtime  # noqa: PLC0415
-    from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
+    from tests.support.reviews import begin_review, collect, continue_review
+    from tests.support.runtime import make_runtime
+    from tests.support.scripted import Reply, ScriptedCall
 
     def reviewer(request: Any) -> Reply:
         paths = re.findall(r"^## (big/\S+)$", str(request.messages[-1]["content"]), re.M)
-        found = [{"path": path, "line": 3, "code_smell_type": "LOGIC", "message": f"{path} is wrong"} for path in paths]
+        found = [
+            {"path": path, "line": 3, "code_smell_type": "LOGIC", "message": f"{path} is wrong"}
+            for path in paths
+        ]
         return Reply("", (ScriptedCall("report_findings", {"done": True, "findings": found}),))
 
     async def play(stop: int) -> tuple[int, int, int]:
@@ -333,7 +398,11 @@ def _stops() -> Iterator[Figure]:
             async for event in events:
                 if isinstance(event, ReviewProgressed) and event.loop == stop:
                     break
-        end = review.finish("done") if not stop else (await collect(await continue_review(runtime)))[-1]
+        end = (
+            review.finish("done")
+            if not stop
+            else (await collect(await continue_review(runtime)))[-1]
+        )
         runtime.close()
         return end.unique, end.total, end.loops
 
@@ -341,23 +410,47 @@ def _stops() -> Iterator[Figure]:
     ends = [asyncio.run(play(stop)) for stop in range(1, loops)]
     lost, twice = sum(unique - one[0] for one in ends), sum(one[1] - total for one in ends)
     good = not lost and not twice and unique > 0
-    yield Figure(f"stopped after each of {len(ends)} loops: lost; twice", f"{lost}; {twice} of {unique}", "0; 0", good)
+    yield Figure(
+        f"stopped after each of {len(ends)} loops: lost; twice",
+        f"{lost}; {twice} of {unique}",
+        "0; 0",
+        good,
+    )
 
 
 def _many() -> Iterator[Figure]:
     """Post 300 findings to a pull request, twice."""
-    from tests.support.github import FakeGitHub  # noqa: PLC0415
+    from tests.support.github import FakeGitHub
 
     found = tuple(
-        Finding("a.py", n, "LOGIC", f"{n} is wrong", "high", verdict="confirmed", fingerprint=f"{n:08x}", id=f"F-{n}")
+        Finding(
+            "a.py",
+            n,
+            "LOGIC",
+            f"{n} is wrong",
+            "high",
+            verdict="confirmed",
+            fingerprint=f"{n:08x}",
+            id=f"F-{n}",
+        )
         for n in range(1, 301)
     )
     with FakeGitHub({"a.py": "@@ -0,0 +1,300 @@\n" + "+x\n" * 300}) as hub:
-        posted, diffs = list[int](), {"a.py": FileDiff("a.py", hunks=parse_hunks(hub.patches["a.py"]))}
+        posted, diffs = (
+            list[int](),
+            {"a.py": FileDiff("a.py", hunks=parse_hunks(hub.patches["a.py"]))},
+        )
         github = GitHub("acme/shop", hub.token, hub.url)
         for _ in range(2):
-            end, earlier = ReviewFinished(300, 300, 1, {}, "R-1", "done", found), PullState.load(github, 7)
-            plan_push(Target((), "", (), diffs, pr=7, head=hub.head, earlier=earlier, github=github), end, ["d"]).post()
+            end, earlier = (
+                ReviewFinished(300, 300, 1, {}, "R-1", "done", found),
+                PullState.load(github, 7),
+            )
+            plan_push(
+                Target((), "", (), diffs, pr=7, head=hub.head, earlier=earlier, github=github),
+                end,
+                ["d"],
+            ).post()
             posted.append(len(hub.posted))
     yield Figure(
         "300 findings in one push; pushed again",
@@ -369,14 +462,19 @@ def _many() -> Iterator[Figure]:
 
 def report() -> int:
     """Print this table and that of five pushes; return the number of missed goals."""
-    from scripts.benchmarks.pushes import print_pushes  # noqa: PLC0415
+    from scripts.benchmarks.pushes import print_pushes
 
     print(f"{'figure (recorded)':54} {'value':32} {'goal':12} met", flush=True)
     missed = 0
     for figure in figures():
         missed += not figure.met
-        print(f"{figure.name:54} {figure.value:32} {figure.goal:12} {'yes' if figure.met else 'MISSED'}", flush=True)
+        print(
+            f"{figure.name:54} {figure.value:32} {figure.goal:12} {'yes' if figure.met else 'MISSED'}",
+            flush=True,
+        )
     print_pushes()
     print(f"\n{missed} goals missed. Recorded by us: a measure of the machinery, not of any model.")
-    print("A live model, also on reverted bug fixes of released packages: scripts/bench review --model PROVIDER/NAME")
+    print(
+        "A live model, also on reverted bug fixes of released packages: scripts/bench review --model PROVIDER/NAME"
+    )
     return missed

@@ -30,7 +30,20 @@ from tests.support.scripted import ScriptedModel
 
 FEW, MANY = 100, 10_000
 QUERY = "round the prices in src/prices.py and run the tests"
-WORDS = ("tests", "build", "commit", "branch", "config", "migration", "schema", "price", "round", "tax", "user", "api")
+WORDS = (
+    "tests",
+    "build",
+    "commit",
+    "branch",
+    "config",
+    "migration",
+    "schema",
+    "price",
+    "round",
+    "tax",
+    "user",
+    "api",
+)
 
 
 def selecting(place: Place, effort: Effort) -> Iterator[Row]:
@@ -39,21 +52,41 @@ def selecting(place: Place, effort: Effort) -> Iterator[Row]:
     counter = TokenCounter()
     counter.load()
     many, few = (_bullets(size) for size in (MANY, FEW))
-    ours, least = medians(effort.queries, timed(_selecting(many, counter)), timed(_selecting(few, counter)))
+    ours, least = medians(
+        effort.queries, timed(_selecting(many, counter)), timed(_selecting(few, counter))
+    )
     yield Row(f"choose among {MANY:,} strategies", "ms", ours, least, f"{FEW} strategies", 12.0)
     ours, least = medians(effort.processes, timed(_anew(many)), timed(_anew(few)))
-    yield Row(f"choose among {MANY:,} strategies, first time", "ms", ours, least, f"{FEW} strategies", 12.0)
+    yield Row(
+        f"choose among {MANY:,} strategies, first time",
+        "ms",
+        ours,
+        least,
+        f"{FEW} strategies",
+        12.0,
+    )
     yield from _turning(place, effort, counter)
 
 
 def _turning(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Row]:
     """Measure a turn through the product's code: until its request is stored and ready to send, and the bytes it
     stores."""
-    large, small = (_Turning(place.folder / f"of-{size}", _bullets(size), counter) for size in (MANY, FEW))
+    large, small = (
+        _Turning(place.folder / f"of-{size}", _bullets(size), counter) for size in (MANY, FEW)
+    )
     ours, least = medians(effort.queries, timed(large.ask), timed(small.ask))
-    yield Row(f"a turn with {MANY:,} strategies, to its request", "ms", ours, least, f"{FEW} strategies", 1.5)
+    yield Row(
+        f"a turn with {MANY:,} strategies, to its request",
+        "ms",
+        ours,
+        least,
+        f"{FEW} strategies",
+        1.5,
+    )
     ours, least = (one.stored() / effort.queries / 1024 for one in (large, small))
-    yield Row(f"a turn with {MANY:,} strategies, stored", "KiB", ours, least, f"{FEW} strategies", 1.5)
+    yield Row(
+        f"a turn with {MANY:,} strategies, stored", "KiB", ours, least, f"{FEW} strategies", 1.5
+    )
 
 
 class _Turning:
@@ -64,7 +97,10 @@ class _Turning:
         self._file, root = folder / "swecli.db", str(folder)
         self._sessions = SessionManager(open_database(self._file))
         own = {"scope": "project", "project": root, "anchors": []}
-        rows = [{"number": b.number, "content": b.content, "section": b.section} | own for b in bullets.values()]
+        rows = [
+            {"number": b.number, "content": b.content, "section": b.section} | own
+            for b in bullets.values()
+        ]
         with self._sessions.database.transaction() as db:
             db.connection().execute(sqlalchemy.insert(BulletRow), rows)
         self._sessions.start(root, "scripted/model", project=root)
@@ -96,7 +132,9 @@ class _Turning:
 def _bullets(size: int) -> dict[str, Bullet]:
     rng, found = Random(size), dict[str, Bullet]()
     for number in range(1, size + 1):
-        rest = " ".join(rng.choice(WORDS) + str(rng.randrange(90)) for _ in range(rng.randrange(4, 30)))
+        rest = " ".join(
+            rng.choice(WORDS) + str(rng.randrange(90)) for _ in range(rng.randrange(4, 30))
+        )
         content = f"Run `make {rng.choice(WORDS)}-{number}` before {rest}"
         found[f"P-{number}"] = Bullet(f"P-{number}", content, section=rng.choice(WORDS))
     return found
@@ -113,6 +151,8 @@ def _anew(bullets: dict[str, Bullet]) -> Callable[[], object]:
     def work() -> object:
         counter = TokenCounter()
         counter.load()
-        return SelectionRequest(bullets, QUERY, counter.count, BulletIndex(), whole_head=True).select()
+        return SelectionRequest(
+            bullets, QUERY, counter.count, BulletIndex(), whole_head=True
+        ).select()
 
     return work

@@ -58,12 +58,20 @@ def load(folder: Path) -> dict[str, dict[str, Any]]:
             raise BadInput(f"{file} has no {missing[0]}.")
         found[file.parent.name] = task | {"folder": file.parent}
     if not found:
-        raise BadInput(f"There is no task in {folder}.", "A task is a folder with task.toml, files/ and check/.")
+        raise BadInput(
+            f"There is no task in {folder}.",
+            "A task is a folder with task.toml, files/ and check/.",
+        )
     return found
 
 
 def solve(
-    tasks: Mapping[str, Mapping[str, Any]], arm: str, seed: int, models: tuple[str, str], folder: Path, before: int
+    tasks: Mapping[str, Mapping[str, Any]],
+    arm: str,
+    seed: int,
+    models: tuple[str, str],
+    folder: Path,
+    before: int,
 ) -> Iterator[Done]:
     """Solve the tasks from index `before` on, in the order of the seed, with the database and workspace in `folder`;
     strategies learned earlier are kept."""
@@ -75,7 +83,11 @@ def solve(
 
 
 async def _one(
-    task: Mapping[str, Any], name: str, at: tuple[str, int, int], models: tuple[str, str], folder: Path
+    task: Mapping[str, Any],
+    name: str,
+    at: tuple[str, int, int],
+    models: tuple[str, str],
+    folder: Path,
 ) -> Done:
     work, error = folder / "work", ""
     shutil.rmtree(work, ignore_errors=True)
@@ -85,7 +97,9 @@ async def _one(
     runtime = _runtime(task, at[0], models, folder, work)
     try:
         async with asyncio.timeout(task["timeout"]):
-            async with aclosing(runtime.agent.run(runtime.agent.prepare(task["prompt"]))) as happening:
+            async with aclosing(
+                runtime.agent.run(runtime.agent.prepare(task["prompt"]))
+            ) as happening:
                 async for _ in happening:
                     pass
             await runtime.learning.learn()
@@ -98,29 +112,45 @@ async def _one(
         runtime.sessions.current_session,
     )
     bullets = session.playbook.bullets if session else {}
-    if at[0] == "whole" and session and (free := [b.id for b in bullets.values() if b.state == "active"]):
+    if (
+        at[0] == "whole"
+        and session
+        and (free := [b.id for b in bullets.values() if b.state == "active"])
+    ):
         pins = tuple(Op("PIN", name) for name in free)  # every bullet, whatever its score
         runtime.sessions.playbook.apply(Delta(f"whole-{session.id}", pins, "user"), session)
     runtime.close()
-    return Done(at[0], at[1], name, at[2], solved, totals.usage.total, totals.cost, len(bullets), error)
+    return Done(
+        at[0], at[1], name, at[2], solved, totals.usage.total, totals.cost, len(bullets), error
+    )
 
 
 def _ends_well(command: str, task: Mapping[str, Any], work: Path) -> bool:
     environ = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     try:
         ended = subprocess.run(
-            command, shell=True, cwd=work, env=environ, check=False, capture_output=True, timeout=task["timeout"]
+            command,
+            shell=True,
+            cwd=work,
+            env=environ,
+            check=False,
+            capture_output=True,
+            timeout=task["timeout"],
         )
     except subprocess.TimeoutExpired:
         return False
     return ended.returncode == 0
 
 
-def _runtime(task: Mapping[str, Any], arm: str, models: tuple[str, str], folder: Path, work: Path) -> Runtime:
+def _runtime(
+    task: Mapping[str, Any], arm: str, models: tuple[str, str], folder: Path, work: Path
+) -> Runtime:
     environ = {**os.environ, "SWECLI_HOME": str(folder / "home")}
     paths = Paths.find(environ)
     paths.ensure()
-    settings = replace(Settings(), mode="auto", learn=arm != "off", reflect_with_model=arm in ("model", "whole"))
+    settings = replace(
+        Settings(), mode="auto", learn=arm != "off", reflect_with_model=arm in ("model", "whole")
+    )
     settings = replace(settings, reflect_model=models[1], reflect="always")
 
     async def agree(request: AskRequest) -> Decision:
@@ -130,7 +160,9 @@ def _runtime(task: Mapping[str, Any], arm: str, models: tuple[str, str], folder:
     return build_runtime(start, agree, model=_model(task, models[0], settings, environ))
 
 
-def _model(task: Mapping[str, Any], name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+def _model(
+    task: Mapping[str, Any], name: str, settings: Settings, environ: Mapping[str, str]
+) -> ChatModel:
     """Return the model of that name, or for `scripted` one that plays the task's script if the strategies it needs
     are present."""
     if name != SCRIPTED:
@@ -146,9 +178,15 @@ def _model(task: Mapping[str, Any], name: str, settings: Settings, environ: Mapp
             return Reply("Done.")
         if not done:
             return Reply(calls=(ScriptedCall("read_file", {"path": script["file"]}),))
-        knows = script.get("needs", "") in json.dumps(request.messages).replace("you measure", "measure")
+        knows = script.get("needs", "") in json.dumps(request.messages).replace(
+            "you measure", "measure"
+        )
         given = {"path": script["file"], "content": script["writes"].lstrip("\n")}
-        return Reply(calls=(ScriptedCall("write_file", given),)) if knows else Reply("I do not know how.")
+        return (
+            Reply(calls=(ScriptedCall("write_file", given),))
+            if knows
+            else Reply("I do not know how.")
+        )
 
     return ScriptedModel(answer)
 

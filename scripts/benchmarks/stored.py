@@ -50,7 +50,9 @@ def _put(path: Path, directory: Path, *, sessions: int, messages: int) -> str:
 
 def _insert(db: Transaction, key: str, rows: Sequence[SQLModel]) -> None:
     """Insert all rows in one statement with keys from the database, ten times as fast as one by one."""
-    db.connection().execute(sqlalchemy.insert(type(rows[0])), [row.model_dump(exclude={key}) for row in rows])
+    db.connection().execute(
+        sqlalchemy.insert(type(rows[0])), [row.model_dump(exclude={key}) for row in rows]
+    )
 
 
 def _session(directory: Path, number: int, messages: int) -> SessionRow:
@@ -63,7 +65,10 @@ def _session(directory: Path, number: int, messages: int) -> SessionRow:
 
 
 def _interactions(row: SessionRow) -> list[InteractionRow]:
-    return [InteractionRow(session_id=row.id, number=n + 1, status="done") for n in range(row.interactions)]
+    return [
+        InteractionRow(session_id=row.id, number=n + 1, status="done")
+        for n in range(row.interactions)
+    ]
 
 
 def _epochs(row: SessionRow) -> list[ReductionRow]:
@@ -71,7 +76,11 @@ def _epochs(row: SessionRow) -> list[ReductionRow]:
     made = []
     for first in range(1, row.interactions + 1, TURNS_OF_AN_EPOCH):
         epoch = asdict(Epoch(first, SYSTEM, {"P-1": "Run make check."}, spec="5+3"))
-        made.append(ReductionRow(session_id=row.id, how="window", opens=True, interaction=first + 4, epoch=epoch))
+        made.append(
+            ReductionRow(
+                session_id=row.id, how="window", opens=True, interaction=first + 4, epoch=epoch
+            )
+        )
     return made
 
 
@@ -81,8 +90,12 @@ def _messages(row: SessionRow, count: int) -> list[MessageRow]:
     made = []
     for n in range(count):
         asks = n % 2 == 0
-        text = f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
-        message = ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
+        text = (
+            f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
+        )
+        message = (
+            ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
+        )
         message.interaction, message.created_at = n // 2 + 1, row.created_at
         made.append(MessageRow.from_message(row.id, message))
     return made

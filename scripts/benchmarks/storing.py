@@ -36,7 +36,9 @@ def storing(place: Place, effort: Effort) -> Iterator[Row]:
     with closing(open_database(place.folder / "append.db")) as database:
         append, bare = _append(database), _bare_insert(place)
         ours, least = medians(effort.inserts, timed(append), timed(bare))
-    yield Row("append one message, durable", "ms", ours, least, "a bare SQLModel insert, as durable", 3.0)
+    yield Row(
+        "append one message, durable", "ms", ours, least, "a bare SQLModel insert, as durable", 3.0
+    )
     yield from _among_many(place, effort)
 
 
@@ -60,7 +62,9 @@ def _bare_insert(place: Place) -> Callable[[], None]:
     def insert() -> None:
         with Transaction(engine) as transaction:
             now = datetime.now(UTC)
-            transaction.add(BareMessage(session="s", role="assistant", content=TEXT, created_at=now))
+            transaction.add(
+                BareMessage(session="s", role="assistant", content=TEXT, created_at=now)
+            )
             transaction.commit()
 
     return insert
@@ -75,7 +79,10 @@ def _among_many(place: Place, effort: Effort) -> Iterator[Row]:
         found.append((open_database(path), session))
     (large, _), (small, _) = found
     with closing(large), closing(small):
-        asked = zip(*(_questions(SessionManager(database), session) for database, session in found), strict=True)
+        asked = zip(
+            *(_questions(SessionManager(database), session) for database, session in found),
+            strict=True,
+        )
         for (name, of_many), (_, of_few) in asked:
             ours, least = medians(effort.queries, timed(of_many), timed(of_few))
             yield Row(f"{name}, {MANY:,} rows", "ms", ours, least, f"{FEW} rows", 1.5)

@@ -39,7 +39,11 @@ class Truth:
         last = max(first, finding["end_line"] or first)
         near = any(first <= end + NEAR and last >= begin - NEAR for begin, end in self.ranges)
         placed = near or (finding["symbol"] and finding["symbol"] in self.symbols)
-        return finding["path"] == self.path and bool(placed) and (not family or family in self.families)
+        return (
+            finding["path"] == self.path
+            and bool(placed)
+            and (not family or family in self.families)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +61,22 @@ class Case:
         if self.kind == "release":
             package, fixed, broken, path = self.row[:4]
             before = _download(package, fixed, path.endswith(".js"), cache)
-            return before, before | {path: _download(package, broken, path.endswith(".js"), cache)[path]}
+            return before, before | {
+                path: _download(package, broken, path.endswith(".js"), cache)[path]
+            }
         path, old, new = self.row[:3]
-        before = {file.name: file.read_bytes() for file in sorted((FOLDER / self.project).iterdir())}
+        before = {
+            file.name: file.read_bytes() for file in sorted((FOLDER / self.project).iterdir())
+        }
         return before, before | {path: before[path].replace(old.encode(), new.encode())}
 
     def truth(self, root: Path) -> Truth | None:
         """Return the truth of the change that is checked out at `root`, None if nothing is wrong with it."""
         if self.kind not in ("problem", "release"):
             return None
-        path, families = (self.row[3], self.row[5]) if self.kind == "release" else (self.row[0], self.row[3])
+        path, families = (
+            (self.row[3], self.row[5]) if self.kind == "release" else (self.row[0], self.row[3])
+        )
         source = Sources(root).get(path)
         if self.kind == "release":
             pairs = [place.partition("-") for place in self.row[4].split()]
@@ -88,13 +98,17 @@ def load_cases() -> list[Case]:
             for number, row in enumerate(rows, 1):
                 name = f"{row[0]}-{row[2]}" if kind == "release" else f"{project}-{kind}-{number}"
                 by_kind[kind].append(Case(name, kind, project, tuple(row)))
-    placed = [(n / len(cases), case) for cases in by_kind.values() for n, case in enumerate(_mixed(cases))]
+    placed = [
+        (n / len(cases), case) for cases in by_kind.values() for n, case in enumerate(_mixed(cases))
+    ]
     return [case for _, case in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _mixed(cases: list[Case]) -> list[Case]:
     """Alternate between the projects."""
-    projects = {case.project: [one for one in cases if one.project == case.project] for case in cases}
+    projects = {
+        case.project: [one for one in cases if one.project == case.project] for case in cases
+    }
     longest = max(map(len, projects.values()))
     return [own[n] for n in range(longest) for own in projects.values() if n < len(own)]
 
@@ -113,15 +127,37 @@ _failed = dict[str, str]()  # per client, so that a missing release is requested
 
 
 def _run_client(package: str, release: str, client: str, folder: Path) -> None:
-    pip = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "--retries", "1")
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--retries",
+        "1",
+    )
     commands = {
         "pip": (*pip, "-d", str(folder), f"{package}=={release}"),
-        "npm": (shutil.which("npm") or "npm", "pack", "-s", "--fetch-retries=1", f"{package}@{release}"),
+        "npm": (
+            shutil.which("npm") or "npm",
+            "pack",
+            "-s",
+            "--fetch-retries=1",
+            f"{package}@{release}",
+        ),
     }
     if client not in _failed:
         try:
             done = subprocess.run(
-                commands[client], cwd=folder, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+                commands[client],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                stdin=subprocess.DEVNULL,
             )
             if not done.returncode:
                 return
@@ -135,12 +171,19 @@ def _run_client(package: str, release: str, client: str, folder: Path) -> None:
 def _read_archive(archive: Path) -> dict[str, bytes]:
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
-            names = [name for name in wheel.namelist() if ".dist-info/" not in name and not name.endswith("/")]
+            names = [
+                name
+                for name in wheel.namelist()
+                if ".dist-info/" not in name and not name.endswith("/")
+            ]
             return {name: wheel.read(name) for name in names if ".." not in Path(name).parts}
     files = dict[str, bytes]()
     with tarfile.open(fileobj=io.BytesIO(archive.read_bytes())) as package:
         for member in package.getmembers():
-            name, file = Path(*Path(member.name).parts[1:]), package.extractfile(member) if member.isfile() else None
+            name, file = (
+                Path(*Path(member.name).parts[1:]),
+                package.extractfile(member) if member.isfile() else None,
+            )
             if file is not None and ".." not in name.parts:
                 files[name.as_posix()] = file.read()
     return files

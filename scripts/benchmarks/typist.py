@@ -21,7 +21,9 @@ from scripts.benchmarks.rows import MeasuringError
 COLUMNS, ROWS = 100, 30
 MARK = ">"
 PATIENCE = 30.0
-LETTERS = "qzxjqvkzwxjqkzvx"  # No command, file or word begins with these letters, so no menu opens.
+LETTERS = (
+    "qzxjqvkzwxjqkzvx"  # No command, file or word begins with these letters, so no menu opens.
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ class Typist:
         """Replace the prompt's text by a line, submit it, and wait for a text on the screen."""
         os.write(self._fd, f"\x15{line}\r".encode())
         self._typed = ""
-        self._until(lambda: any(until in row for row in self._screen.display), f"{until!r} does not come")
+        self._until(
+            lambda: any(until in row for row in self._screen.display), f"{until!r} does not come"
+        )
 
     def letters(self, count: int, gap: float = 0.05) -> Typing:
         """Type that many letters, one per `gap` seconds whether or not the previous one was echoed."""
@@ -158,7 +162,10 @@ class Typist:
 
     def _memory(self) -> float:
         status = Path(f"/proc/{self._pid}/status").read_text()
-        return next(int(row.split()[1]) for row in status.splitlines() if row.startswith("VmHWM")) / 1024
+        return (
+            next(int(row.split()[1]) for row in status.splitlines() if row.startswith("VmHWM"))
+            / 1024
+        )
 
 
 def _become(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:

@@ -59,7 +59,11 @@ def _dim_as_blink(attrs: tuple[int, ...]) -> list[int]:
     for code in rest:
         if code in BRIGHT_COLOURS:  # The numbers of a colour have no other meaning.
             kind = next(rest, 0)
-            codes += [code, kind, *(next(rest, 0) for _ in range(3 if kind == RGB else 1 if kind == PALETTE else 0))]
+            codes += [
+                code,
+                kind,
+                *(next(rest, 0) for _ in range(3 if kind == RGB else 1 if kind == PALETTE else 0)),
+            ]
         elif code == DIM:
             codes.append(5)
         else:
@@ -71,7 +75,10 @@ def replay(raw: bytes, columns: int, rows: int) -> Shot:
     """Return the screen of a terminal of that size after those bytes, without the unused rows at its end."""
     screen = _Screen(columns, rows)
     pyte.ByteStream(screen).feed(raw)
-    used = max((y for y in range(rows) if any(char.data.strip() for char in screen.buffer[y].values())), default=-1)
+    used = max(
+        (y for y in range(rows) if any(char.data.strip() for char in screen.buffer[y].values())),
+        default=-1,
+    )
     cells = [[screen.buffer[y][x] for x in range(columns)] for y in range(used + 1)]
     return Shot([_spans(row) for row in cells], (screen.cursor.x, screen.cursor.y))
 
@@ -95,13 +102,20 @@ def unfolded(earlier: Shot, later: Shot) -> Shot:
     """Merge both shots: where they differ, the earlier rows are placed above those that replaced them, so that an
     answered dialog stays in the picture."""
     before, after = earlier.texts(), later.texts()
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    )
     extra = len(earlier.rows) - same
-    return Shot(later.rows[:same] + earlier.rows[same:] + later.rows[same:], (later.cursor[0], later.cursor[1] + extra))
+    return Shot(
+        later.rows[:same] + earlier.rows[same:] + later.rows[same:],
+        (later.cursor[0], later.cursor[1] + extra),
+    )
 
 
 def squeezed(shot: Shot) -> Shot:
     """Collapse consecutive empty rows into one; a high screen has many above its last line."""
     texts = shot.texts()
-    kept = [n for n, text in enumerate(texts) if text or n == shot.cursor[1] or (n and texts[n - 1])]
+    kept = [
+        n for n, text in enumerate(texts) if text or n == shot.cursor[1] or (n and texts[n - 1])
+    ]
     return Shot([shot.rows[n] for n in kept], (shot.cursor[0], kept.index(shot.cursor[1])))

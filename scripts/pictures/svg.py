@@ -40,7 +40,9 @@ def draw(shot: Shot, columns: int, title: str) -> str:
     """Return the SVG document. Each span has a fixed position and width, so that columns align in any font."""
     width = round(columns * CELL + 2 * PAD)
     height = round(len(shot.rows) * LINE + BAR + 2 * PAD - 8)
-    return "\n".join([*_window(width, height, title), *_cursor(shot), *_text(shot), "</g>", "</svg>", ""])
+    return "\n".join(
+        [*_window(width, height, title), *_cursor(shot), *_text(shot), "</g>", "</svg>", ""]
+    )
 
 
 def _window(width: int, height: int, title: str) -> Iterator[str]:
@@ -74,7 +76,9 @@ def _span(span: Span, base: float) -> str:
 
 
 def _look(style: Style) -> str:
-    lines = " ".join(name for name, on in (("underline", style.underline), ("line-through", style.strike)) if on)
+    lines = " ".join(
+        name for name, on in (("underline", style.underline), ("line-through", style.strike)) if on
+    )
     looks = {
         "fill": "" if style.fg == "default" else _colour(style.fg),
         "fill-opacity": f"{DIMMED:g}" if style.dim else "",

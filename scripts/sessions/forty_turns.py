@@ -72,7 +72,9 @@ def play(folder: Path) -> Iterator[tuple[int, Turn, Runtime]]:
     """Play the session in a clone below `folder`; yield each turn's number and the runtime after it."""
     project = folder / "project"
     root = Path(__file__).resolve().parents[2]
-    subprocess.run(("git", "clone", "-q", "--depth", "1", f"file://{root}", str(project)), check=True)
+    subprocess.run(
+        ("git", "clone", "-q", "--depth", "1", f"file://{root}", str(project)), check=True
+    )
     source = (project / FILE).read_text(encoding="utf-8")
     (project / FILE).write_text(f"{_DOC}Ids{source.removeprefix(_DOC)}", encoding="utf-8")
     (project / "check_ids.py").write_text(_TEST, encoding="utf-8")
@@ -90,7 +92,9 @@ class _Script:
 
     def __call__(self, request: ModelRequest) -> Reply:
         if request.purpose == "reflect":
-            tags = [{"id": f"P-{at}", "tag": _TAGS[tag]} for at, tag in enumerate(self.turn.tags, 1)]
+            tags = [
+                {"id": f"P-{at}", "tag": _TAGS[tag]} for at, tag in enumerate(self.turn.tags, 1)
+            ]
             return Reply(json.dumps({"tags": tags}))
         done = 0
         for message in reversed(request.messages):
@@ -108,11 +112,17 @@ class _Script:
 
 def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
     python = Path(sys.executable).parent
-    environ = {**os.environ, "SWECLI_HOME": str(folder / "home"), "PATH": f"{python}:{os.environ['PATH']}"}
+    environ = {
+        **os.environ,
+        "SWECLI_HOME": str(folder / "home"),
+        "PATH": f"{python}:{os.environ['PATH']}",
+    }
     paths, script = Paths.find(environ), _Script()
     paths.ensure()
     settings = replace(Settings(), mode="auto", reflect="always")
-    start = Start(settings, paths, project, environ, ModelChoice("scripted/model", "for this session"), None)
+    start = Start(
+        settings, paths, project, environ, ModelChoice("scripted/model", "for this session"), None
+    )
 
     async def agree(request: AskRequest) -> Decision:
         return Decision(True)
@@ -123,7 +133,10 @@ def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
     runtime.learning.percent = 100_000
     session = runtime.sessions.current_session
     assert session is not None, "a runtime begins one"
-    ops = tuple(Op("ADD", fields={"content": text, "scope": "project", "trust": "reasoning"}) for text in TAUGHT)
+    ops = tuple(
+        Op("ADD", fields={"content": text, "scope": "project", "trust": "reasoning"})
+        for text in TAUGHT
+    )
     runtime.sessions.playbook.apply(Delta("taught", ops, "user"), session)
     return runtime, script
 
@@ -155,7 +168,10 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
         counts = turn.counts[0] if turn.counts else {"good": True, "bad": False}.get(turn.mark)
         if TURNS[number % len(TURNS)].query.startswith("no,"):
             counts = False
-        rows = [(name, item.quote.partition(": ")[0], item.source) for name, item in found.get(number, ())]
+        rows = [
+            (name, item.quote.partition(": ")[0], item.source)
+            for name, item in found.get(number, ())
+        ]
         info = runtime.sessions.playbook.turn(runtime.sessions.session.id, number)
         shown = info.shown if info else ()
         given = {f"P-{at}": _TAGS[tag] for at, tag in enumerate(turn.tags, 1) if f"P-{at}" in shown}
@@ -169,5 +185,7 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
                 yield f"T{number}: {name} has {tag} by {source}, and the turn shows nothing"
             elif tag == ("harmful" if counts else "helpful"):
                 yield f"T{number}: {name} has {tag} by {source}, and the turn went {'well' if counts else 'wrong'}"
-        if counts is not None and not any(not source.startswith("scripted/") for _, _, source in rows):
+        if counts is not None and not any(
+            not source.startswith("scripted/") for _, _, source in rows
+        ):
             yield f"T{number}: nothing is kept of how it went"

@@ -54,14 +54,22 @@ class _Work:
         self.now = BEGAN
         self.messages: list[dict[str, Any]] = []
         self.calls = 0
-        self.late = set(rng.sample(range(2, turns + 1), min(turns - 1, round(PAUSED * turns)))) if turns > 1 else set()
-        self.files = [f"src/{rng.choice(WORDS)}/{rng.choice(WORDS)}_{rng.choice(WORDS)}.py" for _ in range(60)]
+        self.late = (
+            set(rng.sample(range(2, turns + 1), min(turns - 1, round(PAUSED * turns))))
+            if turns > 1
+            else set()
+        )
+        self.files = [
+            f"src/{rng.choice(WORDS)}/{rng.choice(WORDS)}_{rng.choice(WORDS)}.py" for _ in range(60)
+        ]
 
     def session(self, turns: int, seed: int, model: str) -> dict[str, Any]:
         rows, strategies = [], []
         for number in range(1, turns + 1):
             began = self.turn(number)
-            rows.append({"number": number, "status": "done", "started_at": began, "finished_at": self.at()})
+            rows.append(
+                {"number": number, "status": "done", "started_at": began, "finished_at": self.at()}
+            )
             if self.rng.random() < LEARNED:
                 strategies.append(self.strategy())
         digits = f"{self.rng.getrandbits(128):032x}"
@@ -87,7 +95,11 @@ class _Work:
         low, high = LATE if number in self.late else SOON
         self.pass_by(self.rng.randint(low, high))
         began, query = self.at(), self.sentence(self.rng.randint(8, 45))
-        notes = ["Workspace: /home/dev/shop", "Platform: linux", f"Date: {self.now.date().isoformat()}"]
+        notes = [
+            "Workspace: /home/dev/shop",
+            "Platform: linux",
+            f"Date: {self.now.date().isoformat()}",
+        ]
         self.say(number, "user", query, sent=with_notes(query, notes))
         kind = self.rng.choices(list(KINDS), list(KINDS.values()))[0]
         for calls in STEPS[kind](self):
@@ -106,13 +118,21 @@ class _Work:
     def pass_by(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def call(self, name: str, parameters: dict[str, Any], result: str, seconds: float = 0.05) -> dict[str, Any]:
+    def call(
+        self, name: str, parameters: dict[str, Any], result: str, seconds: float = 0.05
+    ) -> dict[str, Any]:
         self.calls += 1
         if self.rng.random() < LONG_RESULT:
             result = self.longer(result)
         milliseconds = round(seconds * 1000)
         call_id = f"call_{self.calls:05d}"
-        return {"id": call_id, "name": name, "parameters": parameters, "result": result, "duration_ms": milliseconds}
+        return {
+            "id": call_id,
+            "name": name,
+            "parameters": parameters,
+            "result": result,
+            "duration_ms": milliseconds,
+        }
 
     def longer(self, text: str) -> str:
         while len(text) < LONGEST:
@@ -126,7 +146,9 @@ class _Work:
         return self.rng.choice(self.files)
 
     def sentence(self, words: int) -> str:
-        chosen = [self.rng.choice(PLAIN if self.rng.random() < 0.5 else WORDS) for _ in range(words)]
+        chosen = [
+            self.rng.choice(PLAIN if self.rng.random() < 0.5 else WORDS) for _ in range(words)
+        ]
         return " ".join(chosen).capitalize() + ("." if chosen else "")
 
     def prose(self, words: int) -> str:
@@ -163,30 +185,48 @@ class _Work:
 
     def search(self) -> dict[str, Any]:
         found = [
-            f"{self.file()}:{self.rng.randint(1, 900)}: {self.code_line()}" for _ in range(self.rng.randint(3, 60))
+            f"{self.file()}:{self.rng.randint(1, 900)}: {self.code_line()}"
+            for _ in range(self.rng.randint(3, 60))
         ]
-        return self.call("search_files", {"pattern": self.name(), "glob": "*.py"}, "\n".join(found), 0.3)
+        return self.call(
+            "search_files", {"pattern": self.name(), "glob": "*.py"}, "\n".join(found), 0.3
+        )
 
     def edit(self) -> dict[str, Any]:
-        path, old, new = self.file(), self.code(self.rng.randint(2, 12)), self.code(self.rng.randint(3, 20))
+        path, old, new = (
+            self.file(),
+            self.code(self.rng.randint(2, 12)),
+            self.code(self.rng.randint(3, 20)),
+        )
         given = {"path": path, "edits": [{"old_text": old, "new_text": new}]}
         return self.call("edit_file", given, f"{path}: 1 place changed\n{self.code(6)}", 0.1)
 
     def command(self) -> dict[str, Any]:
-        lines = [f"{self.file()}::test_{self.name()} PASSED" for _ in range(self.rng.randint(5, 120))]
+        lines = [
+            f"{self.file()}::test_{self.name()} PASSED" for _ in range(self.rng.randint(5, 120))
+        ]
         given = {"command": f"pytest -v {self.file()}"}
-        return self.call("run_command", given, "\n".join(lines) + "\nexit code 0", self.rng.randint(1, 40))
+        return self.call(
+            "run_command", given, "\n".join(lines) + "\nexit code 0", self.rng.randint(1, 40)
+        )
 
 
 Steps = Callable[[_Work], list[list[dict[str, Any]]]]
 
 
 def _read(work: _Work) -> list[list[dict[str, Any]]]:
-    return [[work.read() for _ in range(work.rng.choice((1, 1, 2)))] for _ in range(work.rng.randint(1, 4))]
+    return [
+        [work.read() for _ in range(work.rng.choice((1, 1, 2)))]
+        for _ in range(work.rng.randint(1, 4))
+    ]
 
 
 def _search(work: _Work) -> list[list[dict[str, Any]]]:
-    return [[work.search()], *([work.search()] for _ in range(work.rng.randint(0, 2))), [work.read()]]
+    return [
+        [work.search()],
+        *([work.search()] for _ in range(work.rng.randint(0, 2))),
+        [work.read()],
+    ]
 
 
 def _edit(work: _Work) -> list[list[dict[str, Any]]]:
@@ -202,4 +242,10 @@ def _talk(work: _Work) -> list[list[dict[str, Any]]]:
     return []
 
 
-STEPS: dict[str, Steps] = {"read": _read, "search": _search, "edit": _edit, "command": _command, "talk": _talk}
+STEPS: dict[str, Steps] = {
+    "read": _read,
+    "search": _search,
+    "edit": _edit,
+    "command": _command,
+    "talk": _talk,
+}

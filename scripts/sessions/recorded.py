@@ -43,7 +43,9 @@ def exported(name: str, model: str) -> dict[str, Any]:
         if row["user"]:
             query = text(int(row["user"]))
             notes = ["Workspace: /home/dev/recorded", "Platform: linux", f"Date: {at[:10]}"]
-            messages.append({"role": "user", "content": query, "sent": with_notes(query, notes), **common})
+            messages.append(
+                {"role": "user", "content": query, "sent": with_notes(query, notes), **common}
+            )
             turns[number] = {"number": number, "status": "done", "started_at": at}
         turns[number]["finished_at"] = at
         calls = [

@@ -58,10 +58,16 @@ def ask(world: World, what: str, *args: Any) -> Any:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise WorldFailed(f"the world raised in {what}{place}: {reason:.200}") from error
     if not isinstance(answer, _ANSWERS[what]):
-        raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is not a {_ANSWERS[what].__name__}")
+        raise WorldFailed(
+            f"the world gave {answer!r:.60} in {what}{place}, which is not a {_ANSWERS[what].__name__}"
+        )
     least, most = _BOUNDS.get(what, (None, None))
-    if (least is not None and not least <= answer <= most) or (what == "truth" and answer not in get_args(Truth)):
-        wanted = f"from {least} to {most}" if what in _BOUNDS else f"one of {', '.join(get_args(Truth))}"
+    if (least is not None and not least <= answer <= most) or (
+        what == "truth" and answer not in get_args(Truth)
+    ):
+        wanted = (
+            f"from {least} to {most}" if what in _BOUNDS else f"one of {', '.join(get_args(Truth))}"
+        )
         raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is not {wanted}")
     return answer
 
@@ -75,7 +81,9 @@ class Product:
         self.settings, self.counter = Settings(), TokenCounter()
         self.counter.load()
         self.sessions = SessionManager(open_database(folder / "swecli.db"))
-        self.builder = RequestBuilder(self.sessions, self.settings, self.root, "", StaleStrategies())
+        self.builder = RequestBuilder(
+            self.sessions, self.settings, self.root, "", StaleStrategies()
+        )
         self.record = TurnRecord(self.sessions, self.counter)
         self.memory = PlaybookMemory(self.sessions, count=self.counter.count)
         model = ScriptedModel(self._reflection, name="simulated/reflector", offline=False)
@@ -108,29 +116,47 @@ class Product:
     def kept(self, key: str) -> bool:
         """Return True if the product would still show a strategy."""
         bullet = self.bullet(key)
-        ignorant = all(Reflector.from_json(value).ignorant for value in self._reflectors() or [None])
-        return bullet is not None and bullet.is_live and not bullet.stale and passes(bullet, ignorant=ignorant)
+        ignorant = all(
+            Reflector.from_json(value).ignorant for value in self._reflectors() or [None]
+        )
+        return (
+            bullet is not None
+            and bullet.is_live
+            and not bullet.stale
+            and passes(bullet, ignorant=ignorant)
+        )
 
     def insight(self) -> float:
         """Return the learned reliability of the reflector, 0 to 1."""
-        return max((Reflector.from_json(value).insight for value in self._reflectors()), default=Reflector().insight)
+        return max(
+            (Reflector.from_json(value).insight for value in self._reflectors()),
+            default=Reflector().insight,
+        )
 
     def _reflectors(self) -> list[Any]:
         return list(self.sessions.playbook.reflectors().values())
 
     def states(self) -> Counter[str]:
         """Count the proposals by their state."""
-        found = Counter[str](bullet.state for key in self.ids if (bullet := self.bullet(key)) is not None)
+        found = Counter[str](
+            bullet.state for key in self.ids if (bullet := self.bullet(key)) is not None
+        )
         return found + Counter({f"refused: {why}": count for why, count in self.refused.items()})
 
     async def begin(self, model: str, start: Sequence[Proposal]) -> None:
         """Start the first session and add the proposals made before the first turn."""
-        self.sessions.start(str(self.root), model, window=self.settings.window, project=str(self.root))
+        self.sessions.start(
+            str(self.root), model, window=self.settings.window, project=str(self.root)
+        )
         for vouched in (True, False):
             some = [one for one in start if (one.source in _VOUCHED) is vouched]
-            plan = plan_import(list(map(_imported, some, range(1, len(some) + 1))), {}, trusted=vouched)
+            plan = plan_import(
+                list(map(_imported, some, range(1, len(some) + 1))), {}, trusted=vouched
+            )
             if plan.ops:
-                self.sessions.playbook.apply(Delta(f"start-{vouched}", tuple(plan.ops), "import"), self.session)
+                self.sessions.playbook.apply(
+                    Delta(f"start-{vouched}", tuple(plan.ops), "import"), self.session
+                )
             self.refused.update(re.sub(r"^\S+ ", "", line) for line in plan.left_out)
             self._name(some)
 
@@ -157,7 +183,9 @@ class Product:
             (self.root / name).unlink(missing_ok=True)
         if given.session != self._group:
             self._group = given.session
-            self.sessions.start(str(self.root), given.model, window=self.settings.window, project=str(self.root))
+            self.sessions.start(
+                str(self.root), given.model, window=self.settings.window, project=str(self.root)
+            )
             await self.learning.check_anchors()
 
     def _selected(self, number: int, query: str, name: str) -> tuple[Turn | None, tuple[str, ...]]:
@@ -168,7 +196,9 @@ class Product:
         self.sessions.playbook.refresh(self.session)
         allowed = {self.ids[key] for key in self._allowed(number)}
         bullets = {
-            name: replace(bullet, state="pinned" if bullet.state == "pinned" else "active", belief=_PLAIN)
+            name: replace(
+                bullet, state="pinned" if bullet.state == "pinned" else "active", belief=_PLAIN
+            )
             for name, bullet in self.session.playbook.bullets.items()
             if name in allowed
         }
@@ -246,14 +276,18 @@ class Product:
     def _reflection(self, request: ModelRequest) -> Reply:
         """Return the world's answer with the product's ids, and its proposals for the turn."""
         raw = ask(self.world, "reflect", self._asked) if self.arm in _LEARNING else '{"tags": []}'
-        text = _KEY.sub(lambda found: f"[{self.ids[found[1]]}]" if found[1] in self.ids else found[0], raw)
+        text = _KEY.sub(
+            lambda found: f"[{self.ids[found[1]]}]" if found[1] in self.ids else found[0], raw
+        )
         if self._adds:
             text = _with_adds(text, self._adds)
         return Reply(text, piece=100_000)
 
     def _count(self, events: Sequence[LearningEvent]) -> None:
         lines = [line for event in events for line in getattr(event, "refused", ())]
-        self.refused.update(line.rpartition(": ")[2] for line in lines if line.startswith("not learned"))
+        self.refused.update(
+            line.rpartition(": ")[2] for line in lines if line.startswith("not learned")
+        )
 
     def _name(self, proposals: Sequence[Proposal]) -> None:
         """Match proposals to strategies by their text, and record which passed the gate."""
@@ -261,13 +295,23 @@ class Product:
         for one in proposals:
             if name := found.get(clean(one.content)):
                 self.ids.setdefault(one.key, name)
-        self.live |= {key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.is_live}
+        self.live |= {
+            key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.is_live
+        }
 
 
 def _imported(one: Proposal, number: int) -> ImportedBullet:
-    named = {"content", "when", "kind", "trust", "scope", "state"} | ({"anchors"} if one.anchors else set())
+    named = {"content", "when", "kind", "trust", "scope", "state"} | (
+        {"anchors"} if one.anchors else set()
+    )
     bullet = Bullet(
-        f"P-{number}", one.content, kind=one.kind, scope="project", trust=one.source, when=one.when, anchors=one.anchors
+        f"P-{number}",
+        one.content,
+        kind=one.kind,
+        scope="project",
+        trust=one.source,
+        when=one.when,
+        anchors=one.anchors,
     )
     return ImportedBullet(bullet, line=number, named=frozenset(named))
 

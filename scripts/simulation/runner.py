@@ -23,7 +23,9 @@ ARMS: tuple[Arm, ...] = ("none", "all", "counts", "product", "ceiling", "oracle"
 FIRST = 200  # turns whose gain is reported separately
 _BELOW = 0.01  # success rate below that without a playbook from which a world counts as worse
 _CORES = 2
-_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # Simulated databases need not survive a power failure.
+_MEMORY = (
+    "/dev/shm" if Path("/dev/shm").is_dir() else None
+)  # Simulated databases need not survive a power failure.
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ def load(job: Job) -> World:
     spec = importlib.util.spec_from_file_location(f"world_{job.file.stem}", job.file)
     if spec is None or spec.loader is None:
         raise WorldFailed(f"{job.file} is not a Python file")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # Dataclasses look up their module there.
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(
+        spec
+    )  # Dataclasses look up their module there.
     try:
         spec.loader.exec_module(module)
         if getattr(module, "API", None) != 1:
@@ -88,14 +92,18 @@ def play(job: Job) -> dict[str, Played]:
             raise
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise WorldFailed(f"the world cannot be played ({arm}, seed {job.seed}): {reason:.200}") from error
+            raise WorldFailed(
+                f"the world cannot be played ({arm}, seed {job.seed}): {reason:.200}"
+            ) from error
     return played
 
 
 async def _play(world: World, job: Job, arm: Arm) -> Played:
     chances, poisoned = [], 0
     with tempfile.TemporaryDirectory(prefix="swecli-simulation-", dir=_MEMORY) as folder:
-        product = Product(world, arm, Path(folder), every_turn=job.options.get("reflect", "every") == "every")
+        product = Product(
+            world, arm, Path(folder), every_turn=job.options.get("reflect", "every") == "every"
+        )
         began = time.perf_counter()
         await product.begin(ask(world, "turn", 0).model, ask(world, "start"))
         for number in range(world.turns):
@@ -114,7 +122,10 @@ def _ended(world: World, product: Product) -> dict[str, float]:
     truths = {key: ask(world, "truth", key) for key in sorted(product.live)}
     ours = [key for key, truth in truths.items() if truth != "poisoned"]
     effects = [ask(world, "effect", key, world.turns - 1) for key in ours]
-    found = {"correlation": spearman([product.worth(key) for key in ours], effects), "insight": product.insight()}
+    found = {
+        "correlation": spearman([product.worth(key) for key in ours], effects),
+        "insight": product.insight(),
+    }
     for figure, truth in (("lost", "helpful"), ("caught", "harmful")):
         if some := [not product.kept(key) for key in ours if truths[key] == truth]:
             found[figure] = sum(some) / len(some)
@@ -124,7 +135,11 @@ def _ended(world: World, product: Product) -> dict[str, float]:
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
     """Return the rank correlation, -1 to 1, or 0 if one of them is constant."""
     first, second = _ranks(one), _ranks(other)
-    return statistics.correlation(first, second) if len(set(first)) > 1 and len(set(second)) > 1 else 0.0
+    return (
+        statistics.correlation(first, second)
+        if len(set(first)) > 1 and len(set(second)) > 1
+        else 0.0
+    )
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
@@ -141,7 +156,9 @@ def figures(worlds: Sequence[Mapping[str, Played]]) -> dict[str, dict[str, Figur
         for arm, played in world.items():
             for name, value in _row(world, played).items():
                 rows.setdefault(arm, {}).setdefault(name, []).append(value)
-    return {arm: {name: summary(values) for name, values in row.items()} for arm, row in rows.items()}
+    return {
+        arm: {name: summary(values) for name, values in row.items()} for arm, row in rows.items()
+    }
 
 
 def _row(world: Mapping[str, Played], played: Played) -> dict[str, float]:
@@ -152,13 +169,23 @@ def _row(world: Mapping[str, Played], played: Played) -> dict[str, float]:
         ("first 200", slice(FIRST)),
         ("last quarter", slice(count - max(1, count // 4), None)),
     ):
-        none, best, own = (statistics.fmean(one.chances[part]) for one in (world["none"], world["oracle"], played))
+        none, best, own = (
+            statistics.fmean(one.chances[part]) for one in (world["none"], world["oracle"], played)
+        )
         if best > none:
             row[name] = (own - none) / (best - none)
     none, ceiling = row["success"] - statistics.fmean(world["none"].chances), world.get("ceiling")
-    if ceiling and (most := statistics.fmean(ceiling.chances) - statistics.fmean(world["none"].chances)) > 0:
+    if (
+        ceiling
+        and (most := statistics.fmean(ceiling.chances) - statistics.fmean(world["none"].chances))
+        > 0
+    ):
         row["of ceiling"] = none / most
-    return row | dict(played.ended) | {"poisoned shown": played.poisoned, "below none": float(none < -_BELOW)}
+    return (
+        row
+        | dict(played.ended)
+        | {"poisoned shown": played.poisoned, "below none": float(none < -_BELOW)}
+    )
 
 
 def summary(values: Iterable[float]) -> Figure:
@@ -187,6 +214,7 @@ def states_of(worlds: Sequence[Mapping[str, Played]]) -> dict[str, int]:
 def as_json(worlds: Sequence[Mapping[str, Played]], about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures as plain JSON values without times, so that the same seeds give the same output."""
     table = {
-        arm: {name: {"mean": f.mean, "half": f.half} for name, f in row.items()} for arm, row in figures(worlds).items()
+        arm: {name: {"mean": f.mean, "half": f.half} for name, f in row.items()}
+        for arm, row in figures(worlds).items()
     }
     return {"simulation": True, **about, "figures": table, "proposals": states_of(worlds)}

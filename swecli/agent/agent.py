@@ -25,7 +25,13 @@ from swecli.tools.limits import lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
-_NOT_IN_TASKS = ("recall", "remember", "search_session", "task", "todo")  # tools on the user's own session
+_NOT_IN_TASKS = (
+    "recall",
+    "remember",
+    "search_session",
+    "task",
+    "todo",
+)  # tools on the user's own session
 _TASK = (
     "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
     "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
@@ -58,7 +64,10 @@ class Agent:
         if prompt != self.builder.system_prompt:
             self.builder = replace(self.builder, system_prompt=prompt)
             self.begin_epoch("the model has other tools")
-        self.counter, self.observed = TokenCounter(model.profile.encoding, exact=False), ModelLimits()
+        self.counter, self.observed = (
+            TokenCounter(model.profile.encoding, exact=False),
+            ModelLimits(),
+        )
 
     def count_exactly(self) -> None:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
@@ -79,7 +88,9 @@ class Agent:
         """Prepare the turn for a query: read its @files, apply the window, select strategies. Nothing is stored.
         `attached` is piped input; `session` replaces the current one, for previews."""
         texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
-        return self.builder.prepare(Query(query, texts, session, self._reopen), self.model, self.counter)
+        return self.builder.prepare(
+            Query(query, texts, session, self._reopen), self.model, self.counter
+        )
 
     def warm(self) -> None:
         """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, and begin a turn in a
@@ -89,7 +100,9 @@ class Agent:
         scratch.start(str(self.ctx.root), self.model.name)
         scratch.store_query("hello")
         builder = replace(self.builder, sessions=scratch, stale=None)
-        TurnRecord(scratch, self.counter).begin(builder.prepare(Query("hello"), self.model, self.counter))
+        TurnRecord(scratch, self.counter).begin(
+            builder.prepare(Query("hello"), self.model, self.counter)
+        )
         scratch.database.close()
         session = self.sessions.current_session
         if session is not None and session.get_playbook().bullets:
@@ -97,17 +110,27 @@ class Agent:
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         self.notes.clear()
-        self.ctx.jobs.notices[:] = [line for line in self.ctx.jobs.notices if line not in turn.request.enhanced]
+        self.ctx.jobs.notices[:] = [
+            line for line in self.ctx.jobs.notices if line not in turn.request.enhanced
+        ]
         self._reopen = ""
         if self.builder.stale is not None:
             self.builder.stale.found.clear()
         self.kit.note_read(turn.files)
-        self._cost_before = self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
+        self._cost_before = (
+            self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
+        )
         self._has_more = turn.selection.more
-        limit, fitter, record = self._result_limit(), self.make_fitter(), TurnRecord(self.sessions, self.counter)
+        limit, fitter, record = (
+            self._result_limit(),
+            self.make_fitter(),
+            TurnRecord(self.sessions, self.counter),
+        )
         self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
         # new for each turn: model, settings and counter may have changed
-        loop = Loop(self.model, self.make_runner(limit), fitter, record, self.settings, self._steering)
+        loop = Loop(
+            self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
+        )
         self._running = True
         try:
             async with aclosing(loop.run(turn)) as events:
@@ -116,21 +139,31 @@ class Agent:
         finally:
             self._running, self.observed = False, fitter.observed
 
-    async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
+    async def do_task(
+        self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext
+    ) -> ToolResult:
         """Run a task in a child session with the reading tools and those named in `tools`; its last message is the
         result. `ctx` is the context of the call. Raises ToolError if the task fails."""
         sessions, ask_user = self.sessions.start_task(title), self.kit.ask
 
         async def ask(request: AskRequest) -> Decision:
-            return await ask_user(replace(request, why=f"{request.why} Asked for the task {title!r}.".strip()))
+            return await ask_user(
+                replace(request, why=f"{request.why} Asked for the task {title!r}.".strip())
+            )
 
-        readers = {tool.name for tool in self.tools.values() if tool.kind.is_read_only} - {*_NOT_IN_TASKS}
+        readers = {tool.name for tool in self.tools.values() if tool.kind.is_read_only} - {
+            *_NOT_IN_TASKS
+        }
         own = [tool for tool in self.tools.values() if tool.name in readers | {*tools}]
-        inner = ToolContext(ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes)
+        inner = ToolContext(
+            ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes
+        )
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
         settings = replace(self.settings, max_budget_usd=self._budget_left())
-        child = Agent(self.model, kit, replace(self.builder, sessions=sessions, settings=settings, stale=None))
+        child = Agent(
+            self.model, kit, replace(self.builder, sessions=sessions, settings=settings, stale=None)
+        )
         child.condense_model, child.thinking = self.condense_model, self.thinking
         event: Event | None = None
         try:
@@ -143,17 +176,29 @@ class Agent:
         finally:
             await inner.jobs.close()
         if not isinstance(event, TurnFinished):
-            raise ToolError(f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}")
+            raise ToolError(
+                f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}"
+            )
         early = "" if event.reason == "done" else f" · ended by {event.reason}"
         steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
         title = f"{steps}{early} · session {sessions.session.id}"
-        text = f"{event.text or '(no answer)'}" + (f"\n[It was not finished: {event.reason}.]" if early else "")
+        text = f"{event.text or '(no answer)'}" + (
+            f"\n[It was not finished: {event.reason}.]" if early else ""
+        )
         return ToolResult(not early, text, Display(title, event.text))
 
     def _budget_left(self) -> float | None:
         """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
-        most, before, now = self.settings.max_budget_usd, self._cost_before, self.sessions.totals().cost
-        return most if most is None or before is None or now is None else max(0.0, most - (now - before))
+        most, before, now = (
+            self.settings.max_budget_usd,
+            self._cost_before,
+            self.sessions.totals().cost,
+        )
+        return (
+            most
+            if most is None or before is None or now is None
+            else max(0.0, most - (now - before))
+        )
 
     def pop_unsent_lines(self) -> list[str]:
         """Remove and return the lines that were sent to the running turn too late."""
@@ -171,13 +216,19 @@ class Agent:
     def make_fitter(self) -> ContextFitter:
         """Make the context fitter for the next turn of the current session."""
         session = self.sessions.session
-        if self.observed.session != session.id:  # observed limits are valid for one session and model
+        if (
+            self.observed.session != session.id
+        ):  # observed limits are valid for one session and model
             self.observed = ModelLimits(session.id)
         if not self.model.profile.offline:
             last = session.context
-            self.observed = self.observed.restore_scale(last.asked_model, last.asked_prompt, last.asked_counted)
+            self.observed = self.observed.restore_scale(
+                last.asked_model, last.asked_prompt, last.asked_counted
+            )
         own = (self.specs(), self.counter, session, self.builder)
-        return ContextFitter(self.model, *own, self.condense_model or self.model, self.observed, self.thinking)
+        return ContextFitter(
+            self.model, *own, self.condense_model or self.model, self.observed, self.thinking
+        )
 
     def specs(self) -> list[ToolSpec]:
         """Return the tools that the next request offers: fewer in a small window, `recall` and `skill` only if
@@ -192,14 +243,19 @@ class Agent:
         window, room = self.model.profile.window, self._room
         if not window or room is None:
             return _MAX_RESULT
-        return max(_MIN_RESULT, min(_MAX_RESULT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
+        return max(
+            _MIN_RESULT,
+            min(_MAX_RESULT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5),
+        )
 
     @property
     def _room(self) -> int | None:
         """Tokens left for the conversation besides tools, system prompt and reserve; None if the window is unknown."""
         profile = self.model.profile
         limit = request_limit(profile.window, profile.reserve(self.settings.max_tokens))
-        fixed = self.counter.count_tools(self.specs()) + self.counter.count(self.builder.system_prompt)
+        fixed = self.counter.count_tools(self.specs()) + self.counter.count(
+            self.builder.system_prompt
+        )
         return None if limit is None else limit - fixed
 
     def window_warning(self) -> str:

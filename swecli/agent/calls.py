@@ -14,7 +14,14 @@ from pydantic import ValidationError
 from swecli.config.settings import Start
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
-from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted, UsageReported
+from swecli.models.events import (
+    Event,
+    Notice,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    UsageReported,
+)
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     ApiMessage,
@@ -29,7 +36,13 @@ from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry, execute, interrupted_text
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import HeadTail, LoopGuard, strip_terminal_codes, truncate_result, unchanged_notice
+from swecli.tools.limits import (
+    HeadTail,
+    LoopGuard,
+    strip_terminal_codes,
+    truncate_result,
+    unchanged_notice,
+)
 from swecli.tools.permissions import Permissions
 
 _Outcome = tuple[ToolCall, str, ToolResult]
@@ -49,7 +62,12 @@ class Toolkit:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools, root = ToolRegistry.discover(), start.cwd.resolve()
         permissions, notices = Permissions.load(start, root, tools)
-        ctx = ToolContext(root, sessions=results, timeout=float(start.settings.command_timeout), environ=start.environ)
+        ctx = ToolContext(
+            root,
+            sessions=results,
+            timeout=float(start.settings.command_timeout),
+            environ=start.environ,
+        )
         return cls(tools, permissions, ctx, ask), notices
 
     @classmethod
@@ -78,7 +96,9 @@ class Toolkit:
         except ToolError as error:
             raise BadInput(str(error)) from error
         except ValidationError as error:  # empty, or not valid text
-            raise BadInput(f"This cannot be run: {error.errors(include_url=False)[0]['msg']}.") from error
+            raise BadInput(
+                f"This cannot be run: {error.errors(include_url=False)[0]['msg']}."
+            ) from error
         return result.for_user.body, result.exit_code or 0
 
 
@@ -86,7 +106,9 @@ class CallRunner:
     """Runs one turn's calls and stores their results. `limit` is the maximum length of a result in characters;
     `used_ids` are the ids of all calls so far."""
 
-    def __init__(self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter) -> None:
+    def __init__(
+        self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter
+    ) -> None:
         self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
@@ -112,9 +134,14 @@ class CallRunner:
                 for line in self._kit.ctx.changes.take_notices() if self._kit.ctx.changes else ():
                     yield Notice(line, "warning")
 
-    async def _run_batch(self, batch: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
+    async def _run_batch(
+        self, batch: list[ToolCall], problems: dict[str, str]
+    ) -> AsyncGenerator[Event, None]:
         events: asyncio.Queue[Event | None] = asyncio.Queue()
-        tasks = [asyncio.create_task(self._run_one(call, problems.get(call.id), events.put_nowait)) for call in batch]
+        tasks = [
+            asyncio.create_task(self._run_one(call, problems.get(call.id), events.put_nowait))
+            for call in batch
+        ]
         for task in tasks:
             task.add_done_callback(lambda _: events.put_nowait(None))
         running, stopped = len(tasks), False
@@ -142,7 +169,9 @@ class CallRunner:
         finally:
             await _cancel_all(tasks)
 
-    async def _run_one(self, call: ToolCall, problem: str | None, emit: Callable[[Event], None]) -> _Outcome:
+    async def _run_one(
+        self, call: ToolCall, problem: str | None, emit: Callable[[Event], None]
+    ) -> _Outcome:
         output, started_summary = HeadTail(), ""
 
         def started(call: ToolCall, summary: str) -> None:
@@ -151,10 +180,17 @@ class CallRunner:
             emit(ToolStarted(call, summary))
 
         kit = self._kit
-        ctx = replace(kit.ctx, report=lambda text: emit(ToolProgress(call.id, text)), output=output, on_start=started)
+        ctx = replace(
+            kit.ctx,
+            report=lambda text: emit(ToolProgress(call.id, text)),
+            output=output,
+            on_start=started,
+        )
         ctx.on_usage = lambda usage, cost: emit(UsageReported(usage, cost))
         try:
-            result, summary = await execute(call, kit.tools, ctx, kit.permissions, self._ask, problem=problem)
+            result, summary = await execute(
+                call, kit.tools, ctx, kit.permissions, self._ask, problem=problem
+            )
         except asyncio.CancelledError:  # the call holds its result so far
             text = call.result or INTERRUPTED_RESULT
             self._record(call, text)
@@ -184,7 +220,10 @@ class CallRunner:
             if output.size != self._saved.get(name, 0):
                 result = interrupted_text("swecli ended while this ran", output.text())
                 text, is_shorter = truncate_result(result, self.limit, name)
-                outputs[name], self._saved[name] = (text, result if is_shorter else None), output.size
+                outputs[name], self._saved[name] = (
+                    (text, result if is_shorter else None),
+                    output.size,
+                )
         return outputs
 
     async def may_continue(self) -> bool:

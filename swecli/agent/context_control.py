@@ -91,7 +91,9 @@ class ContextControl:
         session, agent = self.session, self._agent
         spec = agent.builder.conditions(session, agent.model).resolve(session.window)
         before = sum(row.before for row in self._sessions.context.log(session, 1))
-        return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * _HOLD))
+        return self._sessions.undo_reduction(
+            session.interactions + spec.slack + 1, round(before * _HOLD)
+        )
 
     def pin(self, interaction: int | None = None) -> int:
         """Pin an interaction (None: the newest). Returns its tokens. Raises BadInput if no request has room for it."""
@@ -130,7 +132,9 @@ class ContextControl:
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
-            return _ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
+            return _ReductionPlan(
+                "window", when, names, fitter.measure(past_request(session)).tokens, tokens
+            )
         keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, SummaryCut):
@@ -140,17 +144,27 @@ class ContextControl:
             # calls whose results change, otherwise turns
             same = {key_of(message) for message in found.messages if message in keyed}
             changed = (message for message in keyed if key_of(message) not in same)
-            names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed))
+            names = tuple(
+                dict.fromkeys(
+                    str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed
+                )
+            )
             return _ReductionPlan(found.how, when, names, tokens, found.after)
         conditions = agent.builder.conditions(session, agent.model)
         spec = conditions.resolve(session.window)
         if spec.mode == "full":
-            when = "the window is full; old results are cleared when the request reaches its threshold"
+            when = (
+                "the window is full; old results are cleared when the request reaches its threshold"
+            )
             return _ReductionPlan("window", when, (), tokens)
         full = max(epoch.first + conditions.max_held(spec), session.context.hold_turns)
         left = full - session.interactions
-        when = f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
-        return _ReductionPlan("window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens)
+        when = (
+            f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
+        )
+        return _ReductionPlan(
+            "window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens
+        )
 
     def preview(self, spec: WindowSpec | None = None) -> _WindowPreview:
         """Compare the next request with the one under another window (None: no change). Nothing is stored."""
@@ -159,10 +173,17 @@ class ContextControl:
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
             session = replace(session, window=spec)
-        requests, fitter = (agent.prepare("").request, agent.prepare("", session=session).request), agent.make_fitter()
+        requests, fitter = (
+            (agent.prepare("").request, agent.prepare("", session=session).request),
+            agent.make_fitter(),
+        )
         before, after = (fitter.measure(request.keyed).tokens for request in requests)
-        now, then = ({interaction_of(message) for message in request.keyed[1:-1]} for request in requests)
-        leaves, returns = (tuple(f"T{n}" for n in sorted(numbers)) for numbers in (now - then, then - now))
+        now, then = (
+            {interaction_of(message) for message in request.keyed[1:-1]} for request in requests
+        )
+        leaves, returns = (
+            tuple(f"T{n}" for n in sorted(numbers)) for numbers in (now - then, then - now)
+        )
         return _WindowPreview(before, after, leaves, returns, *requests[1].window)
 
     def why(self, text: str) -> list[dict[str, Any]]:
@@ -175,7 +196,9 @@ class ContextControl:
         for place in self._sessions.find(text.strip()):
             number = place.interaction
             messages = [message for message in request if interaction_of(message) == number]
-            sent = any(text.strip().casefold() in str(m.get("content") or m).casefold() for m in messages)
+            sent = any(
+                text.strip().casefold() in str(m.get("content") or m).casefold() for m in messages
+            )
             row = None if sent else _find_reduction(number, bool(messages), log)
             by = row and {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}
             where = {"turn": number, "where": place.where, "excerpt": place.excerpt, "sent": sent}
@@ -190,14 +213,23 @@ class ContextControl:
         past = past_request(session)
         if session.context.epoch is None:  # an imported session: no request was sent yet
             self._sessions.load_back_to(1)
-            past = self._agent.prepare("", session=replace(session, window=WindowSpec(mode="full"))).request.keyed[:-1]
+            past = self._agent.prepare(
+                "", session=replace(session, window=WindowSpec(mode="full"))
+            ).request.keyed[:-1]
         effects = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
         if not effects:
-            raise BadInput("There is nothing to summarise: no request with earlier turns was made yet.", "Ask first.")
+            raise BadInput(
+                "There is nothing to summarise: no request with earlier turns was made yet.",
+                "Ask first.",
+            )
         self._agent.observed = fitter.observed
         record = TurnRecord(self._sessions, self._agent.counter)
         for effect in effects:
-            row = replace(effect, interaction=session.interactions) if isinstance(effect, Reduction) else effect
+            row = (
+                replace(effect, interaction=session.interactions)
+                if isinstance(effect, Reduction)
+                else effect
+            )
             if (event := record.store(row)) is not None:
                 yield event
 
@@ -238,5 +270,9 @@ def _find_reduction(interaction: int, visible: bool, log: list[Reduction]) -> Re
         keys = (*row.edits.drop, *row.edits.replace)
         if any(key.lstrip("<").split(".")[0] == str(interaction) for key in keys):
             return row
-    moved = [r for r in log if not r.undone and r.epoch and r.epoch.first > interaction not in r.epoch.pins]
+    moved = [
+        r
+        for r in log
+        if not r.undone and r.epoch and r.epoch.first > interaction not in r.epoch.pins
+    ]
     return moved[0] if moved and not visible else None

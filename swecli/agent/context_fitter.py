@@ -11,7 +11,11 @@ from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
-from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
+from swecli.context.truncate import (
+    TruncateOptions,
+    TruncateResponse,
+    truncate_conversation_if_needed,
+)
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
@@ -52,10 +56,14 @@ class _Fitting:
     def apply(self, result: RungResult | None, epoch: Epoch | None = None) -> None:
         if result is not None:
             at, context, edits = self.at, self.session.context, result.edits
-            if epoch is not None:  # a truncation: the head must retain the facts of removed messages
+            if (
+                epoch is not None
+            ):  # a truncation: the head must retain the facts of removed messages
                 edits = context.merge_edits(epoch.first, edits)
             sizes = (result.before, result.after)
-            self.add(Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits))
+            self.add(
+                Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits)
+            )
             self.messages = validate.normalize_keyed(result.edits.apply(self.messages))
 
 
@@ -74,7 +82,11 @@ class ContextFitter:
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
-        if self.counter.estimated and not self.limits.fit_easily(messages, self.specs) and self.counter.load():
+        if (
+            self.counter.estimated
+            and not self.limits.fit_easily(messages, self.specs)
+            and self.counter.load()
+        ):
             self.observed = self.observed.forget_counts()
         fitting, failure = self._start(validate.normalize_keyed(messages), at), None
         size, known = fitting.size, self.observed
@@ -94,21 +106,32 @@ class ContextFitter:
                     self._truncate(fitting)
             except ContextFull as error:
                 if (few := lean_specs(self.specs)) != self.specs:
-                    self.specs, self.observed = few, replace(known, small=known.small | {self.model.name})
+                    self.specs, self.observed = (
+                        few,
+                        replace(known, small=known.small | {self.model.name}),
+                    )
                     return await self.fit(messages, at)
                 failure = error
         final = self.measure(fitting.messages)
         self._learn(fitting, final)
         sent = validate.strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
-        request = ModelRequest(self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks)
+        request = ModelRequest(
+            self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks
+        )
         counted = self.counter.count_messages(sent) + self._tools_tokens()
-        return FittedRequest(request, fitting.messages, final, counted, tuple(fitting.effects), failure)
+        return FittedRequest(
+            request, fitting.messages, final, counted, tuple(fitting.effects), failure
+        )
 
-    async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Effect, ...]:
+    async def compact(
+        self, messages: list[ApiMessage], at: StepPlace, wish: str = ""
+    ) -> tuple[Effect, ...]:
         """Summarise keyed messages now, emphasising the user's `wish`. Returns () if there is nothing to summarise."""
         fitting = self._start(messages, at)
-        if (cut := epochs.SummaryCut.find(messages, at.interaction, self.session.context.pins)) is None:
+        if (
+            cut := epochs.SummaryCut.find(messages, at.interaction, self.session.context.pins)
+        ) is None:
             return ()
         await self._summarise(fitting, cut, wish)
         if fitting.failure:
@@ -118,7 +141,9 @@ class ContextFitter:
     def measure(self, messages: list[ApiMessage]) -> RequestSize:
         return self.limits.measure(messages, self.counter)
 
-    def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> RungResult | epochs.SummaryCut | None:
+    def next_rung(
+        self, messages: list[ApiMessage], at: StepPlace
+    ) -> RungResult | epochs.SummaryCut | None:
         """Return the first reduction of the next request, or None if it needs none."""
         fitting = self._start(messages, at)
         if not fitting.size.over:
@@ -129,7 +154,9 @@ class ContextFitter:
     def record_refusal(self, error: ContextOverflow, sent: FittedRequest) -> None:
         """Lower the limit after a request was too long for the provider."""
         reserve = sent.request.max_tokens or 0
-        self.observed = self.observed.record_refusal(self._shape(self.model), sent.size.tokens, reserve, error)
+        self.observed = self.observed.record_refusal(
+            self._shape(self.model), sent.size.tokens, reserve, error
+        )
 
     def check_usage(self, usage: Usage | None, sent: FittedRequest) -> str:
         """Compare the provider's token count of a request with ours; return a line for the user, or "". Raises
@@ -138,7 +165,9 @@ class ContextFitter:
         if profile.offline or usage is None:
             return ""
         window = profile.window if profile.origins.get("window") == "probe" else None
-        check = self.observed.record_usage(self.model.name, usage, sent.counted, self._tools_tokens(), window)
+        check = self.observed.record_usage(
+            self.model.name, usage, sent.counted, self._tools_tokens(), window
+        )
         if (check.tokens_read or check.notice) and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()  # an estimate is no proof
             counted = self.counter.count_messages(sent.request.messages) + self._tools_tokens()
@@ -147,19 +176,27 @@ class ContextFitter:
         if check.tokens_read:
             few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
             error = ContextOverflow(f"The provider read {few} and did not report it.")
-            error.limit, error.reported = check.tokens_read, f"the provider read only {few} of the request"
+            error.limit, error.reported = (
+                check.tokens_read,
+                f"the provider read only {few} of the request",
+            )
             raise error
         return check.notice
 
     def _tools_tokens(self) -> int:
         """Count the tokens of the tools; 0 if the server hides them from the model."""
-        return 0 if self.model.name in self.observed.toolless else self.counter.count_tools(self.specs)
+        return (
+            0 if self.model.name in self.observed.toolless else self.counter.count_tools(self.specs)
+        )
 
     def _shape(self, model: ChatModel) -> tuple[str, int, int | None]:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
-        deep, ladder = self.observed.is_reduced_too_often(at.interaction, at.step), Ladder(self.limits, self.counter)
+        deep, ladder = (
+            self.observed.is_reduced_too_often(at.interaction, at.step),
+            Ladder(self.limits, self.counter),
+        )
         size, target = self.measure(messages), ladder
         if size.over and (deep or not size.fits):
             target = ladder.lower(messages, LEFT_DEEP if deep else LEFT)
@@ -169,16 +206,23 @@ class ContextFitter:
     @property
     def limits(self) -> RequestLimits:
         context, settings = self.session.context, self.builder.settings
-        own, percent = (settings.thresholds, settings.profile), settings.auto_condense_context_percent
+        own, percent = (
+            (settings.thresholds, settings.profile),
+            settings.auto_condense_context_percent,
+        )
         percent = budget.effective_threshold(percent, *own)
-        return replace(self._limits(self.model), threshold=percent, hold=context.hold_tokens, pins=context.pins)
+        return replace(
+            self._limits(self.model), threshold=percent, hold=context.hold_tokens, pins=context.pins
+        )
 
     def _limits(self, model: ChatModel) -> RequestLimits:
         """Return a model's limits by its profile and by what was observed."""
         known, profile, shape = self.observed, model.profile, self._shape(model)
         return RequestLimits(
             window=known.windows.get(model.name, profile.window),
-            reserve=known.answer_tokens(model.name, profile.reserve(self.builder.settings.max_tokens)),
+            reserve=known.answer_tokens(
+                model.name, profile.reserve(self.builder.settings.max_tokens)
+            ),
             allowed=known.limits.get(shape),
             scale=known.scales.get(model.name, 1.0),
             tools_tokens=shape[1],
@@ -189,7 +233,11 @@ class ContextFitter:
         is_needed = self.builder.settings.auto_condense_context and fitting.size.over
         if not is_needed or fitting.deep or fitting.at.refused or self.observed.due:
             return None
-        if (cut := epochs.SummaryCut.find(fitting.messages, fitting.at.interaction, self.session.context.pins)) is None:
+        if (
+            cut := epochs.SummaryCut.find(
+                fitting.messages, fitting.at.interaction, self.session.context.pins
+            )
+        ) is None:
             return None
         gain = sum(self.counter.count_message(message) for message in cut.replaced)
         keeps_turns = fitting.epoch.first < fitting.at.interaction
@@ -202,13 +250,21 @@ class ContextFitter:
             self.observed = self.observed.record_failure(size.tokens)
             if (failures := self.observed.failures) in budget.REPORTED:
                 often = f"{failures} times in a row, and is tried again as the conversation grows"
-                how = f"condensing failed {often}" if failures > 1 else "the conversation was not condensed"
+                how = (
+                    f"condensing failed {often}"
+                    if failures > 1
+                    else "the conversation was not condensed"
+                )
                 fitting.effects.append(f"{how}: {fitting.failure}")
         self.observed = replace(self.observed, left=size.tokens)
         if any(isinstance(effect, Reduction) for effect in fitting.effects):
-            self.observed = self.observed.record_reduction(at.interaction, at.step, deep=fitting.deep)
+            self.observed = self.observed.record_reduction(
+                at.interaction, at.step, deep=fitting.deep
+            )
 
-    async def _summarise(self, fitting: _Fitting, cut: epochs.SummaryCut | None, wish: str = "") -> bool:
+    async def _summarise(
+        self, fitting: _Fitting, cut: epochs.SummaryCut | None, wish: str = ""
+    ) -> bool:
         """Replace the messages of `cut`, if any, by a summary. Returns whether the request is still too long."""
         summarised: list[tuple[Reduction, list[ApiMessage]]] = []
 
@@ -218,10 +274,21 @@ class ContextFitter:
             summary, failure = await self._request_summary(fitting, cut, wish)
             if failure:
                 return TruncateResponse(messages=[], error=failure)
-            epoch, edits, after = cut.apply(fitting.session, summary, self.builder.head(at.query, self.counter))
+            epoch, edits, after = cut.apply(
+                fitting.session, summary, self.builder.head(at.query, self.counter)
+            )
             new = fitting.target.limits.measure(after, self.counter)
             detail = f"{cut.turns} summarised by {self.condense_model.name}"
-            row = Reduction(epochs.CONDENSE, at.interaction, at.step, size.tokens, new.tokens, detail, epoch, edits)
+            row = Reduction(
+                epochs.CONDENSE,
+                at.interaction,
+                at.step,
+                size.tokens,
+                new.tokens,
+                detail,
+                epoch,
+                edits,
+            )
             summarised.append((row, after))
             return TruncateResponse(after, summary, new_context_tokens=_effective_tokens(new))
 
@@ -244,9 +311,13 @@ class ContextFitter:
             row, fitting.messages = summarised[0]
             fitting.add(row)
             self.observed = replace(self.observed, failures=0, due=0)
-        return answer.messages is not fitting.messages  # its truncation is repeated as rows, which keep pinned turns
+        return (
+            answer.messages is not fitting.messages
+        )  # its truncation is repeated as rows, which keep pinned turns
 
-    async def _request_summary(self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str) -> tuple[str, str]:
+    async def _request_summary(
+        self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str
+    ) -> tuple[str, str]:
         """Request a summary; return it and "", or "" and why there is none. The request extends the last one sent,
         which the provider has cached. Its usage becomes an effect."""
         model, limits = self.condense_model, self._limits(self.condense_model)
@@ -256,7 +327,9 @@ class ContextFitter:
             messages = [*validate.strip_keys(cut.asked), {"role": "user", "content": instruction}]
             sent, _ = Ladder(limits, self.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))
             marks = cache_marks(sent)
-            request = ModelRequest(model.name, sent, self.specs, limits.reserve, "condense", marks=marks)
+            request = ModelRequest(
+                model.name, sent, self.specs, limits.reserve, "condense", marks=marks
+            )
             step = ModelStep(model, request, attempts=_SUMMARY_ATTEMPTS)
             reply = await step.finish()
         except ContextFull:
@@ -265,7 +338,9 @@ class ContextFitter:
             return "", error.message
         usage = reply.usage or Usage(self.counter.count_messages(sent), output=0)
         spent = (usage, reply.cost, step.duration_ms)
-        fitting.effects.append(RequestRecord(model.name, "condense", fitting.at.interaction, 0, *spent))
+        fitting.effects.append(
+            RequestRecord(model.name, "condense", fitting.at.interaction, 0, *spent)
+        )
         if reply.calls:
             return "", "the model returned tool calls instead of a summary"
         text = reply.text.strip()
@@ -273,8 +348,13 @@ class ContextFitter:
 
     def _truncate(self, fitting: _Fitting) -> None:
         """Truncate, then shrink until the request fits. The head retains the facts of removed messages if they fit."""
-        head, current = self.builder.head(fitting.at.query, self.counter), (fitting.epoch, fitting.messages)
-        rebuilt = epochs.rebuild_epoch(fitting.epoch, fitting.session, head, fitting.messages, fitting.at.interaction)
+        head, current = (
+            self.builder.head(fitting.at.query, self.counter),
+            (fitting.epoch, fitting.messages),
+        )
+        rebuilt = epochs.rebuild_epoch(
+            fitting.epoch, fitting.session, head, fitting.messages, fitting.at.interaction
+        )
         for epoch, messages in (rebuilt, current):
             truncated = fitting.target.reduce(messages, TRUNCATE)
             after = truncated.messages if truncated else messages

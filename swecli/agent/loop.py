@@ -40,7 +40,9 @@ class Loop:
         and a result for every open call, so that the history stays valid."""
         record, calls = self.record, self.calls
         state, opening = record.begin(turn)
-        yield events.TurnStarted(record.sessions.session.id, state.interaction, turn.query, self.model.name)
+        yield events.TurnStarted(
+            record.sessions.session.id, state.interaction, turn.query, self.model.name
+        )
         for image in turn.images:
             yield events.Notice(f"{image['label']} {image['name']}")
         for line in turn.notices:
@@ -78,11 +80,19 @@ class Loop:
                 else:
                     yield item
             message = record.store_reply(step.reply)
-            state.step, state.text, state.open_calls = None, message.content or state.text, message.tool_calls
-            yield events.UsageReported(usage, step.reply.cost, estimated=not self._is_counted(step.reply))
+            state.step, state.text, state.open_calls = (
+                None,
+                message.content or state.text,
+                message.tool_calls,
+            )
+            yield events.UsageReported(
+                usage, step.reply.cost, estimated=not self._is_counted(step.reply)
+            )
             if step.reply.note:
                 yield events.Notice(step.reply.note, "warning")
-            async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
+            async for event in calls.run(
+                state.open_calls, step.reply.malformed, fitted.request.messages
+            ):
                 if isinstance(event, events.UsageReported):  # of a task
                     state.spend(event.usage, event.cost)
                 yield event
@@ -95,14 +105,20 @@ class Loop:
             if reason is None and not await calls.may_continue():
                 reason = "loop"
         elapsed, denied = round((time.monotonic() - started) * 1000), tuple(state.denied)
-        yield events.TurnFinished(reason, state.text, state.usage, state.cost, state.steps, elapsed, denied)
+        yield events.TurnFinished(
+            reason, state.text, state.usage, state.cost, state.steps, elapsed, denied
+        )
 
     def _reached_limit(self, state: TurnState) -> events.FinishReason | None:
         """Return the limit that stops the turn before the next request, or None. An unknown cost stops nothing."""
         if state.steps >= self.settings.max_turns:
             return "max_turns"
         most = self.settings.max_budget_usd
-        return "max_budget" if most is not None and state.cost is not None and state.cost >= most else None
+        return (
+            "max_budget"
+            if most is not None and state.cost is not None and state.cost >= most
+            else None
+        )
 
     async def _send(self, state: TurnState) -> AsyncGenerator[events.Event | _Sent, None]:
         """Send one request; the finished step with its request and usage is yielded last. A request that is too long
@@ -112,13 +128,21 @@ class Loop:
             at = StepPlace(state.interaction, state.steps, state.query, refused)
             fitted = await self.fitter.fit(state.messages, at)
             state.messages = fitted.keyed
-            for summary in (effect for effect in fitted.effects if isinstance(effect, RequestRecord)):
+            for summary in (
+                effect for effect in fitted.effects if isinstance(effect, RequestRecord)
+            ):
                 state.spend(summary.usage, summary.cost)
-            for event in [reported for one in fitted.effects if (reported := self.record.store(one)) is not None]:
+            for event in [
+                reported
+                for one in fitted.effects
+                if (reported := self.record.store(one)) is not None
+            ]:
                 yield event
             if fitted.failure is not None:
                 raise fitted.failure
-            yield events.ContextMeasured(fitted.size.tokens, fitted.size.limit, fitted.size.estimated)
+            yield events.ContextMeasured(
+                fitted.size.tokens, fitted.size.limit, fitted.size.estimated
+            )
             step = state.step = ModelStep(self.model, fitted.request, self.calls.used_ids)
             try:
                 async for event in step.run():
@@ -136,7 +160,9 @@ class Loop:
                 if step.partial:
                     why = "the answer was made without all of the request"
                     yield events.StepRetried(_MAX_OVERFLOWS - left + 1, 0.0, why, True)
-                yield events.Notice(f"{error.reported or _TOO_LONG}: retrying with a smaller request", "warning")
+                yield events.Notice(
+                    f"{error.reported or _TOO_LONG}: retrying with a smaller request", "warning"
+                )
                 continue
             yield step, fitted, usage
             return
@@ -148,14 +174,18 @@ class Loop:
         is_exact = self._is_counted(reply) and not counter.estimated
         extra = {"counted": fitted.counted, "encoding": counter.encoding} if is_exact else {}
         place = (state.interaction, state.steps)
-        self.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, step.duration_ms, extra))
+        self.record.store(
+            RequestRecord(model.name, "turn", *place, usage, reply.cost, step.duration_ms, extra)
+        )
         state.spend(usage, reply.cost)
         return usage
 
     def _is_counted(self, reply: ModelReply) -> bool:
         return reply.usage is not None and not self.model.profile.estimates
 
-    def _add_reply(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> events.FinishReason | None:
+    def _add_reply(
+        self, state: TurnState, message: ChatMessage, reply: ModelReply
+    ) -> events.FinishReason | None:
         """Append a reply and its results to the next request; return the finish reason if none is needed."""
         calls, state.open_calls = state.open_calls, []
         state.add(message)

@@ -38,19 +38,28 @@ from swecli.tools.limits import lean_specs
 _MAX_STEPS = 1_000_000  # of a turn: no limit
 
 
-def read_past(session: Session, settings: Settings, context_window: int, instructions: str = "") -> History:
+def read_past(
+    session: Session, settings: Settings, context_window: int, instructions: str = ""
+) -> History:
     """Read a completely loaded session for a model with that window in tokens. Raises BadInput if it has no turn."""
     specs = Toolkit.idle(Path(session.working_directory)).tools.specs()
     tools = lean_specs(specs) if is_lean(context_window) else specs
     return History.read(session, settings, context_window, tools, instructions)
 
 
-def replay_turns(history: History, assumed: Assumptions, settings: Settings) -> list[tuple[ReplayedTurn, list[Event]]]:
+def replay_turns(
+    history: History, assumed: Assumptions, settings: Settings
+) -> list[tuple[ReplayedTurn, list[Event]]]:
     """Replay the turns with the product's own agent in a temporary store; return each with its events."""
 
     async def replay() -> list[tuple[ReplayedTurn, list[Event]]]:
         with closing(open_database(":memory:")) as database:
-            return [one async for one in _ReplayAgent(history, assumed, settings, SessionManager(database)).replay()]
+            return [
+                one
+                async for one in _ReplayAgent(
+                    history, assumed, settings, SessionManager(database)
+                ).replay()
+            ]
 
     return asyncio.run(replay())
 
@@ -61,7 +70,9 @@ class _PastModel:
 
     def __init__(self, history: History, assumed: Assumptions) -> None:
         self.name = history.session.model or "replay/session"
-        self.profile = Profile(assumed.context_window, assumed.prices.max_output, images=True, offline=True)
+        self.profile = Profile(
+            assumed.context_window, assumed.prices.max_output, images=True, offline=True
+        )
         self._history, self._assumed, self._pending = history, assumed, deque[PastStep]()
         self.sent: list[SentRequest] = []
         self.step = PastStep(0.0)
@@ -77,7 +88,9 @@ class _PastModel:
         if request.purpose == "condense":
             counter = self._history.counter
             summary = self._assumed.summary(counter.count_messages(request.messages))
-            self.sent.append(SentRequest(self.step.at, request.messages, counter.count(summary), condense=True))
+            self.sent.append(
+                SentRequest(self.step.at, request.messages, counter.count(summary), condense=True)
+            )
             yield ModelChunk(text=summary, stop="stop")
             return
         if not self._pending:
@@ -117,13 +130,24 @@ class _StoredCalls(CallRunner):
 class _ReplayAgent(Agent):
     """An agent that replays a stored session into `sessions`, an empty store. No tool runs, nothing is sent."""
 
-    def __init__(self, history: History, assumed: Assumptions, settings: Settings, sessions: SessionManager) -> None:
-        self.past, self._history, self._window = _PastModel(history, assumed), history, assumed.window
+    def __init__(
+        self, history: History, assumed: Assumptions, settings: Settings, sessions: SessionManager
+    ) -> None:
+        self.past, self._history, self._window = (
+            _PastModel(history, assumed),
+            history,
+            assumed.window,
+        )
         settings = replace(settings, max_turns=_MAX_STEPS, max_budget_usd=None, holdout=0)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
         root, prompt = Path(history.session.working_directory), history.prompt
         builder = RequestBuilder(
-            sessions, settings, root, prompt, instructions=lambda: history.instructions, clock=self.past.now
+            sessions,
+            settings,
+            root,
+            prompt,
+            instructions=lambda: history.instructions,
+            clock=self.past.now,
         )
         super().__init__(self.past, Toolkit.idle(root), builder)
         self.counter = history.counter
@@ -142,11 +166,22 @@ class _ReplayAgent(Agent):
                 self.sessions.set_window(turn.window)
             if session.context.asked_at is not None:  # the store recorded today's time
                 session.context.asked_at = before
-            new = (bullet for bullet in self._history.bullets_at(turn) if bullet.id not in session.playbook.bullets)
-            session.playbook.bullets |= {bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new}
+            new = (
+                bullet
+                for bullet in self._history.bullets_at(turn)
+                if bullet.id not in session.playbook.bullets
+            )
+            session.playbook.bullets |= {
+                bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new
+            }
             query = Query(turn.query, sent=turn.sent, images=turn.images)
-            events = [event async for event in self.run(self.builder.prepare(query, self.past, self.counter))]
-            reductions = sum(event.type in ("context_reduced", "window_applied") for event in events)
+            events = [
+                event
+                async for event in self.run(self.builder.prepare(query, self.past, self.counter))
+            ]
+            reductions = sum(
+                event.type in ("context_reduced", "window_applied") for event in events
+            )
             epoch = session.context.epoch
             numbers = range(epoch.first if epoch else 1, session.interactions)
             visible = sum(not session.context.is_cut(number) for number in numbers)

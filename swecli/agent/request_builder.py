@@ -31,7 +31,9 @@ if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.playbook.workspace import StaleStrategies
     from swecli.store.session_manager import SessionManager
 
-_MENTIONED = 2  # characters of mentioned files for each token that a request may have: about half of it
+_MENTIONED = (
+    2  # characters of mentioned files for each token that a request may have: about half of it
+)
 _MAX_FOUND = 3  # earlier interactions that are quoted
 
 
@@ -95,26 +97,47 @@ class RequestBuilder:
         return self._prepare(query, model, counter) if counter.load() else turn
 
     def _prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
-        session = query.session or self.sessions.current_session or Session(id="", working_directory=str(self.root))
+        session = (
+            query.session
+            or self.sessions.current_session
+            or Session(id="", working_directory=str(self.root))
+        )
         self.sessions.playbook.refresh(session)  # another process may have changed it
         counter.cache_stored(session.messages)
         conditions = self.conditions(session, model)
-        text, images, files, notices = query.sent or query.text, query.images, tuple[Path, ...](), tuple[str, ...]()
+        text, images, files, notices = (
+            query.sent or query.text,
+            query.images,
+            tuple[Path, ...](),
+            tuple[str, ...](),
+        )
         if "@" in text and not query.sent:
             # late: most queries mention no file
-            from swecli.context.mentions import expand_mentions  # noqa: PLC0415
+            from swecli.context.mentions import expand_mentions
 
-            room, text_only = (conditions.allowed or 0) * _MENTIONED, "" if model.profile.images else model.name
+            room, text_only = (
+                (conditions.allowed or 0) * _MENTIONED,
+                "" if model.profile.images else model.name,
+            )
             found = expand_mentions(text, self.root, room or None, text_only)
-            text, images, files, notices = found.text, tuple(found.images), tuple(found.files), tuple(found.notes)
+            text, images, files, notices = (
+                found.text,
+                tuple(found.images),
+                tuple(found.files),
+                tuple(found.notes),
+            )
         sent, past = "\n\n".join([text, *query.attached]), past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         conditions = replace(conditions, reopen=query.reopen or selection.reopen)
         opening = conditions.next_opening(session, sent, past, counter)
-        if opening is not None and not conditions.reopen and past:  # it was selected to extend the current epoch
+        if (
+            opening is not None and not conditions.reopen and past
+        ):  # it was selected to extend the current epoch
             selection = self._select(session, query.text, counter)
         instructions = self.instructions() if opening is not None else ""
-        head = HeadParts(self.system_prompt, instructions, selection.bullets, self._open_findings(session))
+        head = HeadParts(
+            self.system_prompt, instructions, selection.bullets, self._open_findings(session)
+        )
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         request = build_request(RequestInput(session, sent, head, notes, opening, images), counter)
@@ -128,15 +151,27 @@ class RequestBuilder:
         return HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
 
     def _select(
-        self, session: Session, query: str, counter: TokenCounter, past: list[ApiMessage] | None = None
+        self,
+        session: Session,
+        query: str,
+        counter: TokenCounter,
+        past: list[ApiMessage] | None = None,
     ) -> Selection:
         """Select strategies for a query: for a new head, or to extend the request `past`."""
-        tags = self.sessions.playbook.reflectors().values() if session.get_playbook().bullets else ()
+        tags = (
+            self.sessions.playbook.reflectors().values() if session.get_playbook().bullets else ()
+        )
         while True:
             held = HeldBullets(*held_strategies(session, past, counter)) if past else None
-            request = SelectionRequest.of(session, query, counter.count, self.index, self.settings, tags)
+            request = SelectionRequest.of(
+                session, query, counter.count, self.index, self.settings, tags
+            )
             selection = request.select(held)
-            stale = self.stale.find(session, selection.bullets) if self.stale and selection.bullets else None
+            stale = (
+                self.stale.find(session, selection.bullets)
+                if self.stale and selection.bullets
+                else None
+            )
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets
@@ -144,11 +179,18 @@ class RequestBuilder:
 
     def _open_findings(self, session: Session) -> Sequence[Finding]:
         """Load the open review findings in the files that this session has read or changed."""
-        paths = [fact.text for fact in session.context.facts.values() if fact.kind in ("read", "changed")]
+        paths = [
+            fact.text for fact in session.context.facts.values() if fact.kind in ("read", "changed")
+        ]
         return self.sessions.open_findings(paths) if paths else ()
 
     def _find_earlier(
-        self, session: Session, query: str, opening: Opening | None, model: ChatModel, counter: TokenCounter
+        self,
+        session: Session,
+        query: str,
+        opening: Opening | None,
+        model: ChatModel,
+        counter: TokenCounter,
     ) -> tuple[list[str], list[int]]:
         """Find interactions that the query refers to and the request does not contain; return excerpts in a tenth of
         the model's window, and their numbers."""
@@ -167,6 +209,8 @@ class RequestBuilder:
         """Return what the start of the next turn depends on besides the session."""
         state, settings = session.context, self.settings
         cached_since = self.clock() - timedelta(minutes=settings.cache_minutes)
-        cold = state.asked_at is not None and (state.asked_at < cached_since or state.asked_model != model.name)
+        cold = state.asked_at is not None and (
+            state.asked_at < cached_since or state.asked_model != model.name
+        )
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return OpeningConditions(cold, allowed, "", settings.window_min, settings.window_max)

@@ -19,7 +19,15 @@ from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.context import BEGIN, KEY, Reduction, add_keys
 from swecli.models.errors import ContextFull, StoreError, SwecliError
-from swecli.models.events import ContextReduced, Event, Notice, ReasoningDelta, StepRetried, TextDelta, WindowApplied
+from swecli.models.events import (
+    ContextReduced,
+    Event,
+    Notice,
+    ReasoningDelta,
+    StepRetried,
+    TextDelta,
+    WindowApplied,
+)
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     STEER,
@@ -61,7 +69,11 @@ class ModelStep:
     async def run(self) -> AsyncGenerator[Event, None]:
         """Stream the reply. Raises ProviderError after the last retry."""
         started = time.monotonic()
-        sent_ids = (call["id"] for message in self.request.messages for call in message.get("tool_calls") or ())
+        sent_ids = (
+            call["id"]
+            for message in self.request.messages
+            for call in message.get("tool_calls") or ()
+        )
         builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
         chunks = stream_with_retry(self.model, self.request, attempts=self.attempts)
         async with aclosing(chunks):
@@ -163,7 +175,9 @@ class TurnRecord:
         request, context = turn.request, self.sessions.context
         size, encoding = self.counter.count(request.enhanced), self.counter.label
         images, sent = list(turn.images) or None, request.enhanced
-        message = self.sessions.begin_interaction(turn.query, sent, images=images, tokens=size, encoding=encoding)
+        message = self.sessions.begin_interaction(
+            turn.query, sent, images=images, tokens=size, encoding=encoding
+        )
         session, number, opened = self.sessions.session, message.interaction, request.opened
         if opened is not None:
             context.add(session, opened)
@@ -188,7 +202,9 @@ class TurnRecord:
     def store_reply(self, reply: ModelReply) -> ChatMessage:
         """Store a complete reply with its token count."""
         text = reply.text or reply.refusal
-        message = ChatMessage(Role.ASSISTANT, text, reply.calls, reasoning=reply.reasoning, blocks=reply.blocks)
+        message = ChatMessage(
+            Role.ASSISTANT, text, reply.calls, reasoning=reply.reasoning, blocks=reply.blocks
+        )
         message.tokens, message.encoding = self.counter.count(message.content), self.counter.label
         return self.sessions.append(message)
 
@@ -220,10 +236,14 @@ class TurnRecord:
     async def generate_title(self, model: ChatModel) -> None:
         """Generate a title for a new session without one from its first question. Does nothing if the request fails."""
         session = self.sessions.session
-        question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "")
+        question = next(
+            (m.content for m in session.messages if m.is_query and m.content.strip()), ""
+        )
         if session.title or session.interactions > _TITLE_TURNS or not question:
             return
-        messages: list[ApiMessage] = [{"role": "user", "content": _TITLE_PROMPT + question[:_MAX_QUESTION]}]
+        messages: list[ApiMessage] = [
+            {"role": "user", "content": _TITLE_PROMPT + question[:_MAX_QUESTION]}
+        ]
         request = ModelRequest(model.name, messages, max_tokens=_TITLE_TOKENS, purpose="title")
         step = ModelStep(model, request, attempts=1)
         try:
@@ -258,7 +278,9 @@ class TurnRecord:
                 continue
             after = session.messages[-1].id if session.messages else None
             changed = None if partial == stored else partial
-            unfinished = UnfinishedTurn(session.id, session.interactions, changed, after or 0, outputs)
+            unfinished = UnfinishedTurn(
+                session.id, session.interactions, changed, after or 0, outputs
+            )
             try:
                 # in a thread: a slow disk must not block the stream
                 await asyncio.to_thread(self.sessions.save_unfinished, unfinished)

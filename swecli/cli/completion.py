@@ -46,7 +46,9 @@ def _completion(parser: Parser) -> None:
     fish, `swecli completion fish | source`."""
     for shell in _SCRIPTS:
         parser.action(shell, _script, f"print the completion script for {shell}")
-    words = parser.action("words", _words, "list the completions of the last word, for these scripts")
+    words = parser.action(
+        "words", _words, "list the completions of the last word, for these scripts"
+    )
     words.add_argument("words", nargs="*", metavar="WORD")
 
 
@@ -73,10 +75,14 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
         parser = next((one[word] for one in _action_parsers(parser) if word in one), parser)
     last = parser._option_string_actions.get(before[-1]) if before else None
     if last is not None and last.nargs != 0:
-        yield from ((str(choice), "") for choice in last.choices or () if str(choice).startswith(typed))
+        yield from (
+            (str(choice), "") for choice in last.choices or () if str(choice).startswith(typed)
+        )
         return
     for names in _action_parsers(parser):
-        yield from ((name, one.description or "") for name, one in names.items() if name.startswith(typed))
+        yield from (
+            (name, one.description or "") for name, one in names.items() if name.startswith(typed)
+        )
     for action in parser._actions if typed.startswith("-") else ():
         for name in action.option_strings:
             if name.startswith(typed) and name.startswith("--"):

@@ -66,9 +66,15 @@ def _context(parser: Parser) -> None:
             count, metavar, text = _WORDS[name]
             action.add_argument("words", nargs=count, metavar=metavar, help=text)
         if name == "window":
-            action.add_argument("--preview", action="store_true", help="only show what would be removed, in tokens")
-        action.add_argument("--session", metavar="ID", help="another session than this directory's last")
-        action.add_argument("--model", metavar="PROVIDER/NAME", help="measure for this model's window")
+            action.add_argument(
+                "--preview", action="store_true", help="only show what would be removed, in tokens"
+            )
+        action.add_argument(
+            "--session", metavar="ID", help="another session than this directory's last"
+        )
+        action.add_argument(
+            "--model", metavar="PROVIDER/NAME", help="measure for this model's window"
+        )
     _add_replay(parser)
 
 
@@ -86,20 +92,24 @@ def _run(args: argparse.Namespace) -> ActionResult:
 def _open(args: argparse.Namespace) -> Runtime:
     """Build the runtime of a run for that session; no tool is run."""
     # late: --help and usage errors need no runtime
-    from swecli.app import build_runtime  # noqa: PLC0415
-    from swecli.headless.runner import refuse  # noqa: PLC0415
+    from swecli.app import build_runtime
+    from swecli.headless.runner import refuse
 
     configured, name = configuration_of(args), args.model or ""
     make_folders(configured.paths)
     settings = replace(configured.settings, db=str(existing_database(configured)))
     start = replace(configured, settings=settings, resume=args.session or "")
     only_measures = args.action != "compact"
-    model = make_model(name or settings.model or DEMO, settings, start.environ, keyless=only_measures or not name)
+    model = make_model(
+        name or settings.model or DEMO, settings, start.environ, keyless=only_measures or not name
+    )
     runtime = build_runtime(start, refuse, model)
     session = runtime.sessions.current_session
     if session is not None and not name:
         try:
-            runtime.agent.use_model(make_model(session.model, settings, start.environ, keyless=only_measures))
+            runtime.agent.use_model(
+                make_model(session.model, settings, start.environ, keyless=only_measures)
+            )
             runtime.agent.begin_epoch("")  # not a model change
         except SwecliError:  # a model that is gone cannot measure its session, but another one can
             if not only_measures:
@@ -128,12 +138,43 @@ _ALL: dict[str, tuple[Callable[[Runtime, str], ActionResult], str]] = {
 def _add_replay(parser: Parser) -> None:
     about = "compare what each policy would have sent and cost; nothing is sent"
     add = parser.action("replay", _replay_policies, about).add_argument
-    add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
-    add("--policy", action="append", choices=_POLICIES, help="only this one (repeat for more; default: all)")
-    add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
-    add("--model", metavar="PROVIDER/NAME", help="model for prices and window (default: the session's)")
-    add("--context-window", type=positive_int, metavar="TOKENS", help="the model's window, if the table is wrong")
-    add("--ttl", type=positive_int, default=TTL, metavar="SECONDS", help="how long a cache is kept (default: 300)")
+    add(
+        "session",
+        nargs="?",
+        metavar="SESSION",
+        help="id, prefix of one, or title (default: the last one here)",
+    )
+    add(
+        "--policy",
+        action="append",
+        choices=_POLICIES,
+        help="only this one (repeat for more; default: all)",
+    )
+    add(
+        "--window",
+        type=_window,
+        default=WindowSpec(5, 3),
+        metavar="N+S",
+        help="size and slack (default: 5+3)",
+    )
+    add(
+        "--model",
+        metavar="PROVIDER/NAME",
+        help="model for prices and window (default: the session's)",
+    )
+    add(
+        "--context-window",
+        type=positive_int,
+        metavar="TOKENS",
+        help="the model's window, if the table is wrong",
+    )
+    add(
+        "--ttl",
+        type=positive_int,
+        default=TTL,
+        metavar="SECONDS",
+        help="how long a cache is kept (default: 300)",
+    )
     add("--plot", action="store_true", help="plot tokens by turn")
     add("--svg", type=Path, metavar="FILE", help="write the plot as SVG")
 
@@ -144,47 +185,76 @@ def _window(text: str) -> WindowSpec:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if spec.mode != "fixed":
-        raise argparse.ArgumentTypeError(f"{text!r} is not a window size (give N or N+S, for example 5+3)")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a window size (give N or N+S, for example 5+3)"
+        )
     return spec
 
 
 def _replay_policies(args: argparse.Namespace) -> ActionResult:
     # late: usage errors need neither agent nor tools
-    from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
+    from swecli.agent.replay import read_past, replay_turns
 
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, str(Path.cwd()), window_hint=1)
         sessions.load_back_to(1)
     settings, prices = configuration_of(args).settings, Prices.of(args.model or session.model)
     window = args.context_window or prices.context_window or ASSUMED_WINDOW
-    assumed, history = Assumptions(prices, args.window, window, args.ttl), read_past(session, settings, window)
+    assumed, history = (
+        Assumptions(prices, args.window, window, args.ttl),
+        read_past(session, settings, window),
+    )
     replays = []
     for name in dict.fromkeys(args.policy or _POLICIES):
         ours = name == OURS
-        turns = [t for t, _ in replay_turns(history, assumed, settings)] if ours else POLICIES[name](history, assumed)
+        turns = (
+            [t for t, _ in replay_turns(history, assumed, settings)]
+            if ours
+            else POLICIES[name](history, assumed)
+        )
         replays.append(PolicyUsage.compute(name, turns, history, assumed))
     if args.svg:
-        write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
+        write_file(
+            args.svg,
+            svg(replays, f"Replay of {session.title or session.id}"),
+            "Give --svg another file.",
+        )
     totals = {replayed.policy: replayed.totals() for replayed in replays}
     rows = tuple((name, *_format_cells(total, assumed)) for name, total in totals.items())
     lines = ["", *plot(replays, shutil.get_terminal_size().columns)] if args.plot else []
     lines += ["", *_list_notes(history, replays[0], totals, assumed)]
-    whose = "as given" if args.context_window else "from the local table" if prices.context_window else ""
-    lines.append(f"The model's window is {whose or 'unknown and was assumed'}; --context-window sets it.")
+    whose = (
+        "as given"
+        if args.context_window
+        else "from the local table"
+        if prices.context_window
+        else ""
+    )
+    lines.append(
+        f"The model's window is {whose or 'unknown and was assumed'}; --context-window sets it."
+    )
     lines += [f"Wrote {args.svg}."] if args.svg else []
     return ActionResult(_figures_json(history, replays, assumed), tuple(lines), _HEAD, rows)
 
 
 def _format_cells(figures: TurnUsage, assumed: Assumptions) -> tuple[str, ...]:
     cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
-    visible, share, peak = f"{figures.visible:.1f}", f"{figures.cached_share:.1%}", f"{figures.peak:,}"
+    visible, share, peak = (
+        f"{figures.visible:.1f}",
+        f"{figures.cached_share:.1%}",
+        f"{figures.peak:,}",
+    )
     return f"{figures.requests:,}", f"{figures.input:,}", share, cost, visible, peak
 
 
-def _list_notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions) -> list[str]:
+def _list_notes(
+    history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions
+) -> list[str]:
     """Compare our policy with the others and list the assumptions, one line each."""
     counter, cold = history.counter, sum(turn.cold for turn in first.turns[1:])
-    how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
+    how = (
+        f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
+    )
     over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
     return [
         *_compare_costs({name: total.cost for name, total in totals.items()}),
@@ -195,34 +265,57 @@ def _list_notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsag
         f"{cold:,} turns began later.",
         f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
         f"a summary is assumed to have {assumed.summary_tokens:,} tokens.",
-        *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
+        *(
+            [f"Requests larger than the model's window, which it would refuse: {over}."]
+            if over
+            else []
+        ),
         "Left out: project instructions and the cost of learning. full and compact90 have no playbook.",
     ]
 
 
 def _describe_prices(assumed: Assumptions) -> str:
     prices = assumed.prices
-    each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
+    each = ", ".join(
+        f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items()
+    )
     if prices.unit == "USD":
         return f"Prices of {prices.model} in litellm's local table, USD per million tokens: {each}."
-    named = f"No price is known for {prices.model!r}" if prices.model else "The session names no model"
+    named = (
+        f"No price is known for {prices.model!r}" if prices.model else "The session names no model"
+    )
     return f"{named}: cost in relative units, for a token of {each}."
 
 
 def _compare_costs(costs: dict[str, float]) -> list[str]:
-    own, others = costs.get(OURS), [(name, cost) for name, cost in costs.items() if name != OURS and cost]
+    own, others = (
+        costs.get(OURS),
+        [(name, cost) for name, cost in costs.items() if name != OURS and cost],
+    )
     if own is None or not others:
         return []
-    less = (f"{abs(1 - own / c):.1%} {'less' if own <= c else 'more'} than {name}" for name, c in others)
+    less = (
+        f"{abs(1 - own / c):.1%} {'less' if own <= c else 'more'} than {name}" for name, c in others
+    )
     return [f"ours costs {', '.join(less)}."]
 
 
-def _figures_json(history: History, replays: list[PolicyUsage], assumed: Assumptions) -> dict[str, Any]:
+def _figures_json(
+    history: History, replays: list[PolicyUsage], assumed: Assumptions
+) -> dict[str, Any]:
     found = []
     for replayed in replays:
         totals, turns = replayed.totals(), [asdict(turn) for turn in replayed.turns]
-        own = {name: value for name, value in asdict(totals).items() if name not in ("turn", "cold", "visible")}
-        own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share, "by_turn": turns}
+        own = {
+            name: value
+            for name, value in asdict(totals).items()
+            if name not in ("turn", "cold", "visible")
+        }
+        own |= {
+            "mean_visible": totals.visible,
+            "cached_share": totals.cached_share,
+            "by_turn": turns,
+        }
         found.append({"policy": replayed.policy, **own})
     prices = assumed.prices
     return {

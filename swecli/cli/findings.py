@@ -22,13 +22,19 @@ def _findings(parser: Parser) -> None:
         if name in ("walk", "apply"):  # these need a terminal
             continue
         more = "; without --yes: only the estimated price" if name == "check" else ""
-        added = parser.action(name, {"check": _check, "export": _export}.get(name, _perform), about + more)
+        added = parser.action(
+            name, {"check": _check, "export": _export}.get(name, _perform), about + more
+        )
         added.add_argument("words", nargs="*", metavar="WORD", help=usage)
         if name == "check":
             added.add_argument("--yes", action="store_true", help="really ask")
-            added.add_argument("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o")
+            added.add_argument(
+                "-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o"
+            )
         elif name == "export":
-            added.add_argument("--format", choices=("markdown", "json", "sarif"), default="markdown")
+            added.add_argument(
+                "--format", choices=("markdown", "json", "sarif"), default="markdown"
+            )
 
 
 def _perform(args: argparse.Namespace) -> ActionResult:
@@ -38,14 +44,16 @@ def _perform(args: argparse.Namespace) -> ActionResult:
 
 def _check(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.review.read.job import prepare_check  # noqa: PLC0415
+    from swecli.review.read.job import prepare_check
 
     with open_runtime(args) as runtime:
         store = open_store(runtime.sessions, Path.cwd())
         verifier, claims, price = prepare_check(runtime.agent, store, args.words)
         sys.stderr.write(f"{price}\n")
         if not args.yes or not claims:
-            return ActionResult([], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",))
+            return ActionResult(
+                [], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",)
+            )
         event, taken = asyncio.run(verifier.check(runtime.sessions, claims))
     lines = [*taken.problems, *(f"{f.id} {f.place}: {f.status}" for f in event.findings)]
     return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
@@ -53,12 +61,16 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.review.publish.posting import as_markdown  # noqa: PLC0415
-    from swecli.review.publish.view import as_sarif, filter_findings  # noqa: PLC0415
+    from swecli.review.publish.posting import as_markdown
+    from swecli.review.publish.view import as_sarif, filter_findings
 
     with open_sessions(args) as sessions:
         findings = filter_findings(open_store(sessions, Path.cwd()).findings(), args.words)
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))
-    value = as_sarif(findings) if args.format == "sarif" else [redact_value(finding.to_json()) for finding in findings]
+    value = (
+        as_sarif(findings)
+        if args.format == "sarif"
+        else [redact_value(finding.to_json()) for finding in findings]
+    )
     return ActionResult(value, (dumps(value, indent=2),))

@@ -32,10 +32,17 @@ SUBCOMMANDS = {  # name -> summary for --help
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
-_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor", "config"), "stored") | {"learn": "playbook"}
+_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor", "config"), "stored") | {
+    "learn": "playbook"
+}
 _MAX_SHOWN = 80  # characters of an argument in an error
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
-_STANDALONE = ("continue", "help", "resume", "version")  # flags that are subcommands of other programs
+_STANDALONE = (
+    "continue",
+    "help",
+    "resume",
+    "version",
+)  # flags that are subcommands of other programs
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = f"""\
 subcommands:
@@ -73,14 +80,38 @@ class Parser(argparse.ArgumentParser):
         add = parser.add_argument
         add("prompt", nargs="?", default="", help="becomes the first message")
         add(
-            "-c", "--continue", action="store_true", dest="continue_last", help="continue this directory's last session"
+            "-c",
+            "--continue",
+            action="store_true",
+            dest="continue_last",
+            help="continue this directory's last session",
         )
         add(
-            "-r", "--resume", nargs="?", const="", metavar="ID|NAME", help="resume a session; alone: choose from a list"
+            "-r",
+            "--resume",
+            nargs="?",
+            const="",
+            metavar="ID|NAME",
+            help="resume a session; alone: choose from a list",
         )
-        add("-p", "--print", action="store_true", dest="headless", help="answer one prompt without a screen and exit")
-        add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, ollama_chat/qwen3, demo")
-        add("--window", metavar="N[+S]|full|auto", help="reflection window: interactions sent verbatim (default 5)")
+        add(
+            "-p",
+            "--print",
+            action="store_true",
+            dest="headless",
+            help="answer one prompt without a screen and exit",
+        )
+        add(
+            "-m",
+            "--model",
+            metavar="PROVIDER/NAME",
+            help="for example openai/gpt-4o, ollama_chat/qwen3, demo",
+        )
+        add(
+            "--window",
+            metavar="N[+S]|full|auto",
+            help="reflection window: interactions sent verbatim (default 5)",
+        )
         add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
         add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
         add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
@@ -101,7 +132,7 @@ class Parser(argparse.ArgumentParser):
     def for_subcommand(cls, name: str) -> Parser:
         """Return the parser of `swecli NAME`; its module is imported."""
         # late: a run has no subcommand
-        import importlib  # noqa: PLC0415
+        import importlib
 
         importlib.import_module(f"swecli.cli.{_MODULES.get(name, name)}")
         declare = _declared[name]
@@ -119,14 +150,20 @@ class Parser(argparse.ArgumentParser):
         """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
         finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         finder.add_argument("--output-format", nargs="?")
-        asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format
+        asked = (
+            None
+            if argv and argv[0] in SUBCOMMANDS
+            else finder.parse_known_args(argv)[0].output_format
+        )
         return asked if asked in _format_names() else "text"
 
     def action(self, name: str, run: _Run, about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._by_name is None:
             self._by_name = self.add_subparsers(dest="action", required=True)
-        added: Parser = self._by_name.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        added: Parser = self._by_name.add_parser(
+            name, help=about, description=f"{about[0].upper()}{about[1:]}."
+        )
         self._by_name.metavar = "|".join(self._by_name.choices)
         added.set_defaults(run=run)
         added.add_common_flags()
@@ -159,7 +196,9 @@ class Parser(argparse.ArgumentParser):
         name = flag.partition("=")[0]
         known = {option.lstrip("-"): option for option in self._option_string_actions}
         translated = _FLAGS_OF_OTHERS.get(name) if "mode" in known else None
-        meant = translated or " or ".join(known[found] for found in _closest(name.lstrip("-"), known))
+        meant = translated or " or ".join(
+            known[found] for found in _closest(name.lstrip("-"), known)
+        )
         hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
         if any(action.dest == "words" for action in self._actions):
             hint += " Put a text that contains words like it in quotes, or after --."
@@ -180,7 +219,11 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the flags of a run. Raises UsageError, also for flags that exclude each other."""
     parser = Parser.for_run()
     args, rest = parser.parse_known_args(argv)
-    empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
+    empty = [
+        name
+        for name in ("model", "window", "mode", "db", "config", "cwd")
+        if getattr(args, name) == ""
+    ]
     if empty:
         raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag out.")
     if args.continue_last and args.resume is not None:
@@ -188,7 +231,9 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     if args.headless and args.resume == "":
         raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")
     if not args.headless and (args.output_format or args.input_format):
-        raise UsageError("--output-format and --input-format need -p.", "Add -p, or leave them out.")
+        raise UsageError(
+            "--output-format and --input-format need -p.", "Add -p, or leave them out."
+        )
     if rest or (not args.headless and "--" not in argv):
         _refuse_words(args.prompt, rest)
     return args
@@ -199,16 +244,22 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     A slash command or shell line passes, because it is not sent to a model, and so does a word that is not ASCII,
     because some languages have no spaces."""
     # late: most runs have no prompt
-    from swecli.repl.program import parse_line  # noqa: PLC0415
+    from swecli.repl.program import parse_line
 
-    if not rest and (not word.isascii() or word.split() != [word] or parse_line(word).kind != "text"):
+    if not rest and (
+        not word.isascii() or word.split() != [word] or parse_line(word).kind != "text"
+    ):
         return
     words = " ".join(rest)
     if word in SUBCOMMANDS:
-        raise UsageError("Put the subcommand first.", f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}")
+        raise UsageError(
+            "Put the subcommand first.",
+            f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}",
+        )
     found = _closest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
     meant = "".join(
-        f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_MAX_SHOWN]}".rstrip() for name in found
+        f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_MAX_SHOWN]}".rstrip()
+        for name in found
     )
     send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"' if rest else _SEND
     if rest and not meant:
@@ -219,12 +270,14 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
 
 def _closest(word: str, known: Iterable[str]) -> list[str]:
     # late: only for typos
-    from difflib import get_close_matches  # noqa: PLC0415
+    from difflib import get_close_matches
 
     return get_close_matches(word, list(known), n=2)
 
 
 def _format_names() -> tuple[str, ...]:
     """Return the values of --output-format, sorted: each is the name of a module in headless/writers."""
-    names = (name.removesuffix(".py") for name in os.listdir(writers.__path__[0]) if name.endswith(".py"))  # noqa: PTH208  pathlib takes 4 ms
-    return tuple(sorted(name.replace("_", "-") for name in names if name not in ("__init__", "base")))
+    files = os.listdir(writers.__path__[0])  # noqa: PTH208  pathlib takes 4 ms
+    modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
+    formats = modules - {"__init__", "base"}
+    return tuple(sorted(name.replace("_", "-") for name in formats))

@@ -24,10 +24,15 @@ _MAX_SHOWN = 80  # characters of arguments in a hint
 
 def main() -> NoReturn:
     """Run swecli with the arguments of the process and exit."""
-    gc.set_threshold(250_000, 20, 50)  # imports create 190,000 objects and no garbage: collecting delays keys
+    gc.set_threshold(
+        250_000, 20, 50
+    )  # imports create 190,000 objects and no garbage: collecting delays keys
     _replace_closed_streams()
     try:
-        if (argv := sys.argv[1:]) in (["--version"], ["-V"]):  # scripts call this often: nothing is imported
+        if (argv := sys.argv[1:]) in (
+            ["--version"],
+            ["-V"],
+        ):  # scripts call this often: nothing is imported
             sys.stdout.write(f"swecli {__version__}\n")
             code = 0
         else:
@@ -42,7 +47,7 @@ def main() -> NoReturn:
 def run_safely(argv: list[str]) -> int:
     """Run swecli and return the exit code. Errors are reported in one line; unexpected ones are also logged."""
     # late: --version needs no errors
-    from swecli.models.errors import SwecliError  # noqa: PLC0415
+    from swecli.models.errors import SwecliError
 
     try:
         return _run(argv)
@@ -56,19 +61,19 @@ def run_safely(argv: list[str]) -> int:
         return 141
     except Exception as error:  # noqa: BLE001 - the user never sees a traceback
         # late: only for unexpected errors
-        from swecli.cli.startup import internal_error  # noqa: PLC0415
+        from swecli.cli.startup import internal_error
 
         return _fail(internal_error(error), argv)
 
 
 def _run(argv: list[str]) -> int:
     # late: --version needs no argparse
-    from swecli.cli.flags import SUBCOMMANDS, parse_run  # noqa: PLC0415
-    from swecli.models.errors import UsageError  # noqa: PLC0415
+    from swecli.cli.flags import SUBCOMMANDS, parse_run
+    from swecli.models.errors import UsageError
 
     if argv and argv[0] in SUBCOMMANDS:
         # late: a session needs no subcommands
-        from swecli.cli.subcommands import run_subcommand  # noqa: PLC0415
+        from swecli.cli.subcommands import run_subcommand
 
         return run_subcommand(argv[0], argv[1:])
     args = parse_run(argv)
@@ -76,19 +81,24 @@ def _run(argv: list[str]) -> int:
         sys.stdout.write(f"swecli {__version__}\n")
         return 0
     if not args.headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("This is not a terminal.", 'Use -p for one prompt without a screen: swecli -p "list files".')
+        raise UsageError(
+            "This is not a terminal.",
+            'Use -p for one prompt without a screen: swecli -p "list files".',
+        )
     # late: --help and a wrong flag need no settings
-    from swecli.cli.startup import make_start  # noqa: PLC0415
+    from swecli.cli.startup import make_start
 
     start = make_start(args)
     # late: subcommands and errors need no event loop
-    import asyncio  # noqa: PLC0415
+    import asyncio
 
     if args.headless:
         prompt, is_stream = _read_prompt(start, args), args.input_format == "stream-json"
-        return asyncio.run(_run_headless(start, prompt, args.output_format or "text", is_stream=is_stream))
+        return asyncio.run(
+            _run_headless(start, prompt, args.output_format or "text", is_stream=is_stream)
+        )
     # late: runs without a screen need no line editor
-    from swecli.repl.repl import REPL  # noqa: PLC0415
+    from swecli.repl.repl import REPL
 
     return asyncio.run(REPL(start).run())
 
@@ -96,9 +106,9 @@ def _run(argv: list[str]) -> int:
 def _fail(error: SwecliError, argv: list[str]) -> int:
     """Write an error to stderr, and to stdout in the requested output format. Return its exit code."""
     # late: only for errors
-    from swecli.cli.flags import Parser  # noqa: PLC0415
-    from swecli.headless.writers.base import make_writer  # noqa: PLC0415
-    from swecli.models.errors import SwecliError  # noqa: PLC0415
+    from swecli.cli.flags import Parser
+    from swecli.headless.writers.base import make_writer
+    from swecli.models.errors import SwecliError
 
     try:
         make_writer(Parser.requested_format(argv), sys.stdout, sys.stderr).refuse(error)
@@ -111,39 +121,49 @@ def _fail(error: SwecliError, argv: list[str]) -> int:
 def _read_prompt(start: Start, args: argparse.Namespace) -> Prompt:
     """Combine the prompt argument and piped text; stream-json is read later. Raises UsageError, BadInput."""
     # late: only -p reads a prompt
-    from swecli.headless.runner import Prompt, read_piped  # noqa: PLC0415
-    from swecli.models.errors import BadInput, UsageError  # noqa: PLC0415
+    from swecli.headless.runner import Prompt, read_piped
+    from swecli.models.errors import BadInput, UsageError
 
     is_stream = args.input_format == "stream-json"
     piped, is_terminal = "", os.isatty(0)
     if is_stream and is_terminal:
-        raise UsageError("--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in.")
+        raise UsageError(
+            "--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in."
+        )
     if not is_stream:
         piped = "" if is_terminal else read_piped(0, lambda line: print(line, file=sys.stderr))
         if not (start.prompt.strip() or piped):
-            raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
+            raise BadInput(
+                "There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.'
+            )
     prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
     _refuse_command(prompt.text)
     return prompt
 
 
-async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_stream: bool) -> int:
+async def _run_headless(
+    start: Start, prompt: Prompt, output_format: str, *, is_stream: bool
+) -> int:
     """Run one turn, or one for each line of stdin, and write it to stdout. Raises SwecliError."""
     # late: --help needs none of these
-    from contextlib import AsyncExitStack  # noqa: PLC0415
+    from contextlib import AsyncExitStack
 
-    from swecli.context.tokens import TokenCounter  # noqa: PLC0415
-    from swecli.headless.first_request import first_request  # noqa: PLC0415
-    from swecli.llm.registry import make_model  # noqa: PLC0415
+    from swecli.context.tokens import TokenCounter
+    from swecli.headless.first_request import first_request
+    from swecli.llm.registry import make_model
 
     model = make_model(start.choice.name, start.settings, start.environ)
     counter = TokenCounter(model.profile.encoding, exact=False)
     async with AsyncExitStack() as stack:
-        ahead = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model, counter))
+        ahead = (
+            None
+            if is_stream
+            else await stack.enter_async_context(first_request(start, prompt, model, counter))
+        )
         # late: the first request is already on its way while the store and the tools are imported
-        from swecli.app import build_runtime  # noqa: PLC0415
-        from swecli.headless.runner import read_prompts, refuse, run_prompts  # noqa: PLC0415
-        from swecli.headless.writers.base import make_writer  # noqa: PLC0415
+        from swecli.app import build_runtime
+        from swecli.headless.runner import read_prompts, refuse, run_prompts
+        from swecli.headless.writers.base import make_writer
 
         runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
     runtime.agent.counter = counter
@@ -162,9 +182,9 @@ def _refuse_command(text: str) -> None:
     if not text.lstrip().startswith("/"):
         return
     # late: few prompts begin with a slash
-    from swecli.cli.flags import SUBCOMMANDS  # noqa: PLC0415
-    from swecli.models.errors import UsageError  # noqa: PLC0415
-    from swecli.repl.program import parse_line  # noqa: PLC0415
+    from swecli.cli.flags import SUBCOMMANDS
+    from swecli.models.errors import UsageError
+    from swecli.repl.program import parse_line
 
     line = parse_line(text)
     if line.kind != "command":
@@ -184,7 +204,7 @@ def _replace_closed_streams() -> None:
             if opened != number:
                 os.dup2(opened, number)
                 os.close(opened)
-            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # Python opens a TextIOWrapper
 
 
@@ -197,7 +217,9 @@ def _exit(code: int) -> NoReturn:
             if stream is sys.stdout and not code and not isinstance(error, BrokenPipeError):
                 sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
             code = code or (141 if isinstance(error, BrokenPipeError) else 1)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # otherwise Python flushes again and complains
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), stream.fileno()
+            )  # otherwise Python flushes again and complains
     if "litellm" in sys.modules:  # its own teardown takes over a second
         os._exit(code)
     if "sqlalchemy" in sys.modules:

@@ -27,8 +27,16 @@ _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 def _models(parser: Parser) -> None:
     """List the models that can be used here, and what each needs."""
     add = parser.add_argument
-    add("word", nargs="?", help="list the known models with this in their name; or show, test, forget")
-    add("name", nargs="?", help="show what is known about this model, ask it once, or forget what was learned")
+    add(
+        "word",
+        nargs="?",
+        help="list the known models with this in their name; or show, test, forget",
+    )
+    add(
+        "name",
+        nargs="?",
+        help="show what is known about this model, ask it once, or forget what was learned",
+    )
     parser.set_defaults(run=_run)
 
 
@@ -44,9 +52,21 @@ def _run(args: argparse.Namespace) -> ActionResult:
 def _show(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
     profile = make_model(args.name, settings, os.environ).profile
-    fields = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "images", "cache")
+    fields = (
+        "window",
+        "max_output",
+        "tools",
+        "system_role",
+        "limit_name",
+        "thinking",
+        "think_back",
+        "images",
+        "cache",
+    )
     values = {field: getattr(profile, field) for field in fields} | {"off": sorted(profile.off)}
-    rows = [(field, value, profile.origins.get(field, "default")) for field, value in values.items()]
+    rows = [
+        (field, value, profile.origins.get(field, "default")) for field, value in values.items()
+    ]
     rows.append(("reserve", profile.reserve(settings.max_tokens), "computed"))
     plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
     shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
@@ -56,7 +76,9 @@ def _show(args: argparse.Namespace) -> ActionResult:
 def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
+    return (
+        "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
+    )
 
 
 def _test(args: argparse.Namespace) -> ActionResult:
@@ -64,7 +86,11 @@ def _test(args: argparse.Namespace) -> ActionResult:
     notices: list[str] = []
     reply, seconds = asyncio.run(_ask_once(model, notices))
     used, cost = reply.usage.prompt if reply.usage else None, reply.cost
-    came = f"called the tool {reply.calls[0].name}" if reply.calls else f"answered in text: {reply.text.strip()[:80]!r}"
+    came = (
+        f"called the tool {reply.calls[0].name}"
+        if reply.calls
+        else f"answered in text: {reply.text.strip()[:80]!r}"
+    )
     taught = [field for field, layer in model.profile.origins.items() if layer == "learned"]
     learned = {field: _format_value(getattr(model.profile, field)) for field in taught}
     lines = [
@@ -74,7 +100,13 @@ def _test(args: argparse.Namespace) -> ActionResult:
     ]
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
     lines.append(f"swecli models show {model.name} lists what is known about it.")
-    facts = {"model": model.name, "answer": came, "seconds": round(seconds, 1), "prompt_tokens": used, "cost_usd": cost}
+    facts = {
+        "model": model.name,
+        "answer": came,
+        "seconds": round(seconds, 1),
+        "prompt_tokens": used,
+        "cost_usd": cost,
+    }
     return ActionResult(facts | {"notices": notices, "learned": learned}, tuple(lines))
 
 
@@ -101,7 +133,10 @@ def _forget(args: argparse.Namespace) -> ActionResult:
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
     if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):
-        raise BadInput(f"Nothing was learned about {args.name!r}.", "swecli models show NAME lists what is known.")
+        raise BadInput(
+            f"Nothing was learned about {args.name!r}.",
+            "swecli models show NAME lists what is known.",
+        )
     return ActionResult({"forgotten": args.name}, (f"Forgot what was learned about {args.name}.",))
 
 
@@ -109,11 +144,19 @@ def _list_usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
     choice, rows = choose_model(settings, os.environ), list[tuple[str, str, str, str]]()
     for own in settings.models:
-        state = "key not set" if own.key_env and not os.environ.get(own.key_env, "").strip() else "ready"
+        state = (
+            "key not set"
+            if own.key_env and not os.environ.get(own.key_env, "").strip()
+            else "ready"
+        )
         key = own.key_env or ("key_command" if own.key_command else "")
         rows.append((own.name, key, state, own.base_url or own.model or ""))
     for name, service in list_services():
-        rows.append(_service_row(service) if isinstance(service, Service) else (name, "", service.message, ""))
+        rows.append(
+            _service_row(service)
+            if isinstance(service, Service)
+            else (name, "", service.message, "")
+        )
     for name, port in live_models(os.environ):  # models of local servers
         known = make_model(name, settings, os.environ).profile
         takes = f"{_format_value(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
@@ -133,18 +176,30 @@ def _service_row(service: Service) -> tuple[str, str, str, str]:
     free = service.local or not service.keys
     state = "needs no key" if service.local else "ready" if found or free else "key not set"
     name = service.name if service.default_model == service.name else f"{service.name}/…"
-    return (name, "" if free else found or service.keys[0], state, next(iter(service.bases[-2:]), ""))
+    return (
+        name,
+        "" if free else found or service.keys[0],
+        state,
+        next(iter(service.bases[-2:]), ""),
+    )
 
 
 def _search_known(args: argparse.Namespace) -> ActionResult:
     models = model_table()
-    known = [pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()]
+    known = [
+        pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()
+    ]
     found = [(name, row) for name, row in known if args.word.lower() in name.lower()]
     if not found:
-        raise BadInput(f"No known model has {args.word!r} in its name.", "It may still work: try it with -m.")
+        raise BadInput(
+            f"No known model has {args.word!r} in its name.", "It may still work: try it with -m."
+        )
     value = [
         {"model": name, "window": row.get("max_input_tokens")}
-        | {f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token")) for way in ("input", "output")}
+        | {
+            f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token"))
+            for way in ("input", "output")
+        }
         for name, row in found
     ]
     rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in value)

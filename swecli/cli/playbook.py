@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int, print_line
+from swecli.cli.subcommands import (
+    configuration_of,
+    instructions_in,
+    open_sessions,
+    positive_int,
+    print_line,
+)
 from swecli.config.settings import Settings
 from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
@@ -35,7 +41,9 @@ _TURNS = (
 def _playbook(parser: Parser) -> None:
     """Show, add, edit, review, export and import the strategies that apply in this directory."""
     for action in (*ACTIONS.values(), *_TURNS):
-        added = parser.action(action.name, _run if action.name in ACTIONS else _on_turn, action.help)
+        added = parser.action(
+            action.name, _run if action.name in ACTIONS else _on_turn, action.help
+        )
         added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
         added.set_defaults(flags=[])
         for flag in action.flags:
@@ -44,14 +52,18 @@ def _playbook(parser: Parser) -> None:
             else:
                 pair = partial(lambda *words: words, name)  # the flag and its value
                 added.add_argument(name, dest="flags", action="extend", type=pair, metavar="VALUE")
-        added.add_argument("--session", metavar="ID", help="a session (default: this directory's last)")
+        added.add_argument(
+            "--session", metavar="ID", help="a session (default: this directory's last)"
+        )
         if action.name == "reflect":
             _add_reflection_flags(added)
     parser.set_defaults(default_action="list")
 
 
 def _run(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args, create=args.action == "add", resume=True) as sessions:  # `add` may create the database
+    with open_sessions(
+        args, create=args.action == "add", resume=True
+    ) as sessions:  # `add` may create the database
         learning = _open_learning(sessions, configuration_of(args).settings, None)
         return learning.perform(args.action, [*args.words, *args.flags], "swecli playbook")
 
@@ -75,7 +87,13 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
             lines = [f"marked {args.action}"]
     failed = [event.reason for event in events if isinstance(event, ReflectionFailed)]
     learned = [line for event in events for line in _format_lines(event)]
-    value = {"session": session.id, "turn": number, "what": args.action, "lines": learned, "failed": failed}
+    value = {
+        "session": session.id,
+        "turn": number,
+        "what": args.action,
+        "lines": learned,
+        "failed": failed,
+    }
     shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
     return ActionResult(value, shown, code=1 if failed else 0)
 
@@ -83,13 +101,20 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
 def _add_reflection_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--rules-only", action="store_true", help="ask no model")
-    add("-m", "--model", metavar="PROVIDER/NAME", help="model for reflection (default: from the settings)")
+    add(
+        "-m",
+        "--model",
+        metavar="PROVIDER/NAME",
+        help="model for reflection (default: from the settings)",
+    )
 
 
-def _open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
+def _open_learning(
+    sessions: SessionManager, settings: Settings, model: ChatModel | None
+) -> LearningService:
     """Open learning, even if the settings disable it, with the instructions of each session's own directory."""
     # late: --help and usage errors need no database
-    from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
+    from swecli.playbook.learning.service import LearningService
 
     own = load_prompt("system")
 
@@ -97,7 +122,9 @@ def _open_learning(sessions: SessionManager, settings: Settings, model: ChatMode
         session = sessions.current_session
         return f"{own}\n{instructions_in(session.working_directory if session else '')}"
 
-    learning = LearningService.open(sessions, replace(settings, learn=True), load_prompt("reflect"), instructions)
+    learning = LearningService.open(
+        sessions, replace(settings, learn=True), load_prompt("reflect"), instructions
+    )
     learning.reflector = replace(learning.reflector, model=model)
     return learning
 
@@ -123,9 +150,16 @@ _MANY = 100_000  # sessions
 def _learn(parser: Parser) -> None:
     """Learn from stored sessions what reflecting after each turn would have learned, within the same limits."""
     parser.add_argument(
-        "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
+        "--from",
+        nargs="+",
+        required=True,
+        dest="sessions",
+        metavar="SESSION",
+        help="ids, titles, `here` or `all`",
     )
-    parser.add_argument("--epochs", type=positive_int, default=1, metavar="K", help="how many passes (default 1)")
+    parser.add_argument(
+        "--epochs", type=positive_int, default=1, metavar="K", help="how many passes (default 1)"
+    )
     _add_reflection_flags(parser)
     parser.set_defaults(run=_backfill)
 
@@ -148,22 +182,39 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
             async for name, number, found in learning.backfill(ids, args.epochs):
                 turns.append((name, number))
                 events.extend((name, number, event) for event in found)
-                for line in () if args.json else (line for event in found for line in _format_lines(event)):
+                for line in (
+                    () if args.json else (line for event in found for line in _format_lines(event))
+                ):
                     print_line(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())
         after = sessions.playbook.reflection_cost()
     changed = [event for *_, event in events if isinstance(event, PlaybookUpdated)]
-    failed = [(*turn, event.reason) for *turn, event in events if isinstance(event, ReflectionFailed)]
-    failures = [{"session": name, "turn": number, "reason": reason} for name, number, reason in failed]
-    added, tagged = sum(len(event.added) for event in changed), sum(len(event.tagged) for event in changed)
+    failed = [
+        (*turn, event.reason) for *turn, event in events if isinstance(event, ReflectionFailed)
+    ]
+    failures = [
+        {"session": name, "turn": number, "reason": reason} for name, number, reason in failed
+    ]
+    added, tagged = (
+        sum(len(event.added) for event in changed),
+        sum(len(event.tagged) for event in changed),
+    )
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
-    value = {"turns": len(turns), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
+    value = {
+        "turns": len(turns),
+        "added": added,
+        "tagged": tagged,
+        "failed": len(failures),
+        "failures": failures,
+    }
     value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": skipped}
     price = "unknown" if cost is None else f"${cost:.4f}"
     totals = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
     all_failed = bool(turns) and len({(name, number) for name, number, _ in failed}) == len(turns)
-    return ActionResult(value, (f"{len(turns)} turns reflected on: {totals}.",), code=int(all_failed))
+    return ActionResult(
+        value, (f"{len(turns)} turns reflected on: {totals}.",), code=int(all_failed)
+    )
 
 
 def _resolve_sessions(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:

@@ -35,7 +35,9 @@ def write_event(event: Event, *, stream: bool = False) -> None:
         case ReviewFinished():
             lines = [*(f"lost: {line}" for line in event.lost), *format_event(event)]
             if not event.complete:
-                lines.append("the review is incomplete: code that was not read may contain more findings")
+                lines.append(
+                    "the review is incomplete: code that was not read may contain more findings"
+                )
         case FindingsAccumulated():
             lines = [f"found: {row_view(finding).line}" for finding in event.findings]
         case _:
@@ -49,7 +51,9 @@ def _print_note(text: str) -> None:
     sys.stderr.flush()
 
 
-def _render_result(end: ReviewFinished, style: str, code: int, least: str, posted: tuple[int, int]) -> str:
+def _render_result(
+    end: ReviewFinished, style: str, code: int, least: str, posted: tuple[int, int]
+) -> str:
     """Render the result in a format; "" for stream-json. `code` is the exit code, `least` the verdict a finding needs
     to be in SARIF, `posted` the numbers of findings posted and not posted."""
     if style == "seed":
@@ -59,9 +63,16 @@ def _render_result(end: ReviewFinished, style: str, code: int, least: str, poste
     if style == "markdown":
         return as_markdown(end.findings, end=end)
     if style == "sarif":
-        return dumps(as_sarif([finding for finding in end.findings if finding.has_verdict(least)], end, code), indent=2)
+        return dumps(
+            as_sarif(
+                [finding for finding in end.findings if finding.has_verdict(least)], end, code
+            ),
+            indent=2,
+        )
     shown = [row_view(finding).line for finding in end.findings if finding.state != "refuted"]
-    nothing = "No findings." if end.coverage.total else "No findings: the change has no code to read."
+    nothing = (
+        "No findings." if end.coverage.total else "No findings: the change has no code to read."
+    )
     nothing = nothing if end.complete else "No findings in what was read; the review is incomplete."
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 
@@ -90,32 +101,73 @@ _SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: severe finding, incomplet
 def _review(parser: Parser) -> None:
     """Review changes, a branch, a commit, paths or the whole tree, and keep every finding."""
     add = parser.add_argument
-    add("target", nargs="*", metavar="TARGET", help="paths, a commit or a range A..B (default: uncommitted changes)")
+    add(
+        "target",
+        nargs="*",
+        metavar="TARGET",
+        help="paths, a commit or a range A..B (default: uncommitted changes)",
+    )
     add("--staged", action="store_true", help="staged changes")
     add("--base", metavar="BRANCH", help="changes since this branch")
     add("--pr", metavar="N", help="a pull request of this repository on GitHub")
-    add("--post", action="store_true", help="with --pr: post the findings as comments; without --yes only show them")
+    add(
+        "--post",
+        action="store_true",
+        help="with --pr: post the findings as comments; without --yes only show them",
+    )
     add("--yes", action="store_true", help="with --post: really post")
-    add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the lowest severity to post")
+    add(
+        "--post-min",
+        choices=SEVERITIES,
+        default="medium",
+        help="with --post: the lowest severity to post",
+    )
     add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
     loops = "at most this many requests to the model (default 20)"
     add("--loops", metavar="N", dest="review_loops", type=positive_int, help=loops)
     add("--format", choices=_FORMATS, default="", help="output format (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
-    add("--fail-on", choices=SEVERITIES, help="exit with 1 if an open finding is at least this severe")
-    least = "verdict a finding needs to fail CI, be posted or be in SARIF (default confirmed)"
-    add("--min-verdict", choices=("confirmed", "cannot_tell", "any"), default="confirmed", help=least)
     add(
-        "--no-verify", action="store_true", help="do not check findings in separate requests; implies --min-verdict any"
+        "--fail-on",
+        choices=SEVERITIES,
+        help="exit with 1 if an open finding is at least this severe",
     )
-    add("--dry-run", action="store_true", help="print the plan and the estimated cost; no request is made")
-    add("--allow-incomplete", action="store_true", help="exit with 0 even if not everything was read")
+    least = "verdict a finding needs to fail CI, be posted or be in SARIF (default confirmed)"
     add(
-        "--include", metavar="PATTERN", action="append", default=[], help="review these files even if a rule skips them"
+        "--min-verdict",
+        choices=("confirmed", "cannot_tell", "any"),
+        default="confirmed",
+        help=least,
+    )
+    add(
+        "--no-verify",
+        action="store_true",
+        help="do not check findings in separate requests; implies --min-verdict any",
+    )
+    add(
+        "--dry-run",
+        action="store_true",
+        help="print the plan and the estimated cost; no request is made",
+    )
+    add(
+        "--allow-incomplete",
+        action="store_true",
+        help="exit with 0 even if not everything was read",
+    )
+    add(
+        "--include",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="review these files even if a rule skips them",
     )
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
-    add("--allow-home", action="store_true", help="allow a repository that is your home folder or a parent of it")
+    add(
+        "--allow-home",
+        action="store_true",
+        help="allow a repository that is your home folder or a parent of it",
+    )
     parser.set_defaults(run=_run, whole_project=True)
 
 
@@ -138,7 +190,9 @@ def _parse_target(args: argparse.Namespace) -> tuple[str, ...]:
     named += [("--pr", args.pr)] if args.pr is not None else []
     named += [tuple(args.target)] if args.target else []
     if len(named) > 1 or (named and args.unfinished):
-        raise UsageError("A review has one target.", "Name paths, a commit, --staged, --base or --continue.")
+        raise UsageError(
+            "A review has one target.", "Name paths, a commit, --staged, --base or --continue."
+        )
     if args.post and args.pr is None:
         raise UsageError("--post needs --pr.", "For example: swecli review --pr 12 --post")
     return named[0] if named else ()
@@ -151,7 +205,10 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
     if args.output:
         file = Path(args.output)
         if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-            raise BadInput(f"{args.output} cannot be written.", "--output names a file in a folder that exists.")
+            raise BadInput(
+                f"{args.output} cannot be written.",
+                "--output names a file in a folder that exists.",
+            )
     args.min_verdict = "any" if args.no_verify else args.min_verdict
     with open_runtime(args) as runtime:
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
@@ -160,18 +217,28 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
         fail_on, is_trusted = args.fail_on or "high", runtime.start.trusted
         options = ReviewOptions(tuple(args.include), not args.no_verify, fail_on, is_trusted)
         if args.dry_run:
-            plan = await asyncio.to_thread(plan_review, agent, store, spec or (), options)  # no request is made
+            plan = await asyncio.to_thread(
+                plan_review, agent, store, spec or (), options
+            )  # no request is made
             event, count = plan.to_event(), len(plan.target.files)
-            lines = [f"{plan.target.label}: {pluralize(count, 'file')}", *plan.target.notes, *format_event(event)]
+            lines = [
+                f"{plan.target.label}: {pluralize(count, 'file')}",
+                *plan.target.notes,
+                *format_event(event),
+            ]
             as_json = style in ("json", "stream-json")
-            print_line(dumps(to_json(event), indent=2) if as_json else "\n".join(map(one_line, lines)))
+            print_line(
+                dumps(to_json(event), indent=2) if as_json else "\n".join(map(one_line, lines))
+            )
             return 0
         review = Review(await begin_job(agent, store, spec, options))
         end, stopped = await _run_review(review, stream=style == "stream-json")
         return _finish(review, end, stopped, args, style)
 
 
-def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Namespace, style: str) -> int:
+def _finish(
+    review: Review, end: ReviewFinished, stopped: int, args: argparse.Namespace, style: str
+) -> int:
     """Post the findings, write the result and return the exit code."""
     code = stopped or _exit_code(end, args)
     posted, problem = (0, 0), None
@@ -197,7 +264,9 @@ def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Na
 def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
     """Post findings on the pull request, or without --yes report what would be posted. Return how many were posted and
     how many were not. Raises GitHubError, BadInput."""
-    push = plan_push(review.job.plan.target, end, review.record.seen, args.min_verdict, args.post_min)
+    push = plan_push(
+        review.job.plan.target, end, review.record.seen, args.min_verdict, args.post_min
+    )
     for line in push.post() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
         _print_note(line)
     fresh = len(push.inline) + len(push.rest)
@@ -206,7 +275,11 @@ def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tupl
 
 def _exit_code(end: ReviewFinished, args: argparse.Namespace) -> int:
     """Return 1 for a finding as severe as --fail-on, else 3 if the review is incomplete, else 0."""
-    failing = [finding for finding in end.findings if finding.is_open and finding.has_verdict(args.min_verdict)]
+    failing = [
+        finding
+        for finding in end.findings
+        if finding.is_open and finding.has_verdict(args.min_verdict)
+    ]
     if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
         return _SEVERE
     return 0 if end.complete or args.allow_incomplete else _INCOMPLETE

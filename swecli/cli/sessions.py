@@ -14,7 +14,15 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
-from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
+from swecli.models.events import (
+    Event,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    TurnFailed,
+    TurnStarted,
+    WindowApplied,
+)
 from swecli.models.ids import parse_turn
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
@@ -38,20 +46,34 @@ def _sessions(parser: Parser) -> None:
     fork = parser.action("fork", _fork, "copy a session, to continue the copy")
     delete = parser.action("delete", _delete, "delete a session permanently")
     export = parser.action("export", _export, "print a complete session, with secrets redacted")
-    bring = parser.action("import", _import, "import a session from a file, also one of another tool")
-    bring.add_argument("file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider")
-    replay = parser.action("replay", _replay, "run it again with this version; nothing is sent, no tool runs")
+    bring = parser.action(
+        "import", _import, "import a session from a file, also one of another tool"
+    )
+    bring.add_argument(
+        "file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider"
+    )
+    replay = parser.action(
+        "replay", _replay, "run it again with this version; nothing is sent, no tool runs"
+    )
     for action in (show, rename, fork, delete, export, replay):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
         action.add_argument("--limit", type=positive_int, default=20, metavar="N")
-    export.add_argument("--format", choices=("html", "md", "json"), default="json", help="(default json)")
-    export.add_argument("--with-secrets", action="store_true", help="do not redact, to move it to another machine")
+    export.add_argument(
+        "--format", choices=("html", "md", "json"), default="json", help="(default json)"
+    )
+    export.add_argument(
+        "--with-secrets", action="store_true", help="do not redact, to move it to another machine"
+    )
     replay.add_argument(
-        "--diff", action="store_true", help="print only differences of its requests; exit 1 if there are any"
+        "--diff",
+        action="store_true",
+        help="print only differences of its requests; exit 1 if there are any",
     )
     rename.add_argument("title", nargs="+")
-    fork.add_argument("--upto", metavar="TURN", help="leave out the turns after this one, for example T7")
+    fork.add_argument(
+        "--upto", metavar="TURN", help="leave out the turns after this one, for example T7"
+    )
 
 
 def _list(args: argparse.Namespace) -> ActionResult:
@@ -61,7 +83,10 @@ def _list(args: argparse.Namespace) -> ActionResult:
     for one in found:
         when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.shown_title
         rows.append((one.id, when, str(one.interactions), one.directory, title))
-    lines, head = () if rows else ("No sessions yet.",), ("id", "when", "turns", "directory", "title")
+    lines, head = (
+        () if rows else ("No sessions yet.",),
+        ("id", "when", "turns", "directory", "title"),
+    )
     return ActionResult([one.to_json() for one in found], lines, head, tuple(rows))
 
 
@@ -75,7 +100,10 @@ def _show(args: argparse.Namespace) -> ActionResult:
     for message in session.messages:
         labels = "".join(f" {image['label']}" for image in message.images or ())
         lines.append(f"{message.role.value}: {message.content}{labels}".rstrip())
-        lines += [_format_call(c.name, c.parameters, c.error or c.result or "") for c in message.tool_calls]
+        lines += [
+            _format_call(c.name, c.parameters, c.error or c.result or "")
+            for c in message.tool_calls
+        ]
     return ActionResult(None, tuple(lines))
 
 
@@ -84,7 +112,9 @@ def _search(args: argparse.Namespace) -> ActionResult:
         hits = sessions.search(" ".join(args.words), args.limit)
     value = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
     rows = tuple((hit.session_id, f"T{hit.interaction}", hit.role, hit.snippet) for hit in hits)
-    return ActionResult(value, () if hits else ("Nothing found.",), ("session", "turn", "who", "text"), rows)
+    return ActionResult(
+        value, () if hits else ("Nothing found.",), ("session", "turn", "who", "text"), rows
+    )
 
 
 def _rename(args: argparse.Namespace) -> ActionResult:
@@ -94,7 +124,10 @@ def _rename(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         sessions.rename(title)
-    value, line = {"session_id": session.id, "title": session.title}, f"{session.id} is now {session.title!r}."
+    value, line = (
+        {"session_id": session.id, "title": session.title},
+        f"{session.id} is now {session.title!r}.",
+    )
     return ActionResult(value, (line,))
 
 
@@ -102,7 +135,9 @@ def _fork(args: argparse.Namespace) -> ActionResult:
     upto = None if args.upto is None else parse_turn(args.upto)
     with open_sessions(args) as sessions:
         copy = sessions.fork(args.session, upto=upto)
-    return ActionResult({"session_id": copy.id}, (f"Forked as {copy.id}; continue with: swecli -r {copy.id}",))
+    return ActionResult(
+        {"session_id": copy.id}, (f"Forked as {copy.id}; continue with: swecli -r {copy.id}",)
+    )
 
 
 def _delete(args: argparse.Namespace) -> ActionResult:
@@ -118,7 +153,7 @@ def _export(args: argparse.Namespace) -> ActionResult:
     if args.format == "json":
         return ActionResult(whole, (dumps(whole, indent=2),))
     # late: only these formats need templates and Markdown
-    from swecli.pages.page import format_session  # noqa: PLC0415
+    from swecli.pages.page import format_session
 
     text = format_session(args.format, whole)
     return ActionResult(whole, (text,), exact=text)
@@ -126,7 +161,7 @@ def _export(args: argparse.Namespace) -> ActionResult:
 
 def _import(args: argparse.Namespace) -> ActionResult:
     # late: the other actions need no importers
-    from swecli.store.session_files.importing import import_file  # noqa: PLC0415
+    from swecli.store.session_files.importing import import_file
 
     with open_sessions(args, create=True) as sessions:
         brought = import_file(sessions.database, Path(args.file))
@@ -136,7 +171,11 @@ def _import(args: argparse.Namespace) -> ActionResult:
     if brought.left_out:
         lines.append(f"{brought.left_out} strategies of its project were not imported.")
     if brought.skipped:
-        more = f", and {len(brought.skipped) - _MAX_NAMED} more" if len(brought.skipped) > _MAX_NAMED else ""
+        more = (
+            f", and {len(brought.skipped) - _MAX_NAMED} more"
+            if len(brought.skipped) > _MAX_NAMED
+            else ""
+        )
         lines.append(f"Skipped {'; '.join(brought.skipped[:_MAX_NAMED])}{more}.")
     return ActionResult(asdict(brought), tuple(lines))
 
@@ -145,9 +184,9 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     """Replay the session with today's code; with `args.diff`, print the differences between the requests and return
     exit code 1 if there are any. Raises BadInput."""
     # late: the other actions need no agent
-    from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
-    from swecli.context.replay.history import ASSUMED_WINDOW  # noqa: PLC0415
-    from swecli.context.replay.run import Assumptions, Prices  # noqa: PLC0415
+    from swecli.agent.replay import read_past, replay_turns
+    from swecli.context.replay.history import ASSUMED_WINDOW
+    from swecli.context.replay.run import Assumptions, Prices
 
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "", window_hint=1)
@@ -167,21 +206,42 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     tools, seen, different = history.counter.count_tools(history.tools), set[_Change](), 0
     lines, values = list[str](), list[dict[str, Any]]()
     for past, (sent, events) in zip(history.turns, turns, strict=True):
-        sizes += (each := [tools + history.counter.count_messages(request.messages) for request in sent.requests])
+        sizes += (
+            each := [
+                tools + history.counter.count_messages(request.messages)
+                for request in sent.requests
+            ]
+        )
         value: dict[str, Any] = {"turn": past.number, "query": past.query, "requests": each}
         if args.diff:
-            today = next((request.messages for request in sent.requests if not request.condense), [])
+            today = next(
+                (request.messages for request in sent.requests if not request.condense), []
+            )
             changes = list(_compare_messages(past.stored, today))
             different += bool(changes)
             before, after = map(history.counter.count_messages, (past.stored, today))
-            names = (f"T{past.number} then, {before:,} tokens", f"T{past.number} today, {after:,} tokens")
-            value |= {"tokens": [before, after], "diff": [line for change in changes for line in _diff(names, change)]}
+            names = (
+                f"T{past.number} then, {before:,} tokens",
+                f"T{past.number} today, {after:,} tokens",
+            )
+            value |= {
+                "tokens": [before, after],
+                "diff": [line for change in changes for line in _diff(names, change)],
+            }
             lines += _new_changes(past, names, changes, seen)
         else:
-            steps = [size for size, request in zip(each, sent.requests, strict=True) if not request.condense]
+            steps = [
+                size
+                for size, request in zip(each, sent.requests, strict=True)
+                if not request.condense
+            ]
             lines += _format_turn(past, events, steps)
         values.append(value)
-    outcome = f"{different} of {len(turns)} turns send something else" if different else "the requests are the same"
+    outcome = (
+        f"{different} of {len(turns)} turns send something else"
+        if different
+        else "the requests are the same"
+    )
     sums = f"{len(turns)} turns, {len(sizes)} requests, {sum(sizes):,} tokens"
     ends = [*([outcome] if args.diff else []), f"{sums}; nothing was sent, no tool ran."]
     whole = redact_value({"session_id": session.id, "turns": values})
@@ -196,7 +256,9 @@ def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) 
                 yield f"T{past.number} {past.query}"
             case TextDelta():
                 yield f"  {event.text}"
-            case StepStarted() if event.n <= len(sizes):  # otherwise the turn ended before it was sent
+            case StepStarted() if event.n <= len(
+                sizes
+            ):  # otherwise the turn ended before it was sent
                 yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
             case WindowApplied():
                 yield f"  window: {event.removed} turns removed, {event.kept} kept"
@@ -216,20 +278,31 @@ def _format_call(name: str, parameters: dict[str, Any], result: str) -> str:
     return f"  {name} {json.dumps(parameters, ensure_ascii=False)} -> {first}{more}"
 
 
-def _compare_messages(stored: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]) -> Iterator[_Change]:
+def _compare_messages(
+    stored: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]
+) -> Iterator[_Change]:
     """Yield the differences between the stored and today's first request; none if it is not stored."""
-    then, now = [_message_text(message) for message in stored], [_message_text(message) for message in today]
-    for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ():
+    then, now = (
+        [_message_text(message) for message in stored],
+        [_message_text(message) for message in today],
+    )
+    for kind, a, b, c, d in (
+        SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ()
+    ):
         if kind != "equal":
             yield tuple(then[a:b]), tuple(now[c:d])
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    calls = "".join(f"\n{json.dumps(call, ensure_ascii=False)}" for call in message.get("tool_calls") or ())
+    calls = "".join(
+        f"\n{json.dumps(call, ensure_ascii=False)}" for call in message.get("tool_calls") or ()
+    )
     return f"{message['role']}: {message.get('content') or ''}{calls}"
 
 
-def _new_changes(past: PastTurn, names: tuple[str, str], changes: list[_Change], seen: set[_Change]) -> Iterator[str]:
+def _new_changes(
+    past: PastTurn, names: tuple[str, str], changes: list[_Change], seen: set[_Change]
+) -> Iterator[str]:
     """Yield diffs of the changes not seen in earlier turns, and a line that counts the others."""
     for change in changes:
         if change not in seen:

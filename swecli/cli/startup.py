@@ -27,7 +27,11 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
     ConfigError, BadInput."""
     prepare_environment(os.environ)
-    paths, cwd, file = Paths.find(os.environ), _working_directory(), Path(config) if config else None
+    paths, cwd, file = (
+        Paths.find(os.environ),
+        _working_directory(),
+        Path(config) if config else None,
+    )
     root = project_root(cwd)
     project, trusted = root / PROJECT_FILE, paths.is_trusted(root)
     settings, notices = load_settings(
@@ -38,8 +42,12 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
         must_exist=config is not None,
     )
     if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises PermissionError
-        notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)")
-    return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=file)
+        notices.append(
+            f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)"
+        )
+    return Start(
+        settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=file
+    )
 
 
 def enter_directory(args: argparse.Namespace) -> None:
@@ -51,7 +59,9 @@ def enter_directory(args: argparse.Namespace) -> None:
     try:
         os.chdir(args.cwd)
     except OSError as error:
-        raise BadInput(f"Cannot change to {args.cwd!r}: {error.strerror}.", "Give -C an existing folder.") from error
+        raise BadInput(
+            f"Cannot change to {args.cwd!r}: {error.strerror}.", "Give -C an existing folder."
+        ) from error
     args.cwd = None
 
 
@@ -68,7 +78,9 @@ def _working_directory() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
-        raise BadInput(f"The working directory is gone: {error.strerror}.", "Change to another one.") from error
+        raise BadInput(
+            f"The working directory is gone: {error.strerror}.", "Change to another one."
+        ) from error
 
 
 def _require_workspace(folder: Path, *, allow_home: bool) -> None:
@@ -78,11 +90,19 @@ def _require_workspace(folder: Path, *, allow_home: bool) -> None:
     except KeyError:  # in a container, the user may have no account
         account = ""
     # both the environment's home and the account's may be unset or wrong
-    homes = [Path(home).resolve() for home in (os.environ.get("HOME", ""), account, "/") if home.startswith("/")]
+    homes = [
+        Path(home).resolve()
+        for home in (os.environ.get("HOME", ""), account, "/")
+        if home.startswith("/")
+    ]
     place = folder.resolve()
     if allow_home or not any(home.is_relative_to(place) for home in homes):
         return
-    what = "is the whole disk" if place == Path("/") else f"{'is' if place in homes else 'holds'} your home folder"
+    what = (
+        "is the whole disk"
+        if place == Path("/")
+        else f"{'is' if place in homes else 'holds'} your home folder"
+    )
     raise UsageError(
         f"{folder} {what}: everything in it could be read and changed.",
         "Change into a project (cd, or -C DIR), or pass --allow-home.",
@@ -97,7 +117,9 @@ def make_start(args: argparse.Namespace) -> Start:
     try:  # undecodable bytes of an argument would be sent as something else
         prompt.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadInput("The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in.") from error
+        raise BadInput(
+            "The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in."
+        ) from error
     enter_directory(args)
     folder = _working_directory()
     folder = project_root(folder) if given.get("whole_project") else folder

@@ -24,13 +24,17 @@ def _db(parser: Parser) -> None:
     """Show where the database is, check it for damage, and back it up."""
     parser.action("path", _path, "print where the database is")
     parser.action("check", _check, "check for damage; exit 1 if there is any")
-    backup = parser.action("backup", _backup, "make a consistent copy, also while the database is in use")
-    backup.add_argument("to", nargs="?", default="", help="the copy's path (default: beside it, with the time)")
+    backup = parser.action(
+        "backup", _backup, "make a consistent copy, also while the database is in use"
+    )
+    backup.add_argument(
+        "to", nargs="?", default="", help="the copy's path (default: beside it, with the time)"
+    )
 
 
 def _path(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.store.sqlite.files import locate  # noqa: PLC0415
+    from swecli.store.sqlite.files import locate
 
     location = configuration_of(args).database
     path = locate(location)
@@ -40,9 +44,14 @@ def _path(args: argparse.Namespace) -> ActionResult:
 
 def _check(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        database, place = sessions.database, sessions.database.path or configuration_of(args).database
+        database, place = (
+            sessions.database,
+            sessions.database.path or configuration_of(args).database,
+        )
         problems = [*database.notices, *database.check()]
-    return ActionResult({"problems": problems}, tuple(problems) or (f"{place}: ok",), code=1 if problems else 0)
+    return ActionResult(
+        {"problems": problems}, tuple(problems) or (f"{place}: ok",), code=1 if problems else 0
+    )
 
 
 def _backup(args: argparse.Namespace) -> ActionResult:
@@ -55,15 +64,27 @@ def _backup(args: argparse.Namespace) -> ActionResult:
 def _sql(parser: Parser) -> None:
     """Query the database of sessions in SQL: read-only, through views whose names and columns are stable."""
     add = parser.add_argument
-    add("query", nargs="?", default="", metavar="QUERY", help="one SELECT (without: list the views)")
-    add("--limit", type=positive_int, default=1_000, metavar="N", help="print at most N rows (default 1000)")
-    add("--copy", metavar="FILE", help="copy the database and the views into FILE, for other programs")
+    add(
+        "query", nargs="?", default="", metavar="QUERY", help="one SELECT (without: list the views)"
+    )
+    add(
+        "--limit",
+        type=positive_int,
+        default=1_000,
+        metavar="N",
+        help="print at most N rows (default 1000)",
+    )
+    add(
+        "--copy",
+        metavar="FILE",
+        help="copy the database and the views into FILE, for other programs",
+    )
     parser.set_defaults(run=_run_query)
 
 
 def _run_query(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.store.views import copy_with_views, run_query  # noqa: PLC0415
+    from swecli.store.views import copy_with_views, run_query
 
     if args.copy and args.query:
         raise UsageError("--copy takes no query.", "Make the copy first, then ask.")
@@ -81,13 +102,20 @@ def _run_query(args: argparse.Namespace) -> ActionResult:
 @subcommand
 def _stats(parser: Parser) -> None:
     """Show tokens and cost of the last days by day, model, cause and tool."""
-    parser.add_argument("days", nargs="?", type=positive_int, default=30, metavar="DAYS", help="how many (default 30)")
+    parser.add_argument(
+        "days",
+        nargs="?",
+        type=positive_int,
+        default=30,
+        metavar="DAYS",
+        help="how many (default 30)",
+    )
     parser.set_defaults(run=_show_stats)
 
 
 def _show_stats(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
+    from swecli.repl.actions.insight import format_stats
 
     with open_sessions(args) as sessions:
         return format_stats(sessions.database, args.days, shutil.get_terminal_size().columns)
@@ -96,15 +124,19 @@ def _show_stats(args: argparse.Namespace) -> ActionResult:
 @subcommand
 def _report(parser: Parser) -> None:
     """Write the statistics of `swecli stats` as one HTML page."""
-    parser.add_argument("file", nargs="?", default="", metavar="FILE", help="default: swecli-report-DATE.html")
-    parser.add_argument("--days", type=positive_int, default=30, metavar="N", help="how many (default 30)")
+    parser.add_argument(
+        "file", nargs="?", default="", metavar="FILE", help="default: swecli-report-DATE.html"
+    )
+    parser.add_argument(
+        "--days", type=positive_int, default=30, metavar="N", help="how many (default 30)"
+    )
     parser.set_defaults(run=_write_report)
 
 
 def _write_report(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need neither database nor templates
-    from swecli.pages.page import render_report, write_new_file  # noqa: PLC0415
-    from swecli.store.views import daily_spending  # noqa: PLC0415
+    from swecli.pages.page import render_report, write_new_file
+    from swecli.store.views import daily_spending
 
     today = date.today()
     with open_sessions(args) as sessions:
@@ -122,7 +154,7 @@ def _doctor(parser: Parser) -> None:
 
 def _run_checks(args: argparse.Namespace) -> ActionResult:
     # late: --help needs neither models nor a database
-    from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
+    from swecli.repl.actions.doctor import diagnose
 
     try:
         return diagnose(configuration_of(args))
@@ -138,7 +170,9 @@ def _config(parser: Parser) -> None:
     get.add_argument("--origin", action="store_true", help="also show where each value comes from")
     change = parser.action("set", _set, "change one setting in your file")
     change.add_argument("name", metavar="NAME")
-    change.add_argument("value", nargs="*", metavar="VALUE", help="allow, ask and deny take several rules")
+    change.add_argument(
+        "value", nargs="*", metavar="VALUE", help="allow, ask and deny take several rules"
+    )
     change.add_argument("--unset", action="store_true", help="remove the setting from your file")
     parser.action("path", _config_path, "print where your settings file is")
     parser.action("edit", _edit, "open your settings file in $VISUAL or $EDITOR")
@@ -160,18 +194,22 @@ def _get(args: argparse.Namespace) -> ActionResult:
 
 def _set(args: argparse.Namespace) -> ActionResult:
     if args.unset == bool(args.value):
-        raise UsageError("Give a value, or --unset.", f"For example: swecli config set {args.name} VALUE")
+        raise UsageError(
+            "Give a value, or --unset.", f"For example: swecli config set {args.name} VALUE"
+        )
     return change_setting(_settings_file(args), args.name, args.value)
 
 
 def _edit(args: argparse.Namespace) -> ActionResult:
     # late: imports prompt_toolkit
-    from swecli.repl.input.keys import run_editor  # noqa: PLC0415
+    from swecli.repl.input.keys import run_editor
 
     path = _settings_file(args)
     if not path.exists():
         write_settings(path, render_template())
     if code := run_editor(os.environ, path):
         raise SwecliError(f"The editor exited with code {code}.", f"The file is {path}.")
-    load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises if it is invalid
+    load_settings(
+        user_file=path, project_file=None, environ={}, flags={}
+    )  # raises if it is invalid
     return ActionResult({"path": str(path)}, (f"{path}: ok",))

@@ -46,13 +46,18 @@ def existing_database(configured: Start) -> str | Path:
     """Return the database's location for reading; a missing database is not created but replaced by one in memory.
     Raises BadInput if the user named a missing one, DamagedDatabase for an empty file."""
     # late: a usage error needs no database
-    from swecli.store.sqlite.files import locate  # noqa: PLC0415
+    from swecli.store.sqlite.files import locate
 
     path = locate(configured.database)
     if path is not None and not path.exists():
         if configured.settings.db:
-            raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` creates one when you chat.")
-        sys.stderr.write(one_line(f"There is no database {path} yet; the first message creates it.") + "\n")
+            raise BadInput(
+                f"There is no database {path}.",
+                "Check the path; `swecli --db` creates one when you chat.",
+            )
+        sys.stderr.write(
+            one_line(f"There is no database {path} yet; the first message creates it.") + "\n"
+        )
         return ":memory:"
     if path is not None and not path.stat().st_size:
         empty = f"The database {path} is empty (0 bytes): its contents are gone."
@@ -61,13 +66,15 @@ def existing_database(configured: Start) -> str | Path:
 
 
 @contextmanager
-def open_sessions(args: argparse.Namespace, *, create: bool = False, resume: bool = False) -> Iterator[SessionManager]:
+def open_sessions(
+    args: argparse.Namespace, *, create: bool = False, resume: bool = False
+) -> Iterator[SessionManager]:
     """Open the store, which must exist unless `create`; with `resume` in the session that `args` name, this directory's
     last, or an unsaved one of this project. Raises SwecliError."""
     configured = configuration_of(args)
     location = configured.database if create else existing_database(configured)
     # late: a usage error and a missing database need no store
-    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+    from swecli.store.session_manager import SessionManager
 
     sessions = SessionManager.open(location)
     with closing(sessions.database):
@@ -80,7 +87,7 @@ def open_sessions(args: argparse.Namespace, *, create: bool = False, resume: boo
 
 def _resume(sessions: SessionManager, ref: str | None) -> None:
     # late: as above
-    from swecli.models.session import Session  # noqa: PLC0415
+    from swecli.models.session import Session
 
     directory = Path.cwd()
     try:
@@ -88,15 +95,17 @@ def _resume(sessions: SessionManager, ref: str | None) -> None:
     except BadInput:
         if ref:
             raise
-        sessions.use(Session(id="", working_directory=str(directory), project=str(project_root(directory))))
+        sessions.use(
+            Session(id="", working_directory=str(directory), project=str(project_root(directory)))
+        )
 
 
 @contextmanager
 def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
     """Build the runtime of a run without a user to ask. Raises SwecliError."""
     # late: --help and usage errors need no database
-    from swecli.app import build_runtime  # noqa: PLC0415
-    from swecli.headless.runner import refuse  # noqa: PLC0415
+    from swecli.app import build_runtime
+    from swecli.headless.runner import refuse
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
         yield runtime
@@ -106,7 +115,7 @@ def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
 def instructions_in(directory: str) -> str:
     """Load the instruction files of a directory; "" if it does not exist."""
     # late: few subcommands need it
-    from swecli.context.project import load_instructions  # noqa: PLC0415
+    from swecli.context.project import load_instructions
 
     folder = Path(directory)
     if not directory or not folder.is_dir():
@@ -120,7 +129,9 @@ def write_file(path: Path, text: str, hint: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", hint) from error
+        raise BadInput(
+            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", hint
+        ) from error
 
 
 def positive_int(text: str) -> int:
@@ -165,11 +176,20 @@ def _format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list
     """Format rows as aligned columns under a head, [] without rows; the last column is not padded."""
     if not rows:
         return []
-    texts = [["" if cell is None else " ".join(plain(str(cell)).split()) for cell in row] for row in (head, *rows)]
+    texts = [
+        ["" if cell is None else " ".join(plain(str(cell)).split()) for cell in row]
+        for row in (head, *rows)
+    ]
     widths = [max(map(_width, column)) for column in zip(*texts, strict=True)][:-1]
     return [
         "  ".join(
-            [*(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False)), row[-1]]
+            [
+                *(
+                    cell + " " * (width - _width(cell))
+                    for cell, width in zip(row, widths, strict=False)
+                ),
+                row[-1],
+            ]
         ).rstrip()
         for row in texts
     ]

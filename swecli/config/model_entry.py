@@ -64,16 +64,24 @@ def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
 def parse_thinking(value: Any) -> str:
     """Parse a reasoning effort: a word, a number of tokens, or "" for the model's default."""
     word = str(value).lower()
-    if isinstance(value, bool) or not (word in ("", *THINKING) or (word.isdecimal() and len(word) < 8)):
-        raise ValueError(f"unknown effort {value!r:.40} (choose: {', '.join(THINKING)}, or a number of tokens)")
+    if isinstance(value, bool) or not (
+        word in ("", *THINKING) or (word.isdecimal() and len(word) < 8)
+    ):
+        raise ValueError(
+            f"unknown effort {value!r:.40} (choose: {', '.join(THINKING)}, or a number of tokens)"
+        )
     return word
 
 
-def list_of(what: str, fits: Callable[[str], object] = lambda word: True) -> Callable[[Any], tuple[str, ...]]:
+def list_of(
+    what: str, fits: Callable[[str], object] = lambda word: True
+) -> Callable[[Any], tuple[str, ...]]:
     """Return a parser of lists of words for which `fits` is true; `what` describes them in its error."""
 
     def parse(value: Any) -> tuple[str, ...]:
-        if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) and fits(word) for word in value):
+        if not isinstance(value, (list, tuple)) or not all(
+            isinstance(word, str) and fits(word) for word in value
+        ):
             raise ValueError(f"takes {what}")
         return tuple(string(word) for word in value)
 
@@ -83,7 +91,7 @@ def list_of(what: str, fits: Callable[[str], object] = lambda word: True) -> Cal
 def closest_name(name: str, names: Mapping[str, object]) -> str:
     """Return the known name most similar to a wrong one, or ""."""
     # late: settings are read before the first key, wrong names are rare
-    import difflib  # noqa: PLC0415
+    import difflib
 
     return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
@@ -91,17 +99,25 @@ def closest_name(name: str, names: Mapping[str, object]) -> str:
 def parse_base_url(value: Any) -> str:
     """Parse a base URL and strip a trailing slash and endpoint path. Raises ValueError for credentials or a query."""
     address = string(value)
-    if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # checked first: the other errors show the value
-        raise ValueError("contains credentials, which would be logged: set the key in its environment variable")
+    if (
+        "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]
+    ):  # checked first: the other errors show the value
+        raise ValueError(
+            "contains credentials, which would be logged: set the key in its environment variable"
+        )
     try:
         parts = urlsplit(address)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable or not address.isprintable() or " " in address:
-        raise ValueError(f"is not an address: {address!r} (write it like https://gateway.example.com/v1)")
+        raise ValueError(
+            f"is not an address: {address!r} (write it like https://gateway.example.com/v1)"
+        )
     if parts.query or parts.fragment:
-        raise ValueError("contains a query, but paths are appended to it: leave out everything after the path")
+        raise ValueError(
+            "contains a query, but paths are appended to it: leave out everything after the path"
+        )
     return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))
 
 
@@ -112,7 +128,9 @@ def _nonempty_list(what: str) -> Callable[[Any], tuple[str, ...]]:
 
 def _variable_name(value: Any) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", str(value), re.ASCII):
-        raise ValueError("takes the name of an environment variable, not a key")  # the value may be a key: not shown
+        raise ValueError(
+            "takes the name of an environment variable, not a key"
+        )  # the value may be a key: not shown
     return str(value)
 
 
@@ -137,19 +155,23 @@ def _extra_body(value: Any) -> dict[str, Any]:
     if own := [name for name in _RESERVED_FIELDS if name in _table(value)]:
         raise ValueError(f"{own[0]} cannot be set here, swecli sends it")
     # late: few tables have this key
-    import json  # noqa: PLC0415
+    import json
 
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        raise ValueError("contains a value that JSON does not support: a date, a time or an infinite number") from None
+        raise ValueError(
+            "contains a value that JSON does not support: a date, a time or an infinite number"
+        ) from None
     return dict(value)
 
 
 def _price(value: Any) -> dict[str, float]:
     table = _table(value)
     if not {"input", "output"} <= set(table) <= {"input", "output", "cache_read", "cache_write"}:
-        raise ValueError("takes dollars per million tokens: input and output, also cache_read and cache_write")
+        raise ValueError(
+            "takes dollars per million tokens: input and output, also cache_read and cache_write"
+        )
     if not all(type(cost) in (int, float) and 0 <= cost < 1e6 for cost in table.values()):
         raise ValueError("takes amounts of dollars, at least 0")
     return {name: float(cost) for name, cost in table.items()}
@@ -169,19 +191,28 @@ class ModelEntry:
 
     name: str
     api: Literal["openai", "anthropic", "litellm"] | None = _key(
-        one_of("api", ("openai", "anthropic", "litellm")), "protocol; without it `model` is provider/name"
+        one_of("api", ("openai", "anthropic", "litellm")),
+        "protocol; without it `model` is provider/name",
     )
     model: str | None = _key(string, "the model's name there; without it the table's own name")
-    base_url: str | None = _key(parse_base_url, "address; /chat/completions or /v1/messages is appended")
+    base_url: str | None = _key(
+        parse_base_url, "address; /chat/completions or /v1/messages is appended"
+    )
     key_env: str | None = _key(_variable_name, "environment variable that holds the key")
     key_command: tuple[str, ...] | None = _key(
         _nonempty_list('the words of a command, for example ["pass", "show", "llm/work"]'),
         "command that prints the key, run without a shell, 10 s",
     )
-    headers: Mapping[str, str] | None = _key(_headers, "more headers; ${NAME} is a variable's value", shown=False)
+    headers: Mapping[str, str] | None = _key(
+        _headers, "more headers; ${NAME} is a variable's value", shown=False
+    )
     extra_body: Mapping[str, Any] | None = _key(_extra_body, "more fields of the request's body")
-    thinking: str | None = _key(parse_thinking, "off, low, medium, high, xhigh, max or a number of tokens")
-    context_window: int | None = _key(integer(256, 1 << 30), "tokens that request and answer may have together")
+    thinking: str | None = _key(
+        parse_thinking, "off, low, medium, high, xhigh, max or a number of tokens"
+    )
+    context_window: int | None = _key(
+        integer(256, 1 << 30), "tokens that request and answer may have together"
+    )
     max_output: int | None = _key(integer(1, 1 << 30), "tokens of an answer, at most")
     price: Mapping[str, float] | None = _key(
         _price, "dollars per million tokens: input, output, cache_read, cache_write"
@@ -189,7 +220,9 @@ class ModelEntry:
     tools: bool | None = _key(boolean, "whether the model supports tools")
     system_role: bool | None = _key(boolean, "whether the model supports a system message")
     images: bool | None = _key(boolean, "whether the model supports images")
-    cache: str | None = _key(one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts")
+    cache: str | None = _key(
+        one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts"
+    )
     first_byte: int | None = _key(_seconds, "seconds without a byte after the request was sent")
     first_token: int | None = _key(_seconds, "seconds without a token while keep-alives come")
     quiet: int | None = _key(_seconds, "seconds without a byte after the first token")
@@ -227,7 +260,9 @@ def _parse_entry(name: str, table: dict[str, Any]) -> ModelEntry:
         raise ValueError(f"{where} is not a model name")
     for key, value in table.items():
         if key.lower() in _LITERAL_KEYS:
-            raise ValueError(f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]')
+            raise ValueError(
+                f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]'
+            )
         if key not in ENTRY_KEYS:
             closest = closest_name(key, ENTRY_KEYS)
             hint = f"did you mean {closest}?" if closest else f"it takes {', '.join(ENTRY_KEYS)}"

@@ -35,10 +35,12 @@ class Paths:
                 raise ConfigError(problem, "Set it to a folder you can write to.") from error
             return cls(base, base, base, base)
         # late: 10 ms, not needed with SWECLI_HOME
-        from platformdirs import PlatformDirs  # noqa: PLC0415
+        from platformdirs import PlatformDirs
 
         dirs = PlatformDirs("swecli", appauthor=False)
-        return cls(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
+        return cls(
+            dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path
+        )
 
     @property
     def config_file(self) -> Path:
@@ -87,16 +89,23 @@ class Paths:
             return
         line = str(folder.resolve())
         if "\n" in line:
-            raise BadInput(f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first.")
+            raise BadInput(
+                f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first."
+            )
         self.ensure()
-        with os.fdopen(os.open(self.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
+        with os.fdopen(
+            os.open(self.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab"
+        ) as file:
             file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
 
 
 def project_root(folder: Path) -> Path:
     """Return the root of the Git repository that contains the folder, or the folder itself."""
     resolved = folder.resolve()
-    return next((parent for parent in (resolved, *resolved.parents) if os.access(parent / ".git", os.F_OK)), resolved)
+    return next(
+        (parent for parent in (resolved, *resolved.parents) if os.access(parent / ".git", os.F_OK)),
+        resolved,
+    )
 
 
 def write_file(path: Path, text: str) -> None:
@@ -123,10 +132,17 @@ def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError) as error:
         if must_exist:
-            raise ConfigError(f"There is no settings file {path}.", "Check the path, or leave out --config.") from error
+            raise ConfigError(
+                f"There is no settings file {path}.", "Check the path, or leave out --config."
+            ) from error
         return {}
-    except (ValueError, RecursionError) as error:  # also not UTF-8, a number of 5,000 digits, deep nesting
-        raise ConfigError(f"{path} is not valid TOML: {error}", "Correct the file or move it away.") from error
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # also not UTF-8, a number of 5,000 digits, deep nesting
+        raise ConfigError(
+            f"{path} is not valid TOML: {error}", "Correct the file or move it away."
+        ) from error
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}.",
@@ -138,8 +154,8 @@ def edit_setting(text: str, name: str, value: Any) -> str:
     """Return the text of a settings file with one setting changed, or removed if `value` is None. Comments stay, except
     inside a replaced list. Raises ConfigError if the text is not TOML."""
     # late: 30 ms, only needed to write a file
-    import tomlkit  # noqa: PLC0415
-    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
     try:
         document = tomlkit.parse(text)
@@ -158,7 +174,7 @@ def edit_setting(text: str, name: str, value: Any) -> str:
 
 def format_toml(value: Any) -> str:
     # late: 30 ms, only needed to write a file
-    from tomlkit import item  # noqa: PLC0415
+    from tomlkit import item
 
     return str(item(_plain_toml(value)).as_string())
 
@@ -198,15 +214,24 @@ class ProjectRules:
         for folder, table in read_toml(self.file).items():
             rules = table.get("allow") if isinstance(table, dict) else None
             if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-                raise ConfigError(f"{self.file}: {folder!r} has no list allow = [...].", "Correct or remove the file.")
+                raise ConfigError(
+                    f"{self.file}: {folder!r} has no list allow = [...].",
+                    "Correct or remove the file.",
+                )
             folders[folder] = tuple(rules)
         return folders
 
     def _write(self, rules: tuple[str, ...]) -> None:
         folders = self._read() | {self._folder: rules}
-        tables = [f"\n[{format_toml(f)}]\nallow = {format_toml(kept)}\n" for f, kept in folders.items() if kept]
+        tables = [
+            f"\n[{format_toml(f)}]\nallow = {format_toml(kept)}\n"
+            for f, kept in folders.items()
+            if kept
+        ]
         try:
             write_file(self.file, "".join([_RULES_HEAD, *tables]))
         except (OSError, UnicodeEncodeError) as error:
-            raise ConfigError(f"{self.file} cannot be written: {error}.", "Check its permissions.") from error
+            raise ConfigError(
+                f"{self.file} cannot be written: {error}.", "Check its permissions."
+            ) from error
         self.rules = rules

@@ -9,15 +9,29 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from swecli.config.model_entry import ModelEntry, boolean, closest_name, integer, list_of, one_of, parse_models, string
+from swecli.config.model_entry import (
+    ModelEntry,
+    boolean,
+    closest_name,
+    integer,
+    list_of,
+    one_of,
+    parse_models,
+    string,
+)
 from swecli.config.paths import Paths, format_toml, read_toml
 from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode, ModelChoice
 
 PROJECT_FILE = Path(".swecli") / "config.toml"
-_ROLES = {"main": ("model",), "fast": ("reflect_model", "condense_model", "review_verify_model")}  # role -> settings
-_TEMPLATE_HEAD = "# Settings of swecli. `swecli config get --origin` shows each value and where it comes from.\n"
+_ROLES = {
+    "main": ("model",),
+    "fast": ("reflect_model", "condense_model", "review_verify_model"),
+}  # role -> settings
+_TEMPLATE_HEAD = (
+    "# Settings of swecli. `swecli config get --origin` shows each value and where it comes from.\n"
+)
 _MODES_BY_STRICTNESS = ("plan", "ask", "edits", "auto")
 Reflect = Literal["auto", "always", "friction"]
 _rules = list_of('a list of rules, for example ["run(git status*)"]')
@@ -43,7 +57,9 @@ def _thresholds(value: Any) -> tuple[str, ...]:
     for pair in pairs:
         name, sign, percent = str(pair).partition("=")
         if not (name.strip() and sign and re.fullmatch(r"-1|[5-9]\d|100", percent.strip())):
-            raise ValueError(f"{pair!r} is not a profile with its percentage (50 to 100, or -1), for example review=60")
+            raise ValueError(
+                f"{pair!r} is not a profile with its percentage (50 to 100, or -1), for example review=60"
+            )
     return tuple(str(pair) for pair in pairs)
 
 
@@ -63,15 +79,22 @@ class _Setting:
         """Parse a value from the words of a command line; list settings take several. Raises ConfigError."""
         is_list = isinstance(self.default, tuple)
         if not is_list and len(words) != 1:
-            raise ConfigError(f"{self.name} takes one value, not {len(words)}.", "Put it in quotes if it holds spaces.")
+            raise ConfigError(
+                f"{self.name} takes one value, not {len(words)}.",
+                "Put it in quotes if it holds spaces.",
+            )
         try:
             return self.parse(words if is_list else words[0])
         except ValueError as error:
             raise ConfigError(f"{self.name}: {error}.") from error
 
 
-def _setting(default: Any, parse: Callable[[Any], Any], doc: str, *, env: bool = True, tightens: bool = False) -> Any:
-    return field(default=default, metadata={"parse": parse, "doc": doc, "env": env, "tightens": tightens})
+def _setting(
+    default: Any, parse: Callable[[Any], Any], doc: str, *, env: bool = True, tightens: bool = False
+) -> Any:
+    return field(
+        default=default, metadata={"parse": parse, "doc": doc, "env": env, "tightens": tightens}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +103,26 @@ class Settings:
     run(git status*)") to the layer that contains it."""
 
     model: str = _setting(
-        "", string, "model as provider/name, or a [models.NAME]; empty: chosen at start", tightens=True
+        "",
+        string,
+        "model as provider/name, or a [models.NAME]; empty: chosen at start",
+        tightens=True,
     )
     models: tuple[ModelEntry, ...] = _setting(
         (), parse_models, "models of your own: tables [models.NAME]", env=False, tightens=True
     )
-    window: WindowSpec = _setting(WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto")
+    window: WindowSpec = _setting(
+        WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto"
+    )
     window_min: int = _setting(3, integer(1, 1000), "smallest window that `auto` picks")
     window_max: int = _setting(10, integer(1, 1000), "largest window that `auto` picks")
-    auto_condense_context: bool = _setting(True, boolean, "let a model summarise a conversation that is too long")
+    auto_condense_context: bool = _setting(
+        True, boolean, "let a model summarise a conversation that is too long"
+    )
     auto_condense_context_percent: int = _setting(
-        75, integer(50, 100), "percent of the model's window at which the context is reduced, 50 to 100"
+        75,
+        integer(50, 100),
+        "percent of the model's window at which the context is reduced, 50 to 100",
     )
     profile: str = _setting("default", string, "profile whose threshold counts")
     profile_thresholds: tuple[str, ...] = _setting(
@@ -99,28 +131,53 @@ class Settings:
     custom_condensing_prompt: str = _setting(
         "", string, "prompt for summarising; empty: the built-in one", env=False, tightens=True
     )
-    condense_model: str = _setting("", string, "model for summarising; empty: the session's", tightens=True)
+    condense_model: str = _setting(
+        "", string, "model for summarising; empty: the session's", tightens=True
+    )
     search_earlier: bool = _setting(True, boolean, "quote earlier turns that a query refers to")
-    cache_minutes: int = _setting(5, integer(0, 10_000), "minutes a provider keeps its cache of the prompt")
+    cache_minutes: int = _setting(
+        5, integer(0, 10_000), "minutes a provider keeps its cache of the prompt"
+    )
     mode: Mode = _setting("ask", one_of("mode", MODES), "ask, edits, plan or auto", tightens=True)
-    max_turns: int = _setting(50, integer(1, 10_000), "requests to the model in one turn, at most", tightens=True)
-    max_budget_usd: float | None = _setting(None, _dollars, "stop the turn when it has cost this much", tightens=True)
-    max_tokens: int | None = _setting(None, integer(1, 10_000_000), "length of one answer, in tokens")
-    max_strategies: int = _setting(200, integer(0, 1000), "playbook strategies in a prompt, at most")
-    playbook_tokens: int = _setting(1200, integer(0, 100_000), "tokens of the playbook in a prompt, at most")
+    max_turns: int = _setting(
+        50, integer(1, 10_000), "requests to the model in one turn, at most", tightens=True
+    )
+    max_budget_usd: float | None = _setting(
+        None, _dollars, "stop the turn when it has cost this much", tightens=True
+    )
+    max_tokens: int | None = _setting(
+        None, integer(1, 10_000_000), "length of one answer, in tokens"
+    )
+    max_strategies: int = _setting(
+        200, integer(0, 1000), "playbook strategies in a prompt, at most"
+    )
+    playbook_tokens: int = _setting(
+        1200, integer(0, 100_000), "tokens of the playbook in a prompt, at most"
+    )
     learn: bool = _setting(True, boolean, "reflect after each turn")
     reflect_with_model: bool = _setting(True, boolean, "let a model reflect too")
     reflect: Reflect = _setting(
-        "auto", one_of("choice", get_args(Reflect)), "which turns a model reflects on: auto, always or friction"
+        "auto",
+        one_of("choice", get_args(Reflect)),
+        "which turns a model reflects on: auto, always or friction",
     )
     reflect_at_end: bool = _setting(True, boolean, "reflect at the end of a run without a screen")
-    reflect_model: str = _setting("", string, "model for reflection; empty: the session's", tightens=True)
-    reflect_percent: int = _setting(
-        15, integer(0, 100), "percent of what a session takes that reflection may use", tightens=True
+    reflect_model: str = _setting(
+        "", string, "model for reflection; empty: the session's", tightens=True
     )
-    holdout: int = _setting(0, integer(0, 50), "percent of turns that leave one strategy out to measure it")
+    reflect_percent: int = _setting(
+        15,
+        integer(0, 100),
+        "percent of what a session takes that reflection may use",
+        tightens=True,
+    )
+    holdout: int = _setting(
+        0, integer(0, 50), "percent of turns that leave one strategy out to measure it"
+    )
     command_timeout: int = _setting(120, integer(1, 86_400), "seconds a command may run")
-    review_loops: int = _setting(20, integer(1, 1000), "requests to the model in one review, at most", tightens=True)
+    review_loops: int = _setting(
+        20, integer(1, 1000), "requests to the model in one review, at most", tightens=True
+    )
     review_part_tokens: int = _setting(
         8000, integer(500, 100_000), "tokens of code in one message of a review, about", env=False
     )
@@ -128,7 +185,11 @@ class Settings:
         "", string, "model that checks a review's findings; empty: the session's", tightens=True
     )
     allow: tuple[str, ...] = _setting(
-        (), _rules, "permission rules: run without asking, e.g. run(git status*)", env=False, tightens=True
+        (),
+        _rules,
+        "permission rules: run without asking, e.g. run(git status*)",
+        env=False,
+        tightens=True,
     )
     ask: tuple[str, ...] = _setting((), _rules, "permission rules: always ask", env=False)
     deny: tuple[str, ...] = _setting((), _rules, "permission rules: always refuse", env=False)
@@ -139,14 +200,18 @@ class Settings:
         one_of("theme", ("auto", "dark", "light", "none")),
         "colours on the screen: auto, dark, light or none",
     )
-    editing_mode: str = _setting("emacs", one_of("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi")
+    editing_mode: str = _setting(
+        "emacs", one_of("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi"
+    )
     notify: str = _setting(
         "auto",
         one_of("way to notify", ("auto", "osc9", "osc777", "bell", "off")),
         "how a long turn's end and a waiting question are notified: auto, osc9, osc777, bell or off",
     )
     notify_after: int = _setting(
-        10, integer(0, 86_400), "seconds that a turn takes, or a question waits, until you are notified"
+        10,
+        integer(0, 86_400),
+        "seconds that a turn takes, or a question waits, until you are notified",
     )
     origins: dict[str, str] = field(default_factory=dict, compare=False)
 
@@ -168,7 +233,9 @@ def _make_setting(name: str, default: Any, *, env: bool, **known: Any) -> _Setti
     return _Setting(name, default, env=f"SWECLI_{name.upper()}" if env else "", **known)
 
 
-SETTINGS = {f.name: _make_setting(f.name, f.default, **f.metadata) for f in fields(Settings) if f.metadata}
+SETTINGS = {
+    f.name: _make_setting(f.name, f.default, **f.metadata) for f in fields(Settings) if f.metadata
+}
 
 
 def unknown_setting(name: str, where: str = "") -> ConfigError:
@@ -183,7 +250,8 @@ def unknown_setting(name: str, where: str = "") -> ConfigError:
 def render_template() -> str:
     """Return a settings file that lists every setting with its default, commented out."""
     rows = [
-        f"# {s.doc}\n# {s.name} = {format_toml(1 if s.default is None else s.default)}\n" for s in SETTINGS.values()
+        f"# {s.doc}\n# {s.name} = {format_toml(1 if s.default is None else s.default)}\n"
+        for s in SETTINGS.values()
     ]
     return "\n".join([_TEMPLATE_HEAD, *rows])
 
@@ -198,7 +266,7 @@ class Start:
     paths: Paths
     cwd: Path
     environ: Mapping[str, str]
-    choice: ModelChoice = ModelChoice("", "")  # noqa: RUF009 - frozen
+    choice: ModelChoice = ModelChoice("", "")
     resume: str | None = None
     pick: bool = False
     prompt: str = ""
@@ -226,13 +294,23 @@ def load_settings(
     for layer, values in (
         (str(user_file), read_toml(user_file, must_exist=must_exist)),
         (str(project_file), read_toml(project_file) if project_file else {}),
-        ("environment", {s.name: environ[s.env] for s in SETTINGS.values() if s.env and environ.get(s.env)}),
+        (
+            "environment",
+            {s.name: environ[s.env] for s in SETTINGS.values() if s.env and environ.get(s.env)},
+        ),
         ("flags", {name: value for name, value in flags.items() if value is not None}),
     ):
         parsed = _parse_layer(values, layer)
         if project_file and layer == str(project_file):
-            refused = [name for name, value in parsed.items() if not _is_allowed_in_project(name, value, settings)]
-            notices += [f"{layer}: {name} is ignored, a project file may only tighten permissions" for name in refused]
+            refused = [
+                name
+                for name, value in parsed.items()
+                if not _is_allowed_in_project(name, value, settings)
+            ]
+            notices += [
+                f"{layer}: {name} is ignored, a project file may only tighten permissions"
+                for name in refused
+            ]
             parsed = {name: value for name, value in parsed.items() if name not in refused}
         settings = _apply(settings, parsed, layer)
     return settings, notices
@@ -272,11 +350,15 @@ def _is_allowed_in_project(name: str, value: Any, current: Settings) -> bool:
 
 def _apply(settings: Settings, changed: dict[str, Any], layer: str) -> Settings:
     # each rule has its own origin, because rules of several layers add up
-    rules = [f"{name}: {rule}" for name in ("allow", "ask", "deny") for rule in changed.get(name, ())]
+    rules = [
+        f"{name}: {rule}" for name in ("allow", "ask", "deny") for rule in changed.get(name, ())
+    ]
     for name in ("ask", "deny"):  # these accumulate: a later layer cannot remove a rule
         if name in changed:
             changed[name] = tuple(dict.fromkeys((*getattr(settings, name), *changed[name])))
-    return replace(settings, **changed, origins=settings.origins | dict.fromkeys([*changed, *rules], layer))
+    return replace(
+        settings, **changed, origins=settings.origins | dict.fromkeys([*changed, *rules], layer)
+    )
 
 
 def _written_name(layer: str, name: str) -> str:

@@ -15,4 +15,6 @@ from swecli.context.truncate import TruncateOptions as TruncateOptions
 from swecli.context.truncate import TruncateResponse as TruncateResponse
 from swecli.context.truncate import loop_window as loop_window
 from swecli.context.truncate import truncate_conversation as truncate_conversation
-from swecli.context.truncate import truncate_conversation_if_needed as truncate_conversation_if_needed
+from swecli.context.truncate import (
+    truncate_conversation_if_needed as truncate_conversation_if_needed,
+)

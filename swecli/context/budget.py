@@ -32,7 +32,10 @@ STEPS, OFTEN = 4, 2  # more than OFTEN reductions within STEPS steps are too man
 # Tokenisers differ by less than this factor; a smaller count suggests that the provider truncated the request. No model
 # has a window below _SMALLEST: a smaller count is not a count.
 _CUT, _SMALLEST = 0.5, 1_024
-_BARE, _SAME = 0.8, 0.02  # share of a request without its tools; difference between two counts of one limit
+_BARE, _SAME = (
+    0.8,
+    0.02,
+)  # share of a request without its tools; difference between two counts of one limit
 
 _Shape = tuple[str, int, int | None]
 _log = logging.getLogger(__name__)
@@ -42,10 +45,14 @@ def allowed_tokens(context_window: int, max_tokens: int | None = None) -> int:
     """Return the tokens a request may have: 90 % of the window minus `max_tokens` for the answer (None or 0: 8192).
 
     Negative if `max_tokens` exceeds the window."""
-    return context_window * round(100 - 100 * TOKEN_BUFFER_PERCENTAGE) // 100 - (max_tokens or DEFAULT_MAX_TOKENS)
+    return context_window * round(100 - 100 * TOKEN_BUFFER_PERCENTAGE) // 100 - (
+        max_tokens or DEFAULT_MAX_TOKENS
+    )
 
 
-def effective_threshold(percent: int, profile_thresholds: Mapping[str, int], profile_id: str) -> int:
+def effective_threshold(
+    percent: int, profile_thresholds: Mapping[str, int], profile_id: str
+) -> int:
     """Return the percentage of the window at which a profile's context is reduced: its own from 50 to 100, or `percent`
     if it has none or -1. Any other value is logged as a warning and replaced by `percent`."""
     own = profile_thresholds.get(profile_id, _INHERIT)
@@ -129,7 +136,9 @@ class RequestLimits:
         """Return whether a request takes at most half of these limits even if each three bytes of its JSON, in ASCII,
         are a token. Then nothing depends on an exact count."""
         least = min(filter(None, (self.limit, self.start)), default=None)
-        size = 0 if least is None else len(json.dumps([messages, [spec.to_api() for spec in specs]]))
+        size = (
+            0 if least is None else len(json.dumps([messages, [spec.to_api() for spec in specs]]))
+        )
         return least is None or size / _BYTES_PER_TOKEN * max(1.0, self.scale) <= least / 2
 
 
@@ -186,10 +195,14 @@ class ModelLimits:
 
     def is_reduced_too_often(self, interaction: int, step: int) -> bool:
         """Return whether one more reduction at that step would be too many in too few steps."""
-        recent = {one for one in self.reduced if one[0] == interaction and step - STEPS < one[1] < step}
+        recent = {
+            one for one in self.reduced if one[0] == interaction and step - STEPS < one[1] < step
+        }
         return len(recent) >= OFTEN
 
-    def record_refusal(self, shape: _Shape, sent: int, reserve: int, error: ContextOverflow) -> ModelLimits:
+    def record_refusal(
+        self, shape: _Shape, sent: int, reserve: int, error: ContextOverflow
+    ) -> ModelLimits:
         """Record that a request of `sent` tokens, with `reserve` for the answer, was too long.
 
         The new limit is the size the provider read, or what the window leaves beside the answer, or a fraction of
@@ -204,7 +217,9 @@ class ModelLimits:
         known = replace(self, windows={**self.windows, shape[0]: window})
         answer = known.answer_tokens(shape[0], reserve)
         left = request_limit(window, answer) or smaller
-        return replace(known, limits={**self.limits, shape: left if answer < reserve else min(smaller, left)})
+        return replace(
+            known, limits={**self.limits, shape: left if answer < reserve else min(smaller, left)}
+        )
 
     def answer_tokens(self, model: str, reserve: int) -> int:
         """Return the maximum answer to request, in tokens: at most a quarter of the window the provider named."""
@@ -232,19 +247,25 @@ class ModelLimits:
         if read <= 0 or ours <= 0:
             return _CountCheck(self)
         if few and tools and read >= (ours - tools) * _BARE:
-            line = f"the server of {model} does not seem to pass on the tools: it can answer, not act"
+            line = (
+                f"the server of {model} does not seem to pass on the tools: it can answer, not act"
+            )
             known = replace(self, toolless=self.toolless | {model})
             return _CountCheck(known, notice="" if model in self.toolless else line)
         if few and read < _SMALLEST:
             return _CountCheck(self)
         first = self.same.get(model, (read, ours))
-        first = first if abs(read - first[0]) <= first[0] * _SAME and ours >= first[1] else (read, ours)
+        first = (
+            first if abs(read - first[0]) <= first[0] * _SAME and ours >= first[1] else (read, ours)
+        )
         known = replace(self, same={**self.same, model: first})
         grown = ours / first[1]
         if not few and grown < _GROWN:
             full = {**self.full, model: max(read, self.full.get(model, 0))}
             known = replace(known, full=full, scales={**self.scales, model: read / ours})
-        if grown >= (1 + 2 * _SAME if few else _GROWN**2) or (few and window is not None and window < ours):
+        if grown >= (1 + 2 * _SAME if few else _GROWN**2) or (
+            few and window is not None and window < ours
+        ):
             return _CountCheck(known, tokens_read=max(read, known.full.get(model, 0)))
         if (not few and grown < _GROWN) or model in self.suspected:
             return _CountCheck(known)

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, normalize_keyed
-from swecli.models.context import DEFAULT_SLACK, KEY, Edits, Epoch, WindowSpec, interaction_of, key_of
+from swecli.models.context import (
+    DEFAULT_SLACK,
+    KEY,
+    Edits,
+    Epoch,
+    WindowSpec,
+    interaction_of,
+    key_of,
+)
 from swecli.models.message import ApiMessage
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
@@ -29,9 +37,13 @@ _LARGE_WORK, _LARGE_SIZE = ("refactor", "implement", "design"), 7
 _FEW_WORDS, _SMALL_SIZE = 5, 3
 _TOKENS_PER_SLACK = 4_000  # of a request's limit, for each interaction of slack
 
-_FOUND = "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
+_FOUND = (
+    "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
+)
 _OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
-_STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Strategy \[(P-\d+)\] no longer applies")
+_STRATEGY = re.compile(
+    r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Strategy \[(P-\d+)\] no longer applies"
+)
 
 
 def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
@@ -48,21 +60,31 @@ def with_notes(query: str, notes: Sequence[str]) -> str:
 
 def without_notes(text: str) -> str:
     """Strip the notes from a user message as it was sent."""
-    return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
+    return (
+        text[: text.rfind(_OPEN)].removesuffix("\n\n")
+        if text.endswith(_CLOSE) and _OPEN in text
+        else text
+    )
 
 
-def strategy_notes(known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]) -> list[str]:
+def strategy_notes(
+    known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]
+) -> list[str]:
     """Return one line for each change of the playbook that the model must learn of. `known` and `selected` map the
     strategies that the model knows, and those it should know, to their contents; others than `live` are revoked."""
     live = set(live)
     lines = []
-    for bullet, content in sorted(selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
+    for bullet, content in sorted(
+        selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))
+    ):
         noted = _format_content(content)
         if bullet not in known:
             lines.append(f"Strategy [{bullet}] is new: {noted}")
         elif _format_content(known[bullet]) != noted:
             lines.append(f"Strategy [{bullet}] now reads: {noted}")
-    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in live]
+    return lines + [
+        f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in live
+    ]
 
 
 def _format_content(content: str) -> str:
@@ -86,7 +108,11 @@ def _strip_strategy_notes(text: str) -> str:
         return text
     start = text.rfind(_OPEN)
     lines = [line for line in text[start:].splitlines() if not _STRATEGY.match(line)]
-    return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
+    return (
+        text[:start] + "\n".join(lines)
+        if len(lines) > len((_OPEN, _CLOSE))
+        else text[:start].removesuffix("\n\n")
+    )
 
 
 def known_strategies(head: Mapping[str, str], messages: Iterable[ApiMessage]) -> dict[str, str]:
@@ -177,13 +203,19 @@ class SummaryCut:
     dropped: tuple[str, ...]
 
     @classmethod
-    def find(cls, messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]) -> SummaryCut | None:
+    def find(
+        cls, messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]
+    ) -> SummaryCut | None:
         """Find the messages that a summary would replace; None if there are none. The running turn keeps its user
         message and its newest step, pinned interactions keep everything."""
         running = [message for message in messages if interaction_of(message) == interaction]
         places = [place for place, message in enumerate(running) if message["role"] == "assistant"]
         dropped = tuple(key_of(message) for message in running[1 : places[-1]]) if places else ()
-        older = [m for m in messages[1:] if interaction_of(m) != interaction and interaction_of(m) not in pins]
+        older = [
+            m
+            for m in messages[1:]
+            if interaction_of(m) != interaction and interaction_of(m) not in pins
+        ]
         if not dropped and not older:
             return None
         # an unanswered query is not part of the conversation to summarise
@@ -191,26 +223,38 @@ class SummaryCut:
         replaced = [*older, *(message for message in running if key_of(message) in dropped)]
         return cls(messages, interaction, asked, replaced, dropped)
 
-    def apply(self, session: Session, summary: str, parts: HeadParts) -> tuple[Epoch, Edits, list[ApiMessage]]:
+    def apply(
+        self, session: Session, summary: str, parts: HeadParts
+    ) -> tuple[Epoch, Edits, list[ApiMessage]]:
         """Return the epoch that begins with a summary, its edits and its messages."""
         number, context = self.interaction, session.context
         pins = tuple(pin for pin in context.pins if pin < number)
         system = parts.compose(session, summary, pins if self.dropped else {*pins, number})
-        epoch = Epoch(number, system, parts.contents, pins, summary, str(session.window), number + 1)
+        epoch = Epoch(
+            number, system, parts.contents, pins, summary, str(session.window), number + 1
+        )
         dropped = Edits(self.dropped)
         kept = [message for message in self.messages if interaction_of(message) in (*pins, number)]
-        return epoch, context.merge_edits(number, dropped), normalize_keyed(dropped.apply(_with_epoch(epoch, kept)))
+        return (
+            epoch,
+            context.merge_edits(number, dropped),
+            normalize_keyed(dropped.apply(_with_epoch(epoch, kept))),
+        )
 
     @property
     def turns(self) -> str:
         """The interactions to summarise: `T3 to T9`, or the running turn's steps."""
-        numbers = sorted({interaction_of(message) for message in self.asked} - {0, self.interaction})
+        numbers = sorted(
+            {interaction_of(message) for message in self.asked} - {0, self.interaction}
+        )
         if not numbers:
             return f"earlier steps of T{self.interaction}"
         return f"T{numbers[0]}" if len(numbers) == 1 else f"T{numbers[0]} to T{numbers[-1]}"
 
 
-def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_size: int = 10) -> int:
+def adaptive_window_size(
+    query: str, default: int = 5, min_size: int = 3, max_size: int = 10
+) -> int:
     """Return the number of interactions to keep for `query`: 7 for large work (by key words, so that "implement OAuth"
     is not small), 3 for a few words, else `default`; clamped to `min_size` and `max_size`, the latter winning."""
     size = _SMALL_SIZE if len(query.split()) < _FEW_WORDS else default
@@ -255,12 +299,16 @@ class OpeningConditions:
         spec = self.resolve(session.window, query)
         if epoch is None:
             return replace(spec, slack=0).first_kept(completed), "the session begins"
-        if epoch.spec != str(session.window):  # an epoch begins in any case, so that the new setting is stored
+        if epoch.spec != str(
+            session.window
+        ):  # an epoch begins in any case, so that the new setting is stored
             return spec.first_kept(completed, epoch.first), f"the window is {session.window} now"
         if self.reopen:
             return epoch.first, self.reopen
         older = {pin for pin in state.pins if pin < epoch.first}
-        if not older <= set(epoch.pins) or any(state.is_cut(pin, or_changed=True) for pin in state.pins):
+        if not older <= set(epoch.pins) or any(
+            state.is_cut(pin, or_changed=True) for pin in state.pins
+        ):
             return epoch.first, "a pinned interaction comes back"
         if completed < state.hold_turns or spec.mode == "full":
             return None
@@ -272,9 +320,15 @@ class OpeningConditions:
             return target, "the provider's cache is cold"
         if held > spec.size and self.allowed is not None:
             tokens, kept = (
-                sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
+                sum(
+                    counter.count_message(message)
+                    for message in past[1:]
+                    if interaction_of(message) >= first
+                )
                 for first in (0, target)
             )
-            if tokens * 2 > self.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
+            if (
+                tokens * 2 > self.allowed and tokens >= kept * 2
+            ):  # the provider bills what stays in full again
                 return target, _HALF
         return None

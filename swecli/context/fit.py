@@ -84,7 +84,9 @@ class Ladder:
                 break
         if not detail:
             return None
-        return RungResult(rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail)
+        return RungResult(
+            rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail
+        )
 
     def fit(
         self, messages: list[ApiMessage], rungs: Sequence[str] = _RUNGS
@@ -106,7 +108,9 @@ class Ladder:
             return
         parts, pinned = {"tools": self.limits.tools_tokens}, 0
         for message in messages:
-            name = {"system": "system prompt", "user": "your messages"}.get(message["role"], "answers and results")
+            name = {"system": "system prompt", "user": "your messages"}.get(
+                message["role"], "answers and results"
+            )
             tokens = self.counter.count_message(message)
             parts[name] = parts.get(name, 0) + tokens
             pinned += tokens if interaction_of(message) in self.limits.pins else 0
@@ -124,7 +128,11 @@ class Ladder:
 
     def fixed(self, messages: list[ApiMessage]) -> int:
         """Count the tokens that no reduction removes: tools and system message."""
-        system = sum(self.counter.count_message(message) for message in messages[:1] if message["role"] == "system")
+        system = sum(
+            self.counter.count_message(message)
+            for message in messages[:1]
+            if message["role"] == "system"
+        )
         return ceil((self.limits.tools_tokens + system) * self.limits.scale)
 
     def lower(self, messages: list[ApiMessage], share: float) -> Ladder:
@@ -160,10 +168,15 @@ def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _
     free = [message for message in messages if interaction_of(message) not in limits.pins]
     for smaller, detail in _unpinned_versions(free, rung, limits):
         has_pins = len(free) < len(messages)
-        yield normalize_keyed(_merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller, detail
+        yield (
+            normalize_keyed(_merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller,
+            detail,
+        )
 
 
-def _merge_pinned(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:
+def _merge_pinned(
+    messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]
+) -> list[ApiMessage]:
     """Put the pinned messages back in place; an inserted note stays before the message it precedes."""
     places = {key_of(message): place for place, message in enumerate(messages)}
     pinned = [message for message in messages if interaction_of(message) in pins]
@@ -200,21 +213,30 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
 
 def _count_kept_results(limit: int | None) -> int:
     """Return how many of the newest results a request with that token limit keeps (None: unknown)."""
-    return _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _TOKENS_PER_RESULT))
+    return (
+        _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _TOKENS_PER_RESULT))
+    )
 
 
-def _clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
+def _clear_old_results(
+    messages: list[ApiMessage], keep: int = _KEPT_RESULTS
+) -> tuple[list[ApiMessage], int]:
     """Replace all results except the newest `keep` and those of the newest step by stubs that name the call. Returns
     the messages and the number of stubs."""
     results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
-    step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
+    step = max(
+        (i for i, message in enumerate(messages) if message["role"] == "assistant"),
+        default=len(messages),
+    )
     kept = max(0, len(results) - keep)
     out, count = list(messages), 0
     for i in results[:kept]:
         text = messages[i]["content"]
         if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
             name = _strip_signature(str(messages[i].get("tool_call_id")))
-            stub = f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
+            stub = (
+                f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
+            )
             out[i], count = messages[i] | {"content": stub}, count + 1
     return out, count
 
@@ -226,7 +248,10 @@ def _clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], i
     old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
     out = list(messages)
     for i, message in old.items():
-        out[i] = message | {IMAGES: [], "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"}
+        out[i] = message | {
+            IMAGES: [],
+            "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}",
+        }
     return out, sum(len(message[IMAGES]) for message in old.values())
 
 

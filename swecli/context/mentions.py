@@ -23,7 +23,9 @@ _MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger
 _MAX_READ = 8_000_000  # bytes read of one file
 
 # An @ at the start of a word (not in an e-mail address), then "a name with spaces" or a name without.
-_MENTION = re.compile(r"""(?<![^\s([{,;:'"])@(?:"([^"\n]+)"(:\d+(?:-\d+)?)?|([^\s"'`,;()<>\[\]{}|]+))""")
+_MENTION = re.compile(
+    r"""(?<![^\s([{,;:'"])@(?:"([^"\n]+)"(:\d+(?:-\d+)?)?|([^\s"'`,;()<>\[\]{}|]+))"""
+)
 _RANGE = re.compile(r"\A(.+?):(\d{1,9})(?:-(\d{1,9}))?\Z", re.DOTALL)
 _TRAILING = ".!?:,"
 _FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
@@ -52,7 +54,9 @@ class _SkippedMention(Exception):
     """A mention that is not expanded; the message is the reason, for the user."""
 
 
-def expand_mentions(query: str, root: Path, room: int | None = None, text_only: str = "") -> _Expansion:
+def expand_mentions(
+    query: str, root: Path, room: int | None = None, text_only: str = ""
+) -> _Expansion:
     """Append the contents of mentioned files: `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root`
     or absolute inside it, and `@picture.png` anywhere.
 
@@ -81,7 +85,9 @@ def expand_mentions(query: str, root: Path, room: int | None = None, text_only: 
                 blocks.append(f"{image['label']} {found[1]}")
                 continue
             if room <= 0:
-                notes.append(f"@{found[1]}: the mentioned files exceed {most:,} characters; not sent.")
+                notes.append(
+                    f"@{found[1]}: the mentioned files exceed {most:,} characters; not sent."
+                )
                 continue
             block, cut = _render_block(*found, min(_MAX_FILE, room))
         except _SkippedMention as reason:
@@ -95,7 +101,9 @@ def expand_mentions(query: str, root: Path, room: int | None = None, text_only: 
         return _Expansion(query, notes)
     text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
     if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
-        raise BadInput(f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer.")
+        raise BadInput(
+            f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer."
+        )
     return _Expansion(text, notes, list(files), images)
 
 
@@ -147,7 +155,9 @@ def _render_block(path: Path, name: str, start: int, end: int, room: int) -> tup
         with path.open("rb") as file:
             data = file.read(_MAX_READ)
     except OSError as failure:
-        raise _SkippedMention(f"@{name}: cannot be read ({failure.strerror or failure}).") from failure
+        raise _SkippedMention(
+            f"@{name}: cannot be read ({failure.strerror or failure})."
+        ) from failure
     if b"\x00" in data[:8192]:
         raise _SkippedMention(f"@{name}: binary file; not sent.")
     text, title = data.decode("utf-8", "replace"), f"File {name}"
@@ -162,12 +172,17 @@ def _render_block(path: Path, name: str, start: int, end: int, room: int) -> tup
     kept = text[:room].rpartition("\n")[0] or text[:room]
     next_line = max(1, start) + kept.count("\n") + 1
     block = _quote(f"{title}, cut before line {next_line}", kept)
-    return block, f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}."
+    return (
+        block,
+        f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}.",
+    )
 
 
 def _list_folder(folder: Path) -> str:
     entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    names = [entry.name + ("/" if entry.is_dir() else "") for entry in entries if entry.name != ".git"]
+    names = [
+        entry.name + ("/" if entry.is_dir() else "") for entry in entries if entry.name != ".git"
+    ]
     more = [f"… and {len(names) - _MAX_ENTRIES} more"] if len(names) > _MAX_ENTRIES else []
     return "\n".join(names[:_MAX_ENTRIES] + more) or "(empty)"
 
@@ -196,10 +211,13 @@ def read_picture(path: Path, name: str) -> Image:
     if not data:
         raise _bad_picture(name, "is empty (0 bytes)")
     if len(data) > _MAX_PICTURE:
-        raise _bad_picture(name, f"has {size / 1e6:,.0f} MB, pictures of up to {_MAX_PICTURE / 1e6:.0f} MB can be sent")
+        raise _bad_picture(
+            name,
+            f"has {size / 1e6:,.0f} MB, pictures of up to {_MAX_PICTURE / 1e6:.0f} MB can be sent",
+        )
     # late: the decoders are needed only for a picture
-    from PIL import Image as pillow  # noqa: PLC0415
-    from PIL import UnidentifiedImageError  # noqa: PLC0415
+    from PIL import Image as pillow
+    from PIL import UnidentifiedImageError
 
     pillow.MAX_IMAGE_PIXELS = _MAX_PIXELS
     try:
@@ -220,7 +238,7 @@ def _encode(picture: Any, data: bytes, name: str) -> Image:
     kind, moves = picture.format, getattr(picture, "n_frames", 1) > 1
     if moves or max(picture.size) > _MAX_SIDE or len(data) > _MAX_SENT:
         # late: needed only for a picture
-        from PIL import ImageOps  # noqa: PLC0415
+        from PIL import ImageOps
 
         kind = "JPEG" if kind == "JPEG" else "PNG"
         picture = ImageOps.exif_transpose(picture).convert("RGB" if kind == "JPEG" else "RGBA")
@@ -239,4 +257,6 @@ def _save(picture: Any, kind: str) -> bytes:
 
 
 def _bad_picture(name: str, why: str) -> BadInput:
-    return BadInput(f"@{name} {why}: nothing was sent.", "Name another picture, or leave out the @.")
+    return BadInput(
+        f"@{name} {why}: nothing was sent.", "Name another picture, or leave out the @."
+    )

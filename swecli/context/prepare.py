@@ -17,7 +17,16 @@ from swecli.context.epochs import (
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, normalize_keyed, strip_keys
-from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, interaction_of, key_of
+from swecli.models.context import (
+    BEGIN,
+    KEY,
+    Edits,
+    Epoch,
+    Reduction,
+    add_keys,
+    interaction_of,
+    key_of,
+)
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.session import Session
 
@@ -93,12 +102,18 @@ def prepare_messages(
         if last is not None and last.role is Role.USER:
             running = int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
         completed -= running
-        first = OpeningConditions().resolve(session.window, query).first_kept(completed, session.window_start)
+        first = (
+            OpeningConditions()
+            .resolve(session.window, query)
+            .first_kept(completed, session.window_start)
+        )
         window_size = completed - first + 1 + running
     window = session.to_api_messages(window_size, keys=True)
     system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)
     asked = _message(Role.USER, enhanced_query, f"{completed + 1}.0")
-    return normalize_keyed([_message(Role.SYSTEM, system, SYSTEM_KEY), *window[: len(window) - running], asked])
+    return normalize_keyed(
+        [_message(Role.SYSTEM, system, SYSTEM_KEY), *window[: len(window) - running], asked]
+    )
 
 
 def _message(role: Role, text: str, key: str) -> ApiMessage:
@@ -119,15 +134,23 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     known = known_strategies(epoch.strategies, past)
     selected = inputs.head.contents
     live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
-    enhanced = with_notes(inputs.enhanced_query, [*strategy_notes(known, selected, live), *inputs.notes])
+    enhanced = with_notes(
+        inputs.enhanced_query, [*strategy_notes(known, selected, live), *inputs.notes]
+    )
     query = query | {"content": enhanced} | ({IMAGES: list(inputs.images)} if inputs.images else {})
     messages, opened = normalize_keyed([*past, query]), None
     if opening is not None:
-        how, before = (BEGIN, 0) if state.epoch is None else ("window", counter.count_messages(past_request(session)))
+        how, before = (
+            (BEGIN, 0)
+            if state.epoch is None
+            else ("window", counter.count_messages(past_request(session)))
+        )
         after = counter.count_messages(_drop_last_stub(past))
         opened = Reduction(how, completed + 1, 0, before, after, opening[1], epoch, edits[0])
     first_before = session.window_start if state.epoch is None else state.epoch.first
-    segments = [_Segment(name, counter.count(text), text) for name, text in inputs.head.split(epoch)]
+    segments = [
+        _Segment(name, counter.count(text), text) for name, text in inputs.head.split(epoch)
+    ]
     for number in dict.fromkeys(interaction_of(message) for message in messages[1:-1]):
         name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
         own = [message for message in messages[1:-1] if interaction_of(message) == number]
@@ -137,7 +160,12 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
         segments=(*segments, _measure_segment("query", [query], counter)),
         tokens=counter.count_messages(messages),
         enhanced=enhanced,
-        shown=tuple(sorted((set(known) | set(selected)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
+        shown=tuple(
+            sorted(
+                (set(known) | set(selected)) & set(live),
+                key=lambda name: int(name.removeprefix("P-")),
+            )
+        ),
         window=(epoch.first, completed),
         removed=max(0, epoch.first - first_before),
         opened=opened,
@@ -156,7 +184,11 @@ def past_request(session: Session, query: ChatMessage | None = None) -> list[Api
 
 def _begin_epoch(inputs: RequestInput, start: int) -> Epoch:
     """Return the new epoch, which begins at `start` or the first loaded interaction after it."""
-    session, completed, before = inputs.session, inputs.session.completed, inputs.session.context.epoch
+    session, completed, before = (
+        inputs.session,
+        inputs.session.completed,
+        inputs.session.context.epoch,
+    )
     loaded = session.to_api_messages(max(0, completed - start + 1), keys=True)
     first = interaction_of(loaded[0]) if loaded else completed + 1
     pins = tuple(pin for pin in session.context.pins if pin < first)
@@ -172,9 +204,13 @@ def _begin_epoch(inputs: RequestInput, start: int) -> Epoch:
     )
 
 
-def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], query: str) -> list[ApiMessage]:
+def _epoch_messages(
+    session: Session, epoch: Epoch, edits: Sequence[Edits], query: str
+) -> list[ApiMessage]:
     """Return the keyed messages of an epoch's request, without notes on the query, which comes last."""
-    messages = prepare_messages(session, epoch.system, query, query, max(0, session.completed - epoch.first + 1), 0)
+    messages = prepare_messages(
+        session, epoch.system, query, query, max(0, session.completed - epoch.first + 1), 0
+    )
     if epoch.pins:
         pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
         messages = normalize_keyed([messages[0], *pinned, *messages[1:]])
@@ -185,7 +221,9 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], quer
 
 
 def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
-    first, last = (bisect_left(session.messages, n, key=lambda m: m.interaction) for n in (number, number + 1))
+    first, last = (
+        bisect_left(session.messages, n, key=lambda m: m.interaction) for n in (number, number + 1)
+    )
     stored = session.context.pinned.get(number) or session.messages[first:last]
     return add_keys((api for message in stored for api in message.to_api()), number)
 

@@ -20,7 +20,9 @@ _HEAD = (
     "The user's words win over them."
 )
 _FRONT = re.compile(r"\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)  # continued by indented and empty lines
+_FIELD = re.compile(
+    r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE
+)  # continued by indented and empty lines
 _BLOCK = re.compile(r"[>|][+-]?(?=\s|\Z)")
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _MAX_INSTRUCTIONS = 32_768  # characters
@@ -51,7 +53,9 @@ def load_instructions(cwd: Path, *, trusted: bool, limit: int = _MAX_INSTRUCTION
     cwd = cwd.resolve()
     root = project_root(cwd)
     folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
-    chain = (next((f / name for name in INSTRUCTION_FILES if (f / name).exists()), None) for f in folders)
+    chain = (
+        next((f / name for name in INSTRUCTION_FILES if (f / name).exists()), None) for f in folders
+    )
     found = [path for path in chain if path]  # one per directory
     if not trusted:
         listed = ", ".join(str(path.relative_to(root)) for path in found)
@@ -86,9 +90,15 @@ def _read_within(path: Path, root: Path, limit: int) -> tuple[str, str]:
     if len(text) <= limit:
         return text.strip(), ""
     if limit <= 0:
-        return "", f"left out ({size:,} bytes): instructions nearer to the working directory use up the limit"
+        return (
+            "",
+            f"left out ({size:,} bytes): instructions nearer to the working directory use up the limit",
+        )
     kept = text[:limit].rstrip()
-    return f"{kept}\n[Cut here: the file is longer.]", f"only the first {limit:,} characters of {size:,} bytes are used"
+    return (
+        f"{kept}\n[Cut here: the file is longer.]",
+        f"only the first {limit:,} characters of {size:,} bytes are used",
+    )
 
 
 def load_project(start: Start, *, trusted: bool, window: int | None) -> Project:
@@ -106,8 +116,12 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     front = _FRONT.match(text)
     if front is None:
         return {}, text
-    fields = {name: _BLOCK.sub("", value.strip(), count=1) for name, value in _FIELD.findall(front[1])}
-    return {name: " ".join(value.split()).strip("\"'") for name, value in fields.items()}, text[front.end() :]
+    fields = {
+        name: _BLOCK.sub("", value.strip(), count=1) for name, value in _FIELD.findall(front[1])
+    }
+    return {name: " ".join(value.split()).strip("\"'") for name, value in fields.items()}, text[
+        front.end() :
+    ]
 
 
 def find_skills(start: Start, *, trusted: bool) -> Project:
@@ -118,23 +132,39 @@ def find_skills(start: Start, *, trusted: bool) -> Project:
     theirs = [file for name in _FOLDERS for file in sorted((root / name).glob("*/SKILL.md"))]
     found, lines = Project(), list[str]()
     if theirs and not trusted:
-        found.notices.append("Skills of this project are not used: this folder is not trusted. Run /trust to use them.")
+        found.notices.append(
+            "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
+        )
         theirs = []
     for file in [*(file for folder in own for file in sorted(folder.glob("*/SKILL.md"))), *theirs]:
-        shown = str(file.relative_to(root)) if file in theirs else f"{file}".replace(f"{home}/", "~/", 1)
+        shown = (
+            str(file.relative_to(root))
+            if file in theirs
+            else f"{file}".replace(f"{home}/", "~/", 1)
+        )
         try:
             name, line = _parse_skill(file, root if file in theirs else None)
         except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
-            found.notices.append(f"{shown} is not used: {getattr(error, 'strerror', None) or error}")
+            found.notices.append(
+                f"{shown} is not used: {getattr(error, 'strerror', None) or error}"
+            )
             continue
         if found.skills.setdefault(name, file) == file:
             lines.append(line)
         elif not found.skills[name].samefile(file):
-            found.notices.append(f"{shown} is not used: {found.skills[name].parent} has the same name {name}")
-    kept = [line for at, line in enumerate(lines) if len("\n".join(lines[: at + 1]).encode()) <= _MAX_LIST]
+            found.notices.append(
+                f"{shown} is not used: {found.skills[name].parent} has the same name {name}"
+            )
+    kept = [
+        line
+        for at, line in enumerate(lines)
+        if len("\n".join(lines[: at + 1]).encode()) <= _MAX_LIST
+    ]
     if len(kept) < len(lines):
         names = ", ".join(list(found.skills)[len(kept) :])
-        found.notices.append(f"the list of skills is full: the model does not see {names}. Shorten descriptions")
+        found.notices.append(
+            f"the list of skills is full: the model does not see {names}. Shorten descriptions"
+        )
     return replace(found, text="\n".join([_HEAD, *kept]) if kept else "")
 
 
@@ -150,5 +180,9 @@ def _parse_skill(file: Path, top: Path | None) -> tuple[str, str]:
         raise ValueError("missing front matter (`---` lines around name: and description:)")
     if not re.fullmatch(r"[\w-]{1,64}", name):
         raise ValueError(f"its name {name[:80]!r} is invalid: use letters, digits, - and _")
-    cut = description if len(description) <= _MAX_DESCRIPTION else f"{description[: _MAX_DESCRIPTION - 1]}…"
+    cut = (
+        description
+        if len(description) <= _MAX_DESCRIPTION
+        else f"{description[: _MAX_DESCRIPTION - 1]}…"
+    )
     return name, f"- {name}: {cut}"

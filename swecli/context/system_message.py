@@ -79,7 +79,11 @@ class HeadParts:
         rest = static.removeprefix(self.system_prompt)
         playbook, summary = _render_contents(epoch.strategies), _render_summary(epoch.summary)
         facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
-        parts = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
+        parts = [
+            ("system", static[: len(static) - len(rest)]),
+            ("instructions", rest),
+            ("playbook", playbook),
+        ]
         parts += [("summary", summary), ("kept from earlier", facts if facts != HEAD_OPENS else "")]
         return [(name, text) for name, text in parts if text]
 
@@ -109,7 +113,9 @@ def _render_summary(summary: str) -> str:
 
 def _render_facts(facts: Sequence[RetainedFact]) -> str:
     parts = [
-        _render_kind(kind, title, some) for kind, title in _TITLES if (some := [f for f in facts if f.kind == kind])
+        _render_kind(kind, title, some)
+        for kind, title in _TITLES
+        if (some := [f for f in facts if f.kind == kind])
     ]
     opening = "Taken by the program from messages that are no longer sent. What is in quotes are the user's own words."
     return f"\n\n## Kept from earlier\n{opening}\n" + "\n".join(parts) if parts else ""
@@ -119,15 +125,21 @@ def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
     newest = facts[-_MAX_ITEMS:]
     left = f" (and {len(facts) - len(newest)} older)" if len(facts) > len(newest) else ""
     quotations = (quote_content(item.text) for item in newest)
-    texts = [text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…" for text in quotations]
+    texts = [
+        text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…" for text in quotations
+    ]
     if kind in _LISTS:
         return f"- {title}: {', '.join(texts)}{left}"
     if kind in ("request", "constraint"):
-        texts = [f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)]
+        texts = [
+            f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)
+        ]
     return f"- {title}{left}:" + "".join(f"\n  - {text}" for text in texts)
 
 
-def _missing_facts(facts: Iterable[RetainedFact], sent: Collection[int], summary: str) -> list[RetainedFact]:
+def _missing_facts(
+    facts: Iterable[RetainedFact], sent: Collection[int], summary: str
+) -> list[RetainedFact]:
     """Return the facts that are neither in an interaction that is sent nor word for word in the summary."""
     unsent = (fact for fact in facts if fact.kind == "todo" or fact.interaction not in sent)
     return [fact for fact in unsent if fact.kind in ("todo", "finding") or fact.text not in summary]
@@ -140,7 +152,9 @@ def _render_findings(findings: Sequence[Finding]) -> str:
     ]
     left = len(findings) - len(rows)
     lines = ["\n\n## Findings\nOpen review findings in these files:", *rows]
-    return "\n".join([*lines, *([f"- … and {left} more: /findings"] if left else [])]) if rows else ""
+    return (
+        "\n".join([*lines, *([f"- … and {left} more: /findings"] if left else [])]) if rows else ""
+    )
 
 
 def load_prompt(name: _PromptName, window: int | None = None) -> str:
@@ -165,10 +179,17 @@ def _parse_query(message: ChatMessage) -> Iterator[RetainedFact]:
     are skipped."""
     text, interaction = _FENCE.sub(" ", message.content), message.interaction
     if message.is_query and interaction == 1 and text.strip():
-        yield RetainedFact("request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction)
+        yield RetainedFact(
+            "request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction
+        )
     for sentence in _SENTENCE.split(text):
         words = " ".join(sentence.split())
-        if words and not words.endswith("?") and len(words.split()) <= _MAX_WORDS and _BINDING.search(words):
+        if (
+            words
+            and not words.endswith("?")
+            and len(words.split()) <= _MAX_WORDS
+            and _BINDING.search(words)
+        ):
             yield RetainedFact("constraint", words.casefold()[:200], words, interaction)
 
 
@@ -185,7 +206,11 @@ def _inspect_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Reta
             yield RetainedFact("changed", path, path, interaction)
         elif call.name == "todo":
             items = call.parameters.get("items")
-            rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+            rows = (
+                [item for item in items if isinstance(item, dict)]
+                if isinstance(items, list)
+                else []
+            )
             todo = [str(row.get("text", "")) for row in rows if row.get("status") != "done"]
             yield RetainedFact("todo", "list", "; ".join(filter(None, todo)), interaction)
 
@@ -193,7 +218,11 @@ def _inspect_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Reta
 def _parse_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
     for finding in dedupe_findings(_parse_findings(text)):
         path, line, smell = finding.key
-        words = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
+        words = (
+            f"{path}:{line} {smell}: {finding.message}"
+            if finding.message
+            else f"{path}:{line} {smell}"
+        )
         yield RetainedFact("finding", f"{path}:{line}:{smell}", words, interaction)
 
 
@@ -202,8 +231,8 @@ def _parse_findings(text: str) -> Iterator[Finding]:
     if not _REPORTS.search(text):
         return
     # late: few texts hold any
-    from swecli.llm.lenient_json import find_json_values  # noqa: PLC0415
-    from swecli.models.finding_rows import find_rows, parse_finding  # noqa: PLC0415
+    from swecli.llm.lenient_json import find_json_values
+    from swecli.models.finding_rows import find_rows, parse_finding
 
     for found in find_json_values(text):
         for row in find_rows(found.value, []):

@@ -99,7 +99,11 @@ class TokenCounter:
         """Count the tokens of one chat message: content, calls, all other fields, and its frame."""
         # blocks that only the provider can decode are estimated by their length
         parts = (message.get(BLOCKS) or {}).get("content", ())
-        opaque = sum(_estimate(_as_json(part)) for part in parts if part.get("type") not in ("text", "tool_use"))
+        opaque = sum(
+            _estimate(_as_json(part))
+            for part in parts
+            if part.get("type") not in ("text", "tool_use")
+        )
         total = PER_MESSAGE + opaque + estimate_token_count(message.get("content"), self.count)
         total += sum(_image_tokens(len(image["data"])) for image in message.get(IMAGES) or ())
         for key, value in message.items():
@@ -126,7 +130,9 @@ class TokenCounter:
         if self._encode is None:
             return _estimate(text)
         if not text.isascii():
-            text = text.encode("utf-8", "replace").decode()  # lone surrogates would take the tokeniser's slow path
+            text = text.encode(
+                "utf-8", "replace"
+            ).decode()  # lone surrogates would take the tokeniser's slow path
         total = 0
         for start in range(0, len(text), _PIECE):
             piece = text[start : start + _PIECE]
@@ -197,11 +203,15 @@ def _load(encoding: str) -> _Encode | None:
         return None
     published = f"{_BLOBS}{encoding}.tiktoken".encode()
     try:
-        return _encoder(encoding, Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest())
+        return _encoder(
+            encoding, Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest()
+        )
     except OSError:
         return None
     except Exception:  # noqa: BLE001  # any failure means estimated counts
-        _log.warning("cannot use the token table of %s: token counts are estimated", encoding, exc_info=True)
+        _log.warning(
+            "cannot use the token table of %s: token counts are estimated", encoding, exc_info=True
+        )
         return None
 
 
@@ -211,8 +221,8 @@ def _encoder(encoding: str, table: Path) -> _Encode | None:
     if hashlib.sha256(table.read_bytes()).hexdigest() != _TABLES[encoding]:
         return None
     # late: slow to import, and needed only for exact counts
-    import tiktoken  # noqa: PLC0415
-    from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS  # noqa: PLC0415
+    import tiktoken
+    from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS
 
     constructed = ENCODING_CONSTRUCTORS[encoding]()
     encode = tiktoken.Encoding(**constructed).encode_ordinary

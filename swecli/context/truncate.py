@@ -63,7 +63,9 @@ def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> 
     return messages[:1] + messages[1 + share - share % 2 :]
 
 
-def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRACTION) -> list[ApiMessage]:
+def truncate_safely(
+    messages: list[ApiMessage], fraction: float = _TRUNCATE_FRACTION
+) -> list[ApiMessage]:
     """Remove about `fraction` of a valid history after its first user message; the result is valid.
 
     The system message, the first and the last user message and the newest step stay. The cut moves forward to the next
@@ -74,14 +76,20 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
         return list(messages)
     first, last = users[0], users[-1]
     head, middle = messages[: first + 1], messages[first + 1 : last]
-    turn, steps = ([messages[last]], messages[last + 1 :]) if last > first else ([], messages[first + 1 :])
+    turn, steps = (
+        ([messages[last]], messages[last + 1 :]) if last > first else ([], messages[first + 1 :])
+    )
     if middle and middle[0].get("content") == _LEFT_OUT:
         middle = middle[1:]
     plain = [messages[first], *middle, *turn, *steps]
     share = len(plain) - len(truncate_conversation(plain, fraction))
     from_middle = _safe_boundary(middle, min(share, len(middle)))
-    newest = max((i for i, message in enumerate(steps) if message["role"] == "assistant"), default=0)
-    from_steps = min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
+    newest = max(
+        (i for i, message in enumerate(steps) if message["role"] == "assistant"), default=0
+    )
+    from_steps = (
+        min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
+    )
     middle, steps = middle[from_middle:], steps[from_steps:]
     rest = [*middle, *turn]
     stubs: list[ApiMessage] = []
@@ -93,7 +101,11 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
 
 
 def loop_window(
-    messages: list[ApiMessage], loop: int, after_loop: int = 5, more_than: int = 15, keep_last: int = 10
+    messages: list[ApiMessage],
+    loop: int,
+    after_loop: int = 5,
+    more_than: int = 15,
+    keep_last: int = 10,
 ) -> list[ApiMessage]:
     """Return the messages that a review loop continues with: after `after_loop` loops (`loop` counts from 1), if there
     are more than `more_than` messages, the first and the newest `keep_last`. The cut moves forward past results whose
@@ -136,7 +148,9 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
     return replace(answer, messages=kept)
 
 
-async def _try_condensing(options: TruncateOptions, condense: _Condense, before: int) -> TruncateResponse:
+async def _try_condensing(
+    options: TruncateOptions, condense: _Condense, before: int
+) -> TruncateResponse:
     """Request a summary and validate it; `before` is the current size in tokens. The answer is accepted if it has
     messages and a summary and is smaller than what it replaces; otherwise `error` is set and the messages stay."""
     untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
@@ -148,7 +162,9 @@ async def _try_condensing(options: TruncateOptions, condense: _Condense, before:
         return replace(untouched, error="condensing returned nothing")
     after, error = answer.new_context_tokens, answer.error
     if after is None:
-        after = _size(answer.messages, options) + estimate_token_count(options.system_prompt, options.count_tokens)
+        after = _size(answer.messages, options) + estimate_token_count(
+            options.system_prompt, options.count_tokens
+        )
     if error is None and not (answer.messages and answer.summary.strip()):
         error = "condensing returned no summary"
     elif error is None and after >= before:
@@ -159,7 +175,9 @@ async def _try_condensing(options: TruncateOptions, condense: _Condense, before:
 
 
 def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:
-    return sum(estimate_token_count(message.get("content"), options.count_tokens) for message in messages)
+    return sum(
+        estimate_token_count(message.get("content"), options.count_tokens) for message in messages
+    )
 
 
 def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:

@@ -94,7 +94,9 @@ class _History:
         for call in calls:
             made = self._normalize_call(call)
             message.setdefault("tool_calls", []).append(made)
-            self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": INTERRUPTED_RESULT})
+            self.messages.append(
+                {"role": "tool", "tool_call_id": made["id"], "content": INTERRUPTED_RESULT}
+            )
             stubs.setdefault(call["id"], []).append(self.messages[-1])
         # Results under an id that is used again belong to the newer call.
         self.unanswered.update(stubs)
@@ -102,7 +104,10 @@ class _History:
     def _normalize_call(self, call: dict[str, Any]) -> dict[str, Any]:
         function = call["function"]
         name = _BAD_NAME.sub("_", function["name"])[:_MAX_NAME] or "unknown"
-        fixed = {"function": function | {"name": name, "arguments": _normalize_arguments(function["arguments"])}}
+        fixed = {
+            "function": function
+            | {"name": name, "arguments": _normalize_arguments(function["arguments"])}
+        }
         return {**call, "id": self._unique_id(call["id"]), "type": "function", **fixed}
 
     def _unique_id(self, given: str) -> str:
@@ -118,7 +123,10 @@ class _History:
     def _add_result(self, message: ApiMessage) -> None:
         if stubs := self.unanswered.get(str(message.get("tool_call_id") or "")):
             result = stubs.pop(0)
-            found = {"content": message.get("content") or "", "tool_call_id": result["tool_call_id"]}
+            found = {
+                "content": message.get("content") or "",
+                "tool_call_id": result["tool_call_id"],
+            }
             result.clear()
             result.update(_without(message, "tool_calls") | found)
 
@@ -126,7 +134,10 @@ class _History:
 def _merge_system(found: list[ApiMessage]) -> list[ApiMessage]:
     if len(found) < 2:
         return found
-    return [found[0] | {"content": "\n\n".join(m["content"] for m in found if not _is_blank(m["content"]))}]
+    return [
+        found[0]
+        | {"content": "\n\n".join(m["content"] for m in found if not _is_blank(m["content"]))}
+    ]
 
 
 def _is_blank(content: str | None) -> bool:
@@ -184,7 +195,11 @@ def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> 
     """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
     precede old ones."""
     old, kept = ({key_of(message): message for message in side} for side in (before, after))
-    replaced, inserted, pending = dict[str, ApiMessage](), list[tuple[str, ApiMessage]](), list[ApiMessage]()
+    replaced, inserted, pending = (
+        dict[str, ApiMessage](),
+        list[tuple[str, ApiMessage]](),
+        list[ApiMessage](),
+    )
     for message in after:
         key = key_of(message)
         if key not in old:
@@ -193,5 +208,7 @@ def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> 
         inserted += [(key, new) for new in pending]
         pending = []
         if key != SYSTEM_KEY and old[key] != message:
-            replaced[key] = {name: value for name, value in message.items() if old[key].get(name) != value}
+            replaced[key] = {
+                name: value for name, value in message.items() if old[key].get(name) != value
+            }
     return Edits(tuple(key for key in old if key not in kept), replaced, tuple(inserted))

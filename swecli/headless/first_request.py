@@ -22,7 +22,9 @@ from swecli.models.session import Session, uuid7
 from swecli.store.first_write import FAILURES, Unsupported, open_early
 from swecli.tools.limits import bundled_specs, lean_specs, usable_specs
 
-_Prefetched = tuple[Turn, Session, ChatMessage]  # with the session and the user message as they are stored
+_Prefetched = tuple[
+    Turn, Session, ChatMessage
+]  # with the session and the user message as they are stored
 _log = logging.getLogger(__name__)
 
 
@@ -52,10 +54,16 @@ def _store_first_message(
     if not hasattr(model, "send_ahead") or (specs := bundled_specs()) is None:
         raise Unsupported("the provider has no send_ahead, or plug-ins add tools")
     Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # httpx, while the message is synced
-    store, settings, folder = opened.enter_context(open_early(start.database)), start.settings, str(start.cwd)
+    store, settings, folder = (
+        opened.enter_context(open_early(start.database)),
+        start.settings,
+        str(start.cwd),
+    )
     if start.resume is None:
         window, project = settings.window, str(project_root(start.cwd))
-        session = store.start(Session(uuid7(), folder, model=model.name, window=window, project=project))
+        session = store.start(
+            Session(uuid7(), folder, model=model.name, window=window, project=project)
+        )
     elif settings.origins.get("window") == "flags":
         raise Unsupported("--window changes the session")
     else:
@@ -69,9 +77,13 @@ def _store_first_message(
     tools = usable_specs(specs, more=turn.selection.more, skills=found.skills)
     tools = lean_specs(specs) if is_lean(model.profile.window) else tools
     reserve = model.profile.reserve(settings.max_tokens)
-    request = ModelRequest(model.name, turn.messages, tools, reserve, marks=cache_marks(turn.messages))
+    request = ModelRequest(
+        model.name, turn.messages, tools, reserve, marks=cache_marks(turn.messages)
+    )
     scale = session.context.asked_prompt / (session.context.asked_counted or 1)
-    if not RequestLimits(model.profile.window, reserve, scale=scale).fit_easily(turn.messages, tools):
+    if not RequestLimits(model.profile.window, reserve, scale=scale).fit_easily(
+        turn.messages, tools
+    ):
         raise Unsupported("the request may have to be reduced")
     message = ChatMessage(Role.USER, prompt.text)
     store.store_query(message)
@@ -80,12 +92,18 @@ def _store_first_message(
 
 def _check_anchors(session: Session) -> None:
     """Raise Unsupported if a strategy became stale or valid again: that is stored before the turn."""
-    live = [bullet for bullet in session.playbook.bullets.values() if bullet.is_live and bullet.scope != "user"]
+    live = [
+        bullet
+        for bullet in session.playbook.bullets.values()
+        if bullet.is_live and bullet.scope != "user"
+    ]
     if not live:
         return
     # late: only strategies have anchors
-    from swecli.playbook.workspace import WorkspaceLookup  # noqa: PLC0415
+    from swecli.playbook.workspace import WorkspaceLookup
 
     lookup = WorkspaceLookup.of(session)
-    if lookup is not None and any((lookup.missing(bullet) or "") != bullet.stale for bullet in live):
+    if lookup is not None and any(
+        (lookup.missing(bullet) or "") != bullet.stale for bullet in live
+    ):
         raise Unsupported("anchors of strategies have changed")

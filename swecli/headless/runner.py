@@ -49,7 +49,11 @@ class Prompt:
 
 
 def read_piped(
-    descriptor: int, warn: Callable[[str], None], *, max_bytes: int = MAX_BYTES, patience: float = PATIENCE
+    descriptor: int,
+    warn: Callable[[str], None],
+    *,
+    max_bytes: int = MAX_BYTES,
+    patience: float = PATIENCE,
 ) -> str:
     """Read stdin to its end; invalid UTF-8 becomes U+FFFD. `warn` gets a line if no byte arrives within `patience`
     seconds. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
@@ -61,7 +65,9 @@ def read_piped(
             pieces.append(piece)
             length += len(piece)
             if length > max_bytes:
-                raise BadInput(f"The piped input is longer than {max_bytes:,} bytes.", "Name a file instead.")
+                raise BadInput(
+                    f"The piped input is longer than {max_bytes:,} bytes.", "Name a file instead."
+                )
     except OSError as error:
         raise BadInput(f"The piped input cannot be read: {error.strerror}.") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()
@@ -110,7 +116,9 @@ def _parse_line(line: bytes, number: int) -> str:
         raise BadInput(f"Line {number} of the input is not JSON: {error}.", _SHAPE) from error
     text = value.get("text") if isinstance(value, dict) and value.get("type") == "user" else None
     if not isinstance(text, str) or not text.strip():
-        raise BadInput(f"Line {number} of the input is not an object of type user with a text.", _SHAPE)
+        raise BadInput(
+            f"Line {number} of the input is not an object of type user with a text.", _SHAPE
+        )
     return text
 
 
@@ -123,7 +131,9 @@ async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:
     pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     try:
-        duplicate = os.dup(descriptor)  # the number may be reused for another file while the thread still reads
+        duplicate = os.dup(
+            descriptor
+        )  # the number may be reused for another file while the thread still reads
     except OSError as error:
         raise BadInput(f"The input cannot be read: {error.strerror}.") from error
     threading.Thread(target=_put_pieces, args=(duplicate, loop, pieces), daemon=True).start()
@@ -135,12 +145,16 @@ async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:
         for line in lines:
             yield line
         if len(rest) > max_bytes:
-            raise BadInput(f"A line of the input is longer than {max_bytes:,} bytes.", "Name a file instead.")
+            raise BadInput(
+                f"A line of the input is longer than {max_bytes:,} bytes.", "Name a file instead."
+            )
     if rest:
         yield rest
 
 
-def _put_pieces(descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queue[bytes | OSError]) -> None:
+def _put_pieces(
+    descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queue[bytes | OSError]
+) -> None:
     """Put each piece into the queue, last the empty one or the error that ended them; close the descriptor."""
     piece: bytes | OSError = b" "
     with suppress(RuntimeError):  # the loop is closed
@@ -181,7 +195,9 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    hangup = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else set()  # nohup ignores it
+    hangup = (
+        {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else set()
+    )  # nohup ignores it
     for number in {signal.SIGINT, signal.SIGTERM} | hangup:
         loop.add_signal_handler(number, stop, number)
     try:
@@ -190,19 +206,26 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         return None, 128 + (caught[0] if caught else signal.SIGINT)
 
 
-async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, prefetched: Turn | None) -> int:
+async def _run_turns(
+    runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, prefetched: Turn | None
+) -> int:
     code = 0
     writer.begin()
     is_first = True
     try:
         async for prompt in prompts:
             writer.begin()
-            runtime.sessions.store_query(prompt.text)  # before anything is awaited: it must survive a kill
+            runtime.sessions.store_query(
+                prompt.text
+            )  # before anything is awaited: it must survive a kill
             if is_first:
                 is_first = False
                 for event in await runtime.learning.check_anchors():
                     writer.write(event)
-            turn, prefetched = prefetched or runtime.agent.prepare(prompt.text, prompt.enclosed), None
+            turn, prefetched = (
+                prefetched or runtime.agent.prepare(prompt.text, prompt.enclosed),
+                None,
+            )
             ended = await _run_turn(runtime, turn, writer)
             writer.close(ended)
             writer.begin()  # an error while the next prompt is awaited does not belong to this turn
@@ -212,7 +235,9 @@ async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: W
             runtime.sessions.drop_query()
         writer.refuse(error)
         code = error.exit_code
-    await _reflect(runtime, writer, ask=code == 0)  # not after an interrupt, nor with a provider that has just failed
+    await _reflect(
+        runtime, writer, ask=code == 0
+    )  # not after an interrupt, nor with a provider that has just failed
     return code
 
 
@@ -222,7 +247,9 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
     if session is None or not runtime.settings.learn:
         return
     try:
-        for pending in reversed(learning.pending() if ask and runtime.settings.reflect_at_end else ()):
+        for pending in reversed(
+            learning.pending() if ask and runtime.settings.reflect_at_end else ()
+        ):
             if pending.session_id == session.id:
                 for event in await learning.reflect(pending.interaction):
                     writer.write(event)
@@ -232,7 +259,9 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
         return
     if waiting:
         turns = "1 turn waits" if len(waiting) == 1 else f"{len(waiting)} turns wait"
-        writer.note(f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here")
+        writer.note(
+            f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here"
+        )
 
 
 async def _run_turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:

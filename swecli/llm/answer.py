@@ -54,7 +54,9 @@ class EventReader:
         lines = b"".join(self._rest).splitlines(keepends=True)
         # the \n of a \r\n may arrive with the next piece
         self._rest = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
-        found = [data for line in lines if (data := self._line(line.rstrip(b"\r\n").removeprefix(_BOM)))]
+        found = [
+            data for line in lines if (data := self._line(line.rstrip(b"\r\n").removeprefix(_BOM)))
+        ]
         self._size = sum(map(len, [*self._rest, *self._data, *self.non_event_lines]))
         return found
 
@@ -62,7 +64,9 @@ class EventReader:
         """Process one line; return the data of the event that it completes, b"" if it completes none."""
         name, _, value = line.partition(b":")
         value, before = value.removeprefix(b" "), self._data
-        is_next = bool(before) and before[-1].endswith(b"}") and value[:1] in (b"{", b"[")  # no empty line between
+        is_next = (
+            bool(before) and before[-1].endswith(b"}") and value[:1] in (b"{", b"[")
+        )  # no empty line between
         if not line or (name == b"data" and is_next):
             self._data = [value] if line else []
             return b"\n".join(before)
@@ -85,7 +89,9 @@ class Answer(ABC):
         self.finish_reason: str | None = None
         self.response_started = self.has_content = self.finished = False
         self.reasoning_start = ""  # for error messages
-        self.unknown: dict[str, Any] = {}  # the last event of no known kind: it may say why the answer ends
+        self.unknown: dict[
+            str, Any
+        ] = {}  # the last event of no known kind: it may say why the answer ends
         self.data_arrived, self.request_sent = asyncio.Event(), asyncio.Event()
         self.size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
@@ -126,7 +132,10 @@ class Answer(ABC):
         """Return and clear the deltas so far, merged into as few chunks as possible."""
         texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
         found = [ModelChunk(**texts)] if any(texts.values()) else []
-        found += [ModelChunk(call=CallDelta(index, one, name, "".join(a))) for index, one, name, a in self._deltas]
+        found += [
+            ModelChunk(call=CallDelta(index, one, name, "".join(a)))
+            for index, one, name, a in self._deltas
+        ]
         for parts in self._texts.values():
             parts.clear()
         self._deltas.clear()
@@ -154,11 +163,20 @@ def parse_usage(reported: Any) -> Usage | None:
     tokens do not; completion tokens include reasoning. Return None without a count of the request."""
     reported = reported if isinstance(reported, Mapping) else {}
     details, made = reported.get("prompt_tokens_details"), reported.get("completion_tokens_details")
-    hits = token_count(reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
+    hits = token_count(
+        reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"
+    )
     read = max(token_count(details, "cached_tokens"), hits)
-    write = max(token_count(reported, "cache_creation_input_tokens"), token_count(details, "cache_write_tokens"))
+    write = max(
+        token_count(reported, "cache_creation_input_tokens"),
+        token_count(details, "cache_write_tokens"),
+    )
     fresh = token_count(reported, "input_tokens")
-    prompt = token_count(reported, "prompt_tokens") if "prompt_tokens" in reported else fresh + read + write
+    prompt = (
+        token_count(reported, "prompt_tokens")
+        if "prompt_tokens" in reported
+        else fresh + read + write
+    )
     if not prompt:
         return None
     completion = token_count(reported, "completion_tokens", "output_tokens")

@@ -27,7 +27,9 @@ class ChatModel(Protocol):
 Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
 
 
-def provider(name: str, key_variables: tuple[str, ...] = (), default_model: str = "") -> Callable[[Make], Service]:
+def provider(
+    name: str, key_variables: tuple[str, ...] = (), default_model: str = ""
+) -> Callable[[Make], Service]:
     """Register a function as the factory of the models named `name/...`. One of `key_variables`, if given, must be set
     in the environment. `default_model` is used when the user gives only the provider's name."""
     return lambda make: Service(name, key_variables, default_model=default_model, make=make)

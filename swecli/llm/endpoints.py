@@ -22,7 +22,13 @@ _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
 # where a service lists its models with their windows, if not in /v1/models; the fields of their names and windows
 _LISTS = {"ollama": ("/api/ps",), "lm_studio": ("/api/v1/models", "/api/v0/models")}
 _NAMES = ("id", "key", "model", "name")
-_WINDOWS = ("n_ctx", "context_length", "loaded_context_length", "max_model_len", "max_context_length")
+_WINDOWS = (
+    "n_ctx",
+    "context_length",
+    "loaded_context_length",
+    "max_model_len",
+    "max_context_length",
+)
 _CLOCKS = ("first_byte", "first_token", "quiet")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
@@ -57,10 +63,21 @@ class Service:
         return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
 
 
-def _hosted(name: str, address: str, default: str = "", *keys: str, api: _Api = "openai") -> Service:
+def _hosted(
+    name: str, address: str, default: str = "", *keys: str, api: _Api = "openai"
+) -> Service:
     stem = name.upper()
     bases = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
-    return Service(name, keys or (f"{stem}_API_KEY",), bases, address, 0, default and f"{name}/{default}", (), api)
+    return Service(
+        name,
+        keys or (f"{stem}_API_KEY",),
+        bases,
+        address,
+        0,
+        default and f"{name}/{default}",
+        (),
+        api,
+    )
 
 
 def _local_server(name: str, port: int, alias: str, *bases: str) -> Service:
@@ -80,18 +97,26 @@ _FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/
 KEYED = (
     _hosted("openai", "https://api.openai.com/v1", "gpt-6.1-sol"),
     _hosted("anthropic", "https://api.anthropic.com", "claude-sonnet-5-5", api="anthropic"),
-    _hosted("gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"),
+    _hosted(
+        "gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"
+    ),
     _hosted("openrouter", "https://openrouter.ai/api/v1"),
     _hosted("mistral", "https://api.mistral.ai/v1", "mistral-large-4"),
     _hosted("groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
     _hosted("deepseek", "https://api.deepseek.com", "deepseek-v4-pro"),
     _hosted("xai", "https://api.x.ai/v1", "grok-4.7"),
     _hosted("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b"),
-    _hosted("together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
+    _hosted(
+        "together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"
+    ),
     _hosted("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
-    _hosted("perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+    _hosted(
+        "perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"
+    ),
 )
-SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)}
+SERVICES: Mapping[str, Service] = {
+    name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +153,23 @@ class Endpoint:
         if (place := self._probe_address()) is None:
             return {}
         service, names = SERVICES[self.provider].name, (self.model, f"{self.model}:latest")
-        rows = (row for path in _LISTS.get(service, ("/v1/models",)) for row in _rows(_fetch_json(place, path)))
-        window = next((_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None)
+        rows = (
+            row
+            for path in _LISTS.get(service, ("/v1/models",))
+            for row in _rows(_fetch_json(place, path))
+        )
+        window = next(
+            (_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None
+        )
         known: dict[str, Any] = {}
         if service == "ollama":
             known = _ollama(place, self.model)
         elif not window and service not in _LISTS:  # older llama.cpp
-            known = {"window": token_count(_fetch_json(place, "/props").get("default_generation_settings"), "n_ctx")}
+            known = {
+                "window": token_count(
+                    _fetch_json(place, "/props").get("default_generation_settings"), "n_ctx"
+                )
+            }
         known |= {"window": window or known.get("window") or None}
         return {name: value for name, value in known.items() if value is not None}
 
@@ -148,12 +183,18 @@ class Endpoint:
     def similar_models(self) -> str:
         """Return "Did you mean ...?" with similar names of the service's models, "" if there are none."""
         known = [f"{self.provider}/{name}" for name in self.list_models()]
-        return did_you_mean(f"{self.provider}/{self.model}", [*known, *chat_models(model_table(), self.provider)])
+        return did_you_mean(
+            f"{self.provider}/{self.model}", [*known, *chat_models(model_table(), self.provider)]
+        )
 
     def _probe_address(self) -> tuple[str, int] | None:
         """Return host and port of a server that may be probed (local service or loopback address), else None."""
         parts = urlsplit(self.address)
-        usable = (self.local or parts.hostname in LOOPBACK) and parts.scheme == "http" and self.api == "openai"
+        usable = (
+            (self.local or parts.hostname in LOOPBACK)
+            and parts.scheme == "http"
+            and self.api == "openai"
+        )
         return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 
@@ -169,23 +210,31 @@ def resolve(
     head, _, model = name.strip().partition("/")
     if not head or not model:
         raise ModelNotFound(
-            f"{name!r} is not a model name.", "Write it as provider/name, for example openai/gpt-4.1, or use demo."
+            f"{name!r} is not a model name.",
+            "Write it as provider/name, for example openai/gpt-4.1, or use demo.",
         )
     own = entry or ModelEntry(name)
     service = SERVICES.get(head) or _hosted(head.replace("-", "_"), head, api="litellm")
-    base = _configured_base(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
+    base = _configured_base(
+        service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ
+    )
     needed = (own.key_env,) if own.key_env else ()
     optional = () if own.base_url or own.key_command else service.keys
     key_name, key = _first_set(environ, needed or optional)
     if not (key.isascii() and key.isprintable()):
-        raise AuthFailed(f"{key_name} has a character that no key has.", "Set it again, the key alone on one line.")
+        raise AuthFailed(
+            f"{key_name} has a character that no key has.",
+            "Set it again, the key alone on one line.",
+        )
     if not (key or keyless) and (needed or not (base or own.key_command or head not in SERVICES)):
         raise service.missing_key(entry or name, key_name)
     api, address = own.api or service.api, base or service.address
     if api == "anthropic":
         address = address.removesuffix("/v1")
     if api == "litellm" and own.base_url and not own.key_command:
-        key = key or "none"  # otherwise litellm would send a key from the environment to this address
+        key = (
+            key or "none"
+        )  # otherwise litellm would send a key from the environment to this address
     near = service.local or urlsplit(address).hostname in LOOPBACK
     clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
     clocks |= {clock: float(set_to) for clock in _CLOCKS if (set_to := getattr(own, clock))}
@@ -207,7 +256,10 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
             )
         return content
 
-    return {name: re.sub(r"\$\{(\w+)\}", value, content) for name, content in (entry.headers or {}).items()}
+    return {
+        name: re.sub(r"\$\{(\w+)\}", value, content)
+        for name, content in (entry.headers or {}).items()
+    }
 
 
 def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None:
@@ -217,7 +269,9 @@ def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None
     if not given:
         return service.address if service.local else None
     try:
-        address = parse_base_url(given if "://" in given or not service.local else f"http://{given}")
+        address = parse_base_url(
+            given if "://" in given or not service.local else f"http://{given}"
+        )
         if not service.local:
             return address
         parts = urlsplit(address)
@@ -248,7 +302,9 @@ def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
     if not shown:
         return {}
     info, able = shown.get("model_info"), shown.get("capabilities")
-    chosen = re.search(r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE)
+    chosen = re.search(
+        r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE
+    )
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
     keys = info if isinstance(info, dict) else ()
     largest = token_count(info, *(key for key in keys if key.endswith(".context_length")))
@@ -264,10 +320,13 @@ def _rows(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
 
 def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:
     """GET a path, or POST `body` to it; return the JSON object that comes, {} on any failure or timeout."""
-    with suppress(OSError, ValueError, RecursionError), socket.create_connection(place, _CONNECT_SECONDS) as link:
+    with (
+        suppress(OSError, ValueError, RecursionError),
+        socket.create_connection(place, _CONNECT_SECONDS) as link,
+    ):
         link.settimeout(_ANSWER_SECONDS)
         # late: only needed when a server accepts the connection
-        from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
+        from http.client import HTTPConnection, HTTPException
 
         connection = HTTPConnection(*place)
         connection.sock = link

@@ -13,7 +13,13 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
-from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, Unavailable
+from swecli.models.errors import (
+    AuthFailed,
+    ContextOverflow,
+    ModelNotFound,
+    ProviderError,
+    Unavailable,
+)
 
 CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
@@ -45,7 +51,9 @@ _RETRY_DELAY = re.compile(
     r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry) (?:in|after) )(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d+)?) ?s',
     re.IGNORECASE,
 )
-_RESET_TIME = re.compile(r'x-ratelimit-reset"?\s*:\s*"?(\d{10})', re.IGNORECASE)  # OpenRouter, in ms since 1970
+_RESET_TIME = re.compile(
+    r'x-ratelimit-reset"?\s*:\s*"?(\d{10})', re.IGNORECASE
+)  # OpenRouter, in ms since 1970
 _NO_MONEY = re.compile(
     r"insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
     r"credit balance is too low|余额不足",
@@ -61,12 +69,22 @@ _STATUSES = {
 }  # fmt: skip
 
 
-def _error_for_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
+def _error_for_status(
+    status: int, words: str, wait: float | None, endpoint: Endpoint
+) -> ProviderError:
     """Return the error for an HTTP status, the service's message and its Retry-After in seconds."""
-    at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
+    at, tail, other = (
+        endpoint.address,
+        f": {words}" if words else ".",
+        "or choose another model with -m.",
+    )
     if status == 402 or _NO_MONEY.search(words):
         hint = f"Add credit there, {other}"
-        return ProviderError(f"{at} reports that the account has no credit left ({status}){tail}", hint, status=status)
+        return ProviderError(
+            f"{at} reports that the account has no credit left ({status}){tail}",
+            hint,
+            status=status,
+        )
     if status in (401, 403) or (status == 400 and re.search("api[_ ]key", words, re.IGNORECASE)):
         verb = "does not allow this with the key in" if status == 403 else "refused the key in"
         hint = f"Put a valid key into {endpoint.key_name}, {other}"
@@ -74,18 +92,26 @@ def _error_for_status(status: int, words: str, wait: float | None, endpoint: End
     if status == 404:
         near = endpoint.similar_models()
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
-        return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
+        return ModelNotFound(
+            f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404
+        )
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(words)):
         return _context_overflow(words, endpoint, status)
-    if status == 429 and "request too large" in words.lower():  # above the per-minute limit even alone
+    if (
+        status == 429 and "request too large" in words.lower()
+    ):  # above the per-minute limit even alone
         hint = f"Make the window smaller (/window), {other}"
-        return ProviderError(f"{at} never accepts a request of this size (429){tail}", hint, status=status)
+        return ProviderError(
+            f"{at} never accepts a request of this size (429){tail}", hint, status=status
+        )
     if status == 429:
         hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
         words = f"{at} accepts no more requests for now (429){tail}"
         return Unavailable(words, hint, status=status, retry_after=wait)
     if "tool_use_failed" in words:  # the service could not parse the model's tool call
-        return Unavailable(f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES)
+        return Unavailable(
+            f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES
+        )
     if status in _TRANSIENT_STATUSES or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
         return Unavailable(words, f"Try again later, {other}", status=status, retry_after=wait)
@@ -93,19 +119,29 @@ def _error_for_status(status: int, words: str, wait: float | None, endpoint: End
     return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
 
 
-def error_for_response(status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint) -> ProviderError:
+def error_for_response(
+    status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint
+) -> ProviderError:
     """Return the error for a non-success response, redirects included."""
     if 300 <= status < 400:
         target = one_line(headers.get("location", "")) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
-        return ProviderError(f"{endpoint.address} redirects to {target} ({status}).", hint, status=status)
-    return _error_for_status(status, parse_error_body(text)[0], _retry_after(headers, text), endpoint)
+        return ProviderError(
+            f"{endpoint.address} redirects to {target} ({status}).", hint, status=status
+        )
+    return _error_for_status(
+        status, parse_error_body(text)[0], _retry_after(headers, text), endpoint
+    )
 
 
-def error_for_event(event: Mapping[str, Any], endpoint: Endpoint, *, is_last: bool = False) -> ProviderError | None:
+def error_for_event(
+    event: Mapping[str, Any], endpoint: Endpoint, *, is_last: bool = False
+) -> ProviderError | None:
     """Return the error for a stream event that is or contains an error object, else None. The last event of a stream
     that broke off is an error also if it only has a message."""
-    error = event.get("error") or ((event.get("object") == "error" or str(event.get("type")) in _STATUSES) and event)
+    error = event.get("error") or (
+        (event.get("object") == "error" or str(event.get("type")) in _STATUSES) and event
+    )
     error = _find_error(event) if is_last else error
     return error_in_answer(error, endpoint) if error else None
 
@@ -114,35 +150,60 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     """Return the error for an error object or message inside an answer of good status."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(_with_details(inner, _message(inner) or json.dumps(inner)))
-    named = [_STATUSES.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
+    named = [
+        _STATUSES.get(str(inner.get(key)), str(inner.get(key)))
+        for key in ("type", "code", "status")
+    ]
     status = next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0)
     if status := status or 402 * bool(_NO_MONEY.search(words)):
         return _error_for_status(status, words, _retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
         return _context_overflow(words, endpoint, None)
-    return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES)
+    return Unavailable(
+        f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES
+    )
 
 
-def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
+def error_for_transport(
+    error: BaseException, endpoint: Endpoint, *, answering: bool
+) -> ProviderError:
     """Return the error for a failure below HTTP; `answering` is True if the response had started."""
     at, chain = endpoint.address, exception_chain(error)
     names = {kind.__name__ for kind in type(error).__mro__}
     faults = [link for link in chain if isinstance(link, ssl.SSLError)]
-    if faults and not isinstance(faults[0], ssl.SSLWantReadError):  # SSLWantReadError: the handshake timed out
-        why = one_line(str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0]))
+    if faults and not isinstance(
+        faults[0], ssl.SSLWantReadError
+    ):  # SSLWantReadError: the handshake timed out
+        why = one_line(
+            str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0])
+        )
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
-        return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
+        return ProviderError(
+            f"The certificate or TLS version of {at} is not accepted: {why}.", hint
+        )
     if "DecodingError" in names:
-        return Unavailable(f"{at} sent a content encoding that cannot be read.", "Try again.", tries=EMPTY_TRIES)
+        return Unavailable(
+            f"{at} sent a content encoding that cannot be read.", "Try again.", tries=EMPTY_TRIES
+        )
     if answering or names & {"ReadError", "RemoteProtocolError"}:
         return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
-    if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(error, UnicodeError):
+    if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(
+        error, UnicodeError
+    ):
         reason = one_line(str(error))
         hint = f"Check the address, and the key in {endpoint.key_name}."
         return ProviderError(f"{at} cannot be used: {reason}", hint)
-    if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # unreadable certificate files
-        return ProviderError(f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE.")
-    hint = "Is it running, and is the address right?" if endpoint.local else "Check the network and the address."
+    if isinstance(error, OSError) and not isinstance(
+        error, ConnectionError
+    ):  # unreadable certificate files
+        return ProviderError(
+            f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE."
+        )
+    hint = (
+        "Is it running, and is the address right?"
+        if endpoint.local
+        else "Check the network and the address."
+    )
     return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
 
 
@@ -152,7 +213,9 @@ def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Con
     limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(plain))), None)
     room = f" ({limit:,} tokens)" if limit else ""
     hint = "Make the window smaller (/window), or start a new session (/new)."
-    error = ContextOverflow(f"The request is longer than {endpoint.name} takes{room}: {words}", hint, status=status)
+    error = ContextOverflow(
+        f"The request is longer than {endpoint.name} takes{room}: {words}", hint, status=status
+    )
     error.limit = limit
     return error
 
@@ -168,7 +231,9 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     if reset := _RESET_TIME.search(text):
         return max(0.0, int(reset[1]) - time.time())
     found = _RETRY_DELAY.search(text)
-    return 3600.0 * int(found[1] or 0) + 60.0 * int(found[2] or 0) + float(found[3]) if found else None
+    return (
+        3600.0 * int(found[1] or 0) + 60.0 * int(found[2] or 0) + float(found[3]) if found else None
+    )
 
 
 def parse_error_body(text: str) -> tuple[str, str]:
@@ -195,18 +260,37 @@ def _find_error(body: Mapping[str, Any]) -> Any:
 
 def _message(error: Mapping[str, Any]) -> Any:
     """Return the message of an error object, None if it has none."""
-    return next((error[key] for key in ("message", "detail", "error", "msg", "status_msg") if error.get(key)), None)
+    return next(
+        (
+            error[key]
+            for key in ("message", "detail", "error", "msg", "status_msg")
+            if error.get(key)
+        ),
+        None,
+    )
 
 
 def _with_details(error: Mapping[str, Any], message: Any) -> str:
     """Return the message, extended by the error's code, context size and upstream message if it lacks them."""
     code, size = error.get("code"), str(error.get("n_ctx") or "")
     holders = (("metadata", "raw"), ("value", "error_message"))  # the upstream error of a router
-    raw = next((one[key] for name, key in holders if isinstance(one := error.get(name), dict) and key in one), None)
+    raw = next(
+        (
+            one[key]
+            for name, key in holders
+            if isinstance(one := error.get(name), dict) and key in one
+        ),
+        None,
+    )
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    code, behind = (code if isinstance(code, str) else ""), (parse_error_body(raw)[0] if isinstance(raw, str) else "")
+    code, behind = (
+        (code if isinstance(code, str) else ""),
+        (parse_error_body(raw)[0] if isinstance(raw, str) else ""),
+    )
     beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}
-    return words + "".join(f" ({shown})" for word, shown in beside.items() if word and word not in words)
+    return words + "".join(
+        f" ({shown})" for word, shown in beside.items() if word and word not in words
+    )
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

@@ -25,46 +25,63 @@ _SKIPPED_MODULES = ("httpx._main", "h2")
 _KEEPALIVE_SECONDS = 300.0
 
 # by event loop, then https or not: loading the certificates of an https client takes 80 ms
-_clients: WeakKeyDictionary[Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]]
+_clients: WeakKeyDictionary[
+    Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]
+]
 _clients = WeakKeyDictionary()
 
 
 def load_httpx(*, with_backend: bool = False) -> Any:
     """Import httpx without its command line (click, rich and pygments: 80 ms) and without HTTP/2 (30 ms, no gain for a
     single stream); with its backend only in a thread without an event loop."""
-    left_out = [name for name in _SKIPPED_MODULES if name not in sys.modules] if "httpx" not in sys.modules else []
+    left_out = (
+        [name for name in _SKIPPED_MODULES if name not in sys.modules]
+        if "httpx" not in sys.modules
+        else []
+    )
     for name in left_out:
         sys.modules[name] = None  # type: ignore[assignment]  # makes an import of it fail
     try:
         # late: 100 ms, only needed for a request
-        import httpcore  # noqa: F401, PLC0415  # httpx imports it with its first client
-        import httpx  # noqa: PLC0415
+        import httpcore  # noqa: F401  # httpx imports it with its first client
+        import httpx
     finally:
         for name in left_out:
             del sys.modules[name]
     if with_backend:
         # late: as above
-        from anyio import connect_tcp, run, sleep  # noqa: F401, PLC0415
+        from anyio import connect_tcp, run, sleep  # noqa: F401
 
         run(sleep, 0)  # imports its asyncio backend
     return httpx
 
 
 @asynccontextmanager
-async def open_post(url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event) -> AsyncIterator[Any]:
+async def open_post(
+    url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event
+) -> AsyncIterator[Any]:
     """POST a body and yield the response, its body unread; redirects are not followed. `sent` is set once the last byte
     of the request is written. Raises httpx errors, and OSError if certificates cannot be loaded."""
     httpx = load_httpx()
     client = await _client(httpx, url)
     limits = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
-    plain = {"content-type": "application/json", "accept": "text/event-stream", "accept-encoding": "identity"}
+    plain = {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "accept-encoding": "identity",
+    }
 
     async def trace(name: str, _: Any) -> None:
         if name.endswith("send_request_body.complete"):
             sent.set()
 
     async with client.stream(
-        "POST", url, content=body, headers=plain | dict(headers), timeout=limits, extensions={"trace": trace}
+        "POST",
+        url,
+        content=body,
+        headers=plain | dict(headers),
+        timeout=limits,
+        extensions={"trace": trace},
     ) as response:
         yield response
 
@@ -75,7 +92,9 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     # the process waits at exit for the thread of a DNS lookup: bound it near the connect timeout
     os.environ.setdefault("RES_OPTIONS", "timeout:3")
     # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from it
-    secure = url[:5].lower() != "http:" or any(name.lower().endswith("_proxy") for name in os.environ)
+    secure = url[:5].lower() != "http:" or any(
+        name.lower().endswith("_proxy") for name in os.environ
+    )
     if secure not in clients:
         verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
         if secure not in clients:  # another request may have created it meanwhile
@@ -88,13 +107,20 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     return clients[secure][1]
 
 
-async def _client_until_loop_ends(httpx: Any, verify: ssl.SSLContext | bool) -> AsyncGenerator[httpx.AsyncClient]:
+async def _client_until_loop_ends(
+    httpx: Any, verify: ssl.SSLContext | bool
+) -> AsyncGenerator[httpx.AsyncClient]:
     """Yield a client that closes with its event loop, which closes its open generators when it ends."""
     # late: only needed for a request
-    from swecli import __version__  # noqa: PLC0415
+    from swecli import __version__
 
-    agent, kept = {"user-agent": f"swecli/{__version__}"}, httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS)
-    async with httpx.AsyncClient(verify=verify, limits=kept, follow_redirects=False, headers=agent) as client:
+    agent, kept = (
+        {"user-agent": f"swecli/{__version__}"},
+        httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
+    )
+    async with httpx.AsyncClient(
+        verify=verify, limits=kept, follow_redirects=False, headers=agent
+    ) as client:
         yield client
 
 
@@ -103,7 +129,10 @@ async def run_key_command(command: Sequence[str]) -> str:
     AuthFailed, which never contains its output."""
 
     def failed(what: str) -> AuthFailed:
-        return AuthFailed(f"The key_command {command[0]} {what}.", "Run it in a shell: it has to print the key alone.")
+        return AuthFailed(
+            f"The key_command {command[0]} {what}.",
+            "Run it in a shell: it has to print the key alone.",
+        )
 
     try:
         running = await asyncio.create_subprocess_exec(
@@ -123,5 +152,9 @@ async def run_key_command(command: Sequence[str]) -> str:
     if running.returncode:
         raise failed(f"failed with exit code {running.returncode}")
     if not key or not (key.isascii() and key.isprintable()):
-        raise failed("printed more than one line, or a character that no key has" if key else "printed nothing")
+        raise failed(
+            "printed more than one line, or a character that no key has"
+            if key
+            else "printed nothing"
+        )
     return key

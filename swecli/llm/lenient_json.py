@@ -10,7 +10,13 @@ from typing import Any
 
 _MOST_TRIES = 2_000  # opening brackets tried per text
 _DEEPEST = 60
-_CALL = ("tool_calls", "function_call", "function", "arguments", "parameters")  # from the outside to the inside
+_CALL = (
+    "tool_calls",
+    "function_call",
+    "function",
+    "arguments",
+    "parameters",
+)  # from the outside to the inside
 _CALL_FIELDS = {*_CALL, "name", "id", "index", "type", "role", "content"}
 _OPENS = re.compile(r"[\[{]")
 _CLOSES = {"{": "}", "[": "]"}
@@ -63,11 +69,18 @@ def _unwrap_call(found: Found) -> Found:
     inner, arguments = found.value, None
     for key in _CALL:
         inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
-        if isinstance(inner, dict) and inner.keys() <= _CALL_FIELDS and not isinstance(inner.get(key, ""), str):
+        if (
+            isinstance(inner, dict)
+            and inner.keys() <= _CALL_FIELDS
+            and not isinstance(inner.get(key, ""), str)
+        ):
             inner = arguments = inner[key]
     text = inner.get("arguments", inner.get("parameters")) if isinstance(inner, dict) else None
     if isinstance(text, str) and inner.keys() <= _CALL_FIELDS:
-        return next((replace(one, start=found.start, end=found.end) for one in find_json_values(text)), found)
+        return next(
+            (replace(one, start=found.start, end=found.end) for one in find_json_values(text)),
+            found,
+        )
     return found if arguments is None else replace(found, value=arguments)
 
 
@@ -76,7 +89,9 @@ def _repaired(text: str, at: int) -> Found | None:
     open_ones = whole_open = ""
     whole, end = at, len(text)  # of its last complete element, and of the value
     for match in _MARKS.finditer(text, at):
-        fence = _MARKS.match(text, match.end() + 1) if match["quote"] and not match["end"] else match
+        fence = (
+            _MARKS.match(text, match.end() + 1) if match["quote"] and not match["end"] else match
+        )
         if fence and fence["fence"]:
             end = fence.end()  # the surrounding code block ends first
         if fence is not match or fence["fence"]:
@@ -84,7 +99,9 @@ def _repaired(text: str, at: int) -> Found | None:
         mark = match["mark"]
         if not mark:
             continue
-        open_ones = open_ones + mark if mark in _CLOSES else open_ones if mark == "," else open_ones[:-1]
+        open_ones = (
+            open_ones + mark if mark in _CLOSES else open_ones if mark == "," else open_ones[:-1]
+        )
         whole, whole_open = (match.start() if mark == "," else match.end()), open_ones
         if not open_ones or len(open_ones) > _DEEPEST:
             end = match.end()
@@ -92,11 +109,15 @@ def _repaired(text: str, at: int) -> Found | None:
     if len(whole_open) > _DEEPEST:
         return None
     # late: 0.1 s, rarely needed
-    import json_repair  # noqa: PLC0415
+    import json_repair
 
     source = text[at:whole] + "".join(_CLOSES[mark] for mark in reversed(whole_open))
     try:
         value = json_repair.loads(source, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None
-    return Found(value, True, bool(whole_open), at, max(end, at + 1)) if isinstance(value, (dict, list)) else None
+    return (
+        Found(value, True, bool(whole_open), at, max(end, at + 1))
+        if isinstance(value, (dict, list))
+        else None
+    )

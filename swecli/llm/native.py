@@ -29,7 +29,9 @@ _MAX_ERROR_BYTES = 1 << 16
 _NO_ANSWER = ("sent no answer", errors.EMPTY_TRIES)
 _BROKEN_OFF = (None, "error", "network_error", "insufficient_system_resource", "abort")
 _ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
-_PendingAnswer = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # request body, answer, and the task that reads it
+_PendingAnswer = tuple[
+    dict[str, Any], Answer, asyncio.Task[None]
+]  # request body, answer, and the task that reads it
 
 
 class NativeModel(ABC):
@@ -41,10 +43,14 @@ class NativeModel(ABC):
     headers: Mapping[str, str] = {}
     warm = staticmethod(partial(load_httpx, with_backend=True))
 
-    def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None
+    ) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
         self._facts = facts
-        self._unconfirmed: list[tuple[str, Any, str]] = []  # learned facts not yet confirmed by a successful answer
+        self._unconfirmed: list[
+            tuple[str, Any, str]
+        ] = []  # learned facts not yet confirmed by a successful answer
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
         self._prefetched: _PendingAnswer | None = None
@@ -56,7 +62,9 @@ class NativeModel(ABC):
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
         tokens = request.max_tokens or self.profile.reserve()
-        fields = self.fields(self._adapt_request(request), min(tokens, self.profile.max_output or tokens))
+        fields = self.fields(
+            self._adapt_request(request), min(tokens, self.profile.max_output or tokens)
+        )
         if "tools" in fields:
             fields["tools"] = without_fields(fields["tools"], self.profile.off)
         return {name: value for name, value in fields.items() if name not in self.profile.off}
@@ -113,12 +121,18 @@ class NativeModel(ABC):
         what = "stopped in its answer and sent no data" if answer.size else "sent no data"
         seconds = limit
         if at.first_token - past < limit:  # only keep-alives come
-            limit, seconds, what = at.first_token - past, at.first_token, "sent no text of an answer"
+            limit, seconds, what = (
+                at.first_token - past,
+                at.first_token,
+                "sent no text of an answer",
+            )
         if answer.finish_reason:  # some send it with every delta
             limit = _COUNT_SECONDS - past
         try:
             async with asyncio.timeout(limit):
-                await asyncio.sleep(0)  # a limit that has passed ends the wait also if data has arrived
+                await asyncio.sleep(
+                    0
+                )  # a limit that has passed ends the wait also if data has arrived
                 await answer.data_arrived.wait()
         except TimeoutError:
             if answer.finish_reason:
@@ -128,15 +142,19 @@ class NativeModel(ABC):
             raise Unavailable(f"{at.address} {what} for {seconds:g} s.", hint, tries=1) from None
         answer.data_arrived.clear()
 
-    async def _run_request(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
+    async def _run_request(
+        self, request: ModelRequest, body: dict[str, Any], answer: Answer
+    ) -> None:
         """Send the request and read the whole answer. Raises ProviderError."""
         try:
             if self.endpoint.key is None and self.endpoint.key_command:
-                self.endpoint = replace(self.endpoint, key=await run_key_command(self.endpoint.key_command))
+                self.endpoint = replace(
+                    self.endpoint, key=await run_key_command(self.endpoint.key_command)
+                )
             await self.exchange(request, body, answer)
         except ProviderError:
             raise
-        except Exception as error:  # noqa: BLE001  # any transport failure becomes one line for the user
+        except Exception as error:  # any transport failure becomes one line for the user
             failed = self.to_provider_error(error, answering=answer.response_started)
             raise self._refusal_error(request, body, failed, failed.message) from error
 
@@ -153,7 +171,9 @@ class NativeModel(ABC):
                     if len(read := read + piece) > _MAX_ERROR_BYTES:
                         break
                 refusal = read.decode("utf-8", "replace")
-                failed = errors.error_for_response(int(response.status_code), response.headers, refusal, at)
+                failed = errors.error_for_response(
+                    int(response.status_code), response.headers, refusal, at
+                )
                 raise self._refusal_error(request, body, failed, *errors.parse_error_body(refusal))
             answer.response_started = True
             answer.data_arrived.set()
@@ -174,7 +194,11 @@ class NativeModel(ABC):
             if data.strip() == b"[DONE]":
                 answer.finished = True
             elif data.strip() != b"null":
-                answer.read(self._parse_object(data, "sent something that is not an answer", errors.CUT_TRIES))
+                answer.read(
+                    self._parse_object(
+                        data, "sent something that is not an answer", errors.CUT_TRIES
+                    )
+                )
         return len(found)
 
     def _parse_object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
@@ -195,32 +219,52 @@ class NativeModel(ABC):
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
         at, word = self.endpoint.address, answer.finish_reason
-        failed = errors.error_for_event(answer.unknown, self.endpoint, is_last=True) if word in _BROKEN_OFF else None
+        failed = (
+            errors.error_for_event(answer.unknown, self.endpoint, is_last=True)
+            if word in _BROKEN_OFF
+            else None
+        )
         if failed is not None:
             raise failed
         if word is None and answer.finished and answer.has_content:
             word = "no reason"
         if word in _BROKEN_OFF:
-            way, tries = ("cut its answer off", errors.CUT_TRIES) if answer.has_content else _NO_ANSWER
+            way, tries = (
+                ("cut its answer off", errors.CUT_TRIES) if answer.has_content else _NO_ANSWER
+            )
             raise Unavailable(f"{at} {way}.", "Try again.", tries=tries)
         stop = STOPS.get(str(word), "stop")
         if not answer.has_content and stop in ("content_filter", "refusal"):
-            raise ProviderError(f"{at} withheld the answer (content filter).", "Rephrase the request.")
+            raise ProviderError(
+                f"{at} withheld the answer (content filter).", "Rephrase the request."
+            )
         if not answer.has_content and stop == "length":
-            raise OutputLimitReached(f"{at} reached the length limit before it began to answer.", "Raise max_tokens.")
+            raise OutputLimitReached(
+                f"{at} reached the length limit before it began to answer.", "Raise max_tokens."
+            )
         if not answer.has_content and stop in ("stop", "tool_calls"):
             reasoning_start = errors.one_line(answer.reasoning_start, EXCERPT_CHARS)
             detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
-            raise Unavailable(f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES)
+            raise Unavailable(
+                f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES
+            )
         self._key_renewed = False  # a success confirms the key and the learned facts
         for fact in self._unconfirmed:
             if self._facts is not None:
                 self._facts.learn(self.endpoint.origin, *fact)
         self._unconfirmed.clear()
-        note = "" if word in STOPS else f"{at} ended the answer with {errors.one_line(str(word), EXCERPT_CHARS)!r}"
+        note = (
+            ""
+            if word in STOPS
+            else f"{at} ended the answer with {errors.one_line(str(word), EXCERPT_CHARS)!r}"
+        )
         cost = cost_of(answer.usage, self.profile.price) if answer.usage else None
         content = [] if self.profile.think_back == "never" else answer.blocks()
-        kept = {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content} if content else None
+        kept = (
+            {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content}
+            if content
+            else None
+        )
         return ModelChunk(usage=answer.usage, cost=cost, stop=stop, blocks=kept, note=note)
 
     def prefix(self, body: Mapping[str, Any]) -> str:
@@ -230,14 +274,24 @@ class NativeModel(ABC):
     def opaque(self, message: ApiMessage) -> list[Any]:
         """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
         blocks = message.get("blocks")
-        if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.endpoint.origin:
+        if (
+            not blocks
+            or self.profile.think_back == "never"
+            or blocks.get("origin") != self.endpoint.origin
+        ):
             return []
-        return [] if self._rejected_blocks and _to_bytes(blocks) in self._rejected_blocks else list(blocks["content"])
+        return (
+            []
+            if self._rejected_blocks and _to_bytes(blocks) in self._rejected_blocks
+            else list(blocks["content"])
+        )
 
     def _adapt_request(self, request: ModelRequest) -> ModelRequest:
         """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
         if not self.profile.images:
-            request = replace(request, messages=[m | {IMAGES: ()} if IMAGES in m else m for m in request.messages])
+            request = replace(
+                request, messages=[m | {IMAGES: ()} if IMAGES in m else m for m in request.messages]
+            )
         if self.profile.tools or not request.tools:
             return request
         messages = [_flatten_tool_message(message) for message in request.messages]
@@ -246,7 +300,12 @@ class NativeModel(ABC):
         return replace(request, messages=messages, tools=[])
 
     def _refusal_error(
-        self, request: ModelRequest, body: dict[str, Any], error: ProviderError, words: str, param: str = ""
+        self,
+        request: ModelRequest,
+        body: dict[str, Any],
+        error: ProviderError,
+        words: str,
+        param: str = "",
     ) -> ProviderError:
         """Return an UnsupportedFeature if what the words or the named field reveal about the model, or a newly printed
         key after the first 401, allow the request to be repeated; else `error`."""
@@ -254,16 +313,25 @@ class NativeModel(ABC):
         if status == 401 and at.key_command and not self._key_renewed:
             self.endpoint, self._key_renewed = replace(at, key=None), True
             return UnsupportedFeature("", error.message, status=status)
-        if status not in (400, 404, 422, 500):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
+        if status not in (
+            400,
+            404,
+            422,
+            500,
+        ):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
         fact = self.profile.fact_from_refusal(at.model, body, param, words, at.extra_body)
         if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
             return error  # learned already: switching it again would not end
         field, value, notice = fact
-        if getattr(self.profile, field, None) == value is not None or (field == "off.stream" and status == 500):
+        if getattr(self.profile, field, None) == value is not None or (
+            field == "off.stream" and status == 500
+        ):
             return error  # a 500 is about a stream that broke
         if field == "blocks":
-            self._rejected_blocks |= {_to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")}
+            self._rejected_blocks |= {
+                _to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")
+            }
             return UnsupportedFeature(notice, error.message, status=status)
         change = {"off": frozenset([field[4:]])} if field.startswith("off.") else {field: value}
         self.profile = self.profile.layered(change, "learned")
@@ -274,7 +342,9 @@ class NativeModel(ABC):
 def without_fields(value: Any, names: Collection[str]) -> Any:
     """Return a deep copy of a JSON value without the fields of these names, at any depth."""
     if isinstance(value, dict):
-        return {name: without_fields(inner, names) for name, inner in value.items() if name not in names}
+        return {
+            name: without_fields(inner, names) for name, inner in value.items() if name not in names
+        }
     return [without_fields(inner, names) for inner in value] if isinstance(value, list) else value
 
 
@@ -288,8 +358,15 @@ def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
     if message["role"] == "tool":
         return {"role": "user", "content": f"(Result:)\n{message['content']}"}
     calls = [call["function"] for call in message.get("tool_calls") or ()]
-    lines = [message.get("content"), *(f"(Called {call['name']} with {call['arguments']})" for call in calls)]
-    return {"role": message["role"], "content": "\n".join(filter(None, lines)), IMAGES: message.get(IMAGES, ())}
+    lines = [
+        message.get("content"),
+        *(f"(Called {call['name']} with {call['arguments']})" for call in calls),
+    ]
+    return {
+        "role": message["role"],
+        "content": "\n".join(filter(None, lines)),
+        IMAGES: message.get(IMAGES, ()),
+    }
 
 
 def safe_call_id(call_id: str, *, nine: bool = False) -> str:

@@ -18,7 +18,13 @@ _PROVIDERS = "provider_endpoints_support_backup.json"
 _MAX_ROW_BYTES = 100_000  # bytes
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # makes litellm use its local copies instead of fetching these tables
-_LOCAL_TABLES = ("MODEL_COST_MAP", "ANTHROPIC_BETA_HEADERS", "BLOG_POSTS", "POLICY_TEMPLATES", "AUTOROUTER_PRESETS")
+_LOCAL_TABLES = (
+    "MODEL_COST_MAP",
+    "ANTHROPIC_BETA_HEADERS",
+    "BLOG_POSTS",
+    "POLICY_TEMPLATES",
+    "AUTOROUTER_PRESETS",
+)
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
@@ -45,7 +51,9 @@ def model_table() -> dict[str, dict[str, Any]]:
 def provider_names() -> set[str]:
     """Return all provider names litellm knows; empty if its file cannot be read."""
     listed = json.loads(_read_table(_PROVIDERS) or b"{}").get("providers", ())
-    return {*listed} | {str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row}
+    return {*listed} | {
+        str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row
+    }
 
 
 def find_row(provider: str, model: str) -> Row | None:
@@ -56,7 +64,9 @@ def find_row(provider: str, model: str) -> Row | None:
         return row
     row = _row_named(table, model)
     owner = str(row.get("litellm_provider", "")) if row else ""
-    return row if owner.startswith(provider) else None  # also vertex_ai-language-models, bedrock_converse, cohere_chat
+    return (
+        row if owner.startswith(provider) else None
+    )  # also vertex_ai-language-models, bedrock_converse, cohere_chat
 
 
 def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
@@ -72,7 +82,7 @@ def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return "Did you mean ...?" with similar known words; "" if there are none or the word is known."""
     # late: only for a mistyped name
-    from difflib import get_close_matches  # noqa: PLC0415
+    from difflib import get_close_matches
 
     near = [] if word in known else get_close_matches(word, dict.fromkeys(known), n=3, cutoff=0.5)
     return f"Did you mean {' or '.join(near)}?" if near else ""

@@ -23,8 +23,15 @@ _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _SMALL_WINDOW_CAP = 8_192
-_FLAGS = {"tools": "supports_function_calling", "system_role": "supports_system_messages", "images": "supports_vision"}
-_SIZES = {"window": ("max_input_tokens", "max_tokens"), "max_output": ("max_output_tokens", "max_tokens")}
+_FLAGS = {
+    "tools": "supports_function_calling",
+    "system_role": "supports_system_messages",
+    "images": "supports_vision",
+}
+_SIZES = {
+    "window": ("max_input_tokens", "max_tokens"),
+    "max_output": ("max_output_tokens", "max_tokens"),
+}
 _PRICES = {
     "input": "input_cost_per_token",
     "output": "output_cost_per_token",
@@ -33,8 +40,17 @@ _PRICES = {
 }
 _VERSION = 1
 _EXPIRY_SECONDS = 30 * 86_400  # a switched-off feature is tried again after 30 days
-_KEPT = {"max_output": int, "limit_name": str}  # facts that do not expire, with the type of their values
-_FACT_TYPES = _KEPT | {"think_back": str, "tools": bool, "system_role": bool, "images": bool, "off": bool}
+_KEPT = {
+    "max_output": int,
+    "limit_name": str,
+}  # facts that do not expire, with the type of their values
+_FACT_TYPES = _KEPT | {
+    "think_back": str,
+    "tools": bool,
+    "system_role": bool,
+    "images": bool,
+    "off": bool,
+}
 _SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
@@ -143,12 +159,26 @@ class Profile:
         the user ("" for none); None if it names nothing that can be left out. The pseudo-field `blocks` drops the
         opaque blocks of this conversation. `param` is the field named by the error object, `own` are fields from the
         user's `extra_body`."""
-        text, sent, longest = f"{param}: {words}".replace("_", ""), json.dumps(body), body.get(self.limit_name)
-        if isinstance(longest, int) and re.search(_LENGTH, text, _WORDS) and not re.search(_WINDOW, text, _WORDS):
-            found = [int(size) for size in re.findall(_AT_MOST, text.replace(",", ""), re.IGNORECASE)]
+        text, sent, longest = (
+            f"{param}: {words}".replace("_", ""),
+            json.dumps(body),
+            body.get(self.limit_name),
+        )
+        if (
+            isinstance(longest, int)
+            and re.search(_LENGTH, text, _WORDS)
+            and not re.search(_WINDOW, text, _WORDS)
+        ):
+            found = [
+                int(size) for size in re.findall(_AT_MOST, text.replace(",", ""), re.IGNORECASE)
+            ]
             if smaller := [size for size in found if size < longest]:
                 return "max_output", max(smaller), ""
-            return "limit_name", "max_completion_tokens" if self.limit_name == "max_tokens" else "max_tokens", ""
+            return (
+                "limit_name",
+                "max_completion_tokens" if self.limit_name == "max_tokens" else "max_tokens",
+                "",
+            )
         fields = [
             (
                 f"off.{left}",
@@ -160,14 +190,22 @@ class Profile:
             for left in (*_FIELDS, *own)
             if left in body or left in ("cache_control", *_SCHEMA_FIELDS)
         ]
-        for fact, value, contains, pattern, notice in (*_THINKING_REFUSALS, *fields, *_OTHER_REFUSALS):
+        for fact, value, contains, pattern, notice in (
+            *_THINKING_REFUSALS,
+            *fields,
+            *_OTHER_REFUSALS,
+        ):
             if re.search(contains, sent) and re.search(pattern, text, _WORDS):
                 return fact, value, notice.replace("{}", name)
         return None
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
-        known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
+        known = {
+            name: value
+            for name, value in values.items()
+            if name in self.__slots__ and value is not None
+        }
         if "off" in known:
             known["off"] = self.off | known["off"]
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
@@ -176,14 +214,20 @@ class Profile:
 def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     """Return the record's fields from a row of litellm's table, with the provider's defaults for missing ones."""
     row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
-    known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
+    known: dict[str, Any] = {
+        name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)
+    }
     known |= {name: size for name, keys in _SIZES.items() if (size := token_count(row, *keys))}
     if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
-    newest: _Thinking = "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
+    newest: _Thinking = (
+        "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
+    )
     more = tuple(word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort"))
-    kin = at.provider in ("deepseek", "moonshot") or any(word in at.model.lower() for word in ("deepseek", "kimi"))
+    kin = at.provider in ("deepseek", "moonshot") or any(
+        word in at.model.lower() for word in ("deepseek", "kimi")
+    )
     back: _ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
     if anthropic:
         back = "bound" if always else "signed"
@@ -192,11 +236,15 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
     return dict(
         **known,
-        limit_name="max_completion_tokens" if openai and (at.base is None or thinks) else "max_tokens",
+        limit_name="max_completion_tokens"
+        if openai and (at.base is None or thinks)
+        else "max_tokens",
         thinking="none" if not thinks else newest if anthropic else "effort",
         efforts=("low", "medium", "high", *more),
         think_back=back,
-        cache="marks" if anthropic or at.origin.startswith("openrouter") and "anthropic/" in at.model else "prefix",
+        cache="marks"
+        if anthropic or at.origin.startswith("openrouter") and "anthropic/" in at.model
+        else "prefix",
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
         origins=dict.fromkeys(known, "table"),
@@ -206,7 +254,10 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
 def _from_entry(entry: ModelEntry) -> dict[str, Any]:
     """Return the record's fields that the user's `[models]` entry sets."""
     price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
-    same = {name: getattr(entry, name) for name in ("max_output", "tools", "system_role", "images", "cache")}
+    same = {
+        name: getattr(entry, name)
+        for name in ("max_output", "tools", "system_role", "images", "cache")
+    }
     return {"window": entry.context_window, "price": price or None, **same}
 
 
@@ -226,22 +277,35 @@ class LearnedFacts:
         """Return the learned profile fields of a model, without expired ones; `off` as a set."""
         oldest, known = _iso_date(self._now - _EXPIRY_SECONDS), {}
         for name, fact in (self._read() or {}).get(origin, {}).items():
-            kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
-            if type(value) is _FACT_TYPES.get(kind) and (kind in _KEPT or str(fact.get("on")) >= oldest):
+            kind, value = (
+                name.partition(".")[0],
+                fact.get("value") if isinstance(fact, dict) else None,
+            )
+            if type(value) is _FACT_TYPES.get(kind) and (
+                kind in _KEPT or str(fact.get("on")) >= oldest
+            ):
                 known[name] = value
         off = frozenset(name[4:] for name in known if name.startswith("off."))
-        return {name: value for name, value in known.items() if "." not in name} | ({"off": off} if off else {})
+        return {name: value for name, value in known.items() if "." not in name} | (
+            {"off": off} if off else {}
+        )
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
         """Store one fact with its date and the refusal's message; silently skipped if the file cannot be written."""
         with suppress(OSError), self._locked_update() as models:
-            models.setdefault(origin, {})[field] = {"value": value, "on": _iso_date(self._now), "words": words}
+            models.setdefault(origin, {})[field] = {
+                "value": value,
+                "on": _iso_date(self._now),
+                "words": words,
+            }
 
     def forget(self, name: str) -> int:
         """Delete all facts of models with this name or origin; return how many models. Raises BadInput for a file of a
         newer version."""
         if self._read() is None:
-            raise BadInput(f"{self._path} was written by a newer swecli: it is neither used nor changed.")
+            raise BadInput(
+                f"{self._path} was written by a newer swecli: it is neither used nor changed."
+            )
         with self._locked_update() as models:
             gone = [origin for origin in models if name == origin or name in origin.split()]
             for origin in gone:
@@ -267,7 +331,9 @@ class LearnedFacts:
             yield {} if models is None else models
             if models is not None:
                 whole = {"version": _VERSION, "models": models}
-                write_file(self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True))
+                write_file(
+                    self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True)
+                )
 
 
 def _iso_date(seconds: float) -> str:

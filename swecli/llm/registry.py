@@ -16,7 +16,14 @@ from swecli.discovery import find_declared, index_by_name, installed_entry_point
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
-from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names
+from swecli.llm.price_table import (
+    Row,
+    chat_models,
+    did_you_mean,
+    find_row,
+    model_table,
+    provider_names,
+)
 from swecli.llm.profile import LearnedFacts, Profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import ModelChoice
@@ -29,7 +36,9 @@ _PROVIDERS = "swecli.providers"  # entry points
 _MAX_LISTED = 20  # models of one server
 
 
-def make_model(name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool = False) -> ChatModel:
+def make_model(
+    name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool = False
+) -> ChatModel:
     """Create the model `provider/name`, or the default model of `provider`, without sending a request. With `keyless` a
     service's key may be missing: the model is only used to measure requests. Raises ModelNotFound with similar names,
     AuthFailed naming the unset key variable, or BadInput."""
@@ -44,7 +53,9 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str], *, key
     return model
 
 
-def try_make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> tuple[ChatModel | None, str]:
+def try_make_model(
+    name: str, settings: Settings, environ: Mapping[str, str]
+) -> tuple[ChatModel | None, str]:
     """Create an optional model. Returns None and the reason if it cannot be created."""
     try:
         return make_model(name, settings, environ), ""
@@ -56,13 +67,16 @@ def _find_provider(name: str) -> Service | None:
     """Return the known, built-in or installed service of this name, None for another one of litellm. Raises
     ModelNotFound for an installed one that cannot be loaded."""
     # the known ones first: they are on the path of the first request
-    if found := SERVICES.get(name) or next((own for own in _built_in_providers() if name == own.name), None):
+    if found := SERVICES.get(name) or next(
+        (own for own in _built_in_providers() if name == own.name), None
+    ):
         return found
     for entry in installed_entry_points(_PROVIDERS).select(name=name):
         return _load_entry_point(entry)
     if name == DEMO:
         raise ModelNotFound(
-            "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
+            "The demo model is not installed with this copy of swecli.",
+            "Run scripts/setup, or install it with pip.",
         )
     return None
 
@@ -70,7 +84,9 @@ def _find_provider(name: str) -> Service | None:
 @cache
 def _built_in_providers() -> tuple[Service, ...]:
     """Return the providers that modules of `swecli/llm/providers` declare. Raises NameClash."""
-    return tuple(index_by_name([(own.name, own) for own in find_declared(providers, Service)]).values())
+    return tuple(
+        index_by_name([(own.name, own) for own in find_declared(providers, Service)]).values()
+    )
 
 
 def _load_entry_point(entry: EntryPoint) -> Service:
@@ -79,7 +95,7 @@ def _load_entry_point(entry: EntryPoint) -> Service:
         value = entry.load()
         if not isinstance(value, Service):
             raise TypeError(f"{entry.value} is a {type(value).__name__} and declares no provider")
-    except Exception as error:  # noqa: BLE001  # third-party code: any error becomes one line for the user
+    except Exception as error:  # third-party code: any error becomes one line for the user
         raise ModelNotFound(
             f"The provider {entry.name!r} cannot be loaded: {type(error).__name__}: {error}.",
             f"Update or remove the package that brings {entry.module}.",
@@ -87,7 +103,9 @@ def _load_entry_point(entry: EntryPoint) -> Service:
     return value
 
 
-def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool) -> ChatModel:
+def _make_service_model(
+    name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool
+) -> ChatModel:
     """Create a service's model. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises like
     `make_model`."""
     entry = settings.entry(name)
@@ -98,42 +116,60 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
     if not slash:
         if name in SERVICES:
             model = SERVICES[name].default_model or f"{name}/NAME"
-            raise ModelNotFound(f"{name} is a provider.", f"Name one of its models: {model}. See swecli models {name}.")
+            raise ModelNotFound(
+                f"{name} is a provider.",
+                f"Name one of its models: {model}. See swecli models {name}.",
+            )
         owner = (find_row("", name) or {}).get("litellm_provider")
         if not owner:
             models = model_table()
-            near = did_you_mean(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
-            way = f'Set api = "openai" or "anthropic" in [models.{entry}]' if entry else "Write it as provider/name"
+            near = did_you_mean(
+                name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)]
+            )
+            way = (
+                f'Set api = "openai" or "anthropic" in [models.{entry}]'
+                if entry
+                else "Write it as provider/name"
+            )
             raise ModelNotFound(f"There is no model {name!r}.", near or f"{way}, or use demo.")
         name, head = f"{owner}/{name}", owner
     if head not in SERVICES:
         known = provider_names()
         if known and head not in known:
             near = did_you_mean(head, sorted(known | set(SERVICES)))
-            raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    endpoint = replace(resolve(name, environ, entry, keyless=keyless), name=called if entry else name)
+            raise ModelNotFound(
+                f"There is no provider {head!r}.", near or "Write the model as provider/name."
+            )
+    endpoint = replace(
+        resolve(name, environ, entry, keyless=keyless), name=called if entry else name
+    )
     row = find_row(endpoint.provider, endpoint.model)
     return model_at(endpoint, row, LearnedFacts.find(environ), entry)
 
 
 def model_at(
-    endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None, entry: ModelEntry | None = None
+    endpoint: Endpoint,
+    row: Row | None,
+    facts: LearnedFacts | None = None,
+    entry: ModelEntry | None = None,
 ) -> ChatModel:
     """Create the model for an endpoint and its row of litellm's table."""
     profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry)
     responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     if endpoint.api == "litellm" or responses:
         # late: only the wire in use is imported
-        from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
+        from swecli.llm.providers.litellm import LiteLLMModel
 
-        return LiteLLMModel(endpoint, replace(profile, think_back="never"), facts)  # litellm converts reasoning itself
+        return LiteLLMModel(
+            endpoint, replace(profile, think_back="never"), facts
+        )  # litellm converts reasoning itself
     if endpoint.api == "anthropic":
         # late: as above
-        from swecli.llm.providers.anthropic import Anthropic  # noqa: PLC0415
+        from swecli.llm.providers.anthropic import Anthropic
 
         return Anthropic(endpoint, profile, facts)
     # late: as above
-    from swecli.llm.providers.openai_chat import OpenAIChat  # noqa: PLC0415
+    from swecli.llm.providers.openai_chat import OpenAIChat
 
     return OpenAIChat(endpoint, profile, facts)
 
@@ -152,7 +188,9 @@ def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
 def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     """Yield the name and port of each model that local servers list, at their usual or configured ports."""
     for service in LOCAL:
-        with suppress(AuthFailed, ConfigError):  # a bad variable is reported when its server is used
+        with suppress(
+            AuthFailed, ConfigError
+        ):  # a bad variable is reported when its server is used
             at = resolve(f"{service.name}/*", environ)
             place = urlsplit(at.address)
             for model in at.list_models()[:_MAX_LISTED] if place.hostname in LOOPBACK else ():

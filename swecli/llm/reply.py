@@ -41,7 +41,11 @@ class Retry:
 
 
 async def stream_with_retry(
-    model: ChatModel, request: ModelRequest, *, attempts: int = _TRIES, jitter: Callable[[], float] = random.random
+    model: ChatModel,
+    request: ModelRequest,
+    *,
+    attempts: int = _TRIES,
+    jitter: Callable[[], float] = random.random,
 ) -> AsyncGenerator[ModelChunk | Retry]:
     """Stream an answer, retrying transient failures with exponential backoff and jitter: at most `attempts` requests,
     the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total. Yields a `Retry` before
@@ -59,7 +63,9 @@ async def stream_with_retry(
                     yield chunk
             if stopped:
                 return
-            raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES)
+            raise Unavailable(
+                f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES
+            )
         except UnsupportedFeature as refused:
             features += 1
             if attempt == attempts or features > _FEATURES:
@@ -70,7 +76,13 @@ async def stream_with_retry(
             if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
                 raise
             doubled, request = True, replace(request, max_tokens=2 * asked)
-            again = Retry(attempt, 0.0, f"{used_up.message} Retrying with twice the length.", received, notice=True)
+            again = Retry(
+                attempt,
+                0.0,
+                f"{used_up.message} Retrying with twice the length.",
+                received,
+                notice=True,
+            )
         except Unavailable as failure:
             failed[failure.tries] += 1
             wait = _backoff(failure, failed[failure.tries], jitter())
@@ -135,7 +147,9 @@ class ReplyBuilder:
 
     def build(self) -> ModelReply:
         """Return the reply so far. Calls are not repaired: `malformed` has the problem of unreadable ones."""
-        texts: dict[str, Any] = {name: _join_surrogates("".join(pieces)) for name, pieces in self._texts.items()}
+        texts: dict[str, Any] = {
+            name: _join_surrogates("".join(pieces)) for name, pieces in self._texts.items()
+        }
         # the chat templates of many local models open the thoughts: only their end is in the answer
         thoughts, ended, answer = texts["text"].partition("</think>\n\n")
         if ended and not texts["reasoning"] and "<think>" not in thoughts:
@@ -165,7 +179,9 @@ class ReplyBuilder:
             slot = _CallSlot(delta.index)
             self._slots.append(slot)
         slot.id = slot.id or delta.id
-        if delta.name != slot.name and not slot.arguments:  # the name may be split over two deltas, or repeated in each
+        if (
+            delta.name != slot.name and not slot.arguments
+        ):  # the name may be split over two deltas, or repeated in each
             slot.name += delta.name
         if delta.arguments:
             slot.arguments.append(delta.arguments)
@@ -173,7 +189,9 @@ class ReplyBuilder:
 
 def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
-    excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
+    excerpt = (
+        text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
+    )
     try:
         value = _parse_json(text) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers encode the object twice
@@ -202,4 +220,8 @@ def _parse_json(text: str) -> Any:
 
 def _join_surrogates(text: str) -> str:
     """Join surrogate pairs that were split over chunks; replace lone surrogates by U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    )

@@ -42,10 +42,14 @@ class WindowSpec:
             return cls(mode="full" if text == "full" else "auto")
         found = re.fullmatch(r"(-?\d{1,99})(?:\s*\+\s*(-?\d{1,99}))?", text, re.ASCII)
         if found is None:
-            raise ValueError(f"{text!r} is not a window: use N, N+S, full or auto (for example 5 or 5+3)")
+            raise ValueError(
+                f"{text!r} is not a window: use N, N+S, full or auto (for example 5 or 5+3)"
+            )
         spec = cls(size=int(found[1]), slack=int(found[2] or 0))
         if not 1 <= spec.size <= MAX_SIZE or not 0 <= spec.slack <= MAX_SIZE:
-            raise ValueError(f"{text} is out of range: the window's size is 1 to {MAX_SIZE}, or use full")
+            raise ValueError(
+                f"{text} is out of range: the window's size is 1 to {MAX_SIZE}, or use full"
+            )
         return spec
 
     def first_kept(self, completed: int, start: int = 1) -> int:
@@ -82,7 +86,9 @@ class Epoch:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Epoch:
-        known = {name: one for name, one in value.items() if name != "floor"}  # stored by earlier versions
+        known = {
+            name: one for name, one in value.items() if name != "floor"
+        }  # stored by earlier versions
         return cls(**(known | {"pins": tuple(value.get("pins", ()))}))
 
 
@@ -199,7 +205,9 @@ class ContextState:
 
     def is_cut(self, interaction: int, *, or_changed: bool = False) -> bool:
         """Return True if messages of an interaction are dropped, or, if asked for, replaced."""
-        keys = (key for one in self.edits for key in (*one.drop, *(one.replace if or_changed else ())))
+        keys = (
+            key for one in self.edits for key in (*one.drop, *(one.replace if or_changed else ()))
+        )
         return any(_number_of(key) == interaction for key in keys)
 
     def merge_edits(self, first: int, extra: Edits | None = None) -> Edits:
@@ -214,10 +222,18 @@ class ContextState:
         for one in [*self.edits, *([extra] if extra else [])]:
             gone = set(one.drop)
             replaced = {key: value for key, value in merged.replace.items() if key not in gone}
-            fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
+            fresh = {
+                key: replaced.get(key, {}) | value
+                for key, value in one.replace.items()
+                if kept(key)
+            }
             before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
             added = tuple(pair for pair in one.insert if kept(pair[0]))
-            dropped = tuple(key for key in one.drop if kept(key) and not key.startswith("<") and key not in merged.drop)
+            dropped = tuple(
+                key
+                for key in one.drop
+                if kept(key) and not key.startswith("<") and key not in merged.drop
+            )
             merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
         return merged
 
@@ -242,7 +258,9 @@ class ContextState:
 
 def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
     """Add keys to the messages of an interaction, numbered from `start`."""
-    return [message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)]
+    return [
+        message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)
+    ]
 
 
 def note_key(key: str) -> str:

@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Literal
 
 from swecli.models.message import ToolCall, ToolResult, Usage
 
-FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "refusal", "content_filter", "cancelled"]
+FinishReason = Literal[
+    "done", "max_turns", "max_budget", "loop", "length", "refusal", "content_filter", "cancelled"
+]
 
 
 class Event:
@@ -161,7 +163,10 @@ class ContextReduced(Event):
     detail: str = ""
 
     def describe(self) -> str:
-        done, detail = "reduced" if self.after < self.before else "rebuilt", self.detail and f" · {self.detail}"
+        done, detail = (
+            "reduced" if self.after < self.before else "rebuilt",
+            self.detail and f" · {self.detail}",
+        )
         return f"context {done} ({self.how}): {self.before:,} → {self.after:,} tokens{detail}"
 
 
@@ -189,5 +194,8 @@ def to_json(value: Any) -> Any:
     head = {"type": value.type} if isinstance(value, Event) else {}
     flat = head | {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     if names := getattr(value, "seed", None):
-        flat |= {"taskId": value.review, "data": {theirs: flat[ours] for theirs, ours in names.items()}}
+        flat |= {
+            "taskId": value.review,
+            "data": {theirs: flat[ours] for theirs, ours in names.items()},
+        }
     return flat

@@ -17,7 +17,12 @@ _RANKS: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERIT
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone: not verified as fixed
-_CERTAINTY: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "", "refuted")  # of verdicts, the most certain first
+_CERTAINTY: tuple[Verdict, ...] = (
+    "confirmed",
+    "cannot_tell",
+    "",
+    "refuted",
+)  # of verdicts, the most certain first
 
 # The code smells a review looks for, with the description in the prompt.
 SMELLS: dict[str, str] = {
@@ -133,12 +138,21 @@ class Finding:
         """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. Refuted findings return
         False."""
         taken = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
-        return self.verdict != "refuted" and (least == "any" or self.verdict in taken.get(least, ()))
+        return self.verdict != "refuted" and (
+            least == "any" or self.verdict in taken.get(least, ())
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields except `block` and `same_as` as JSON values."""
-        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("block", "same_as")}
-        return out | {"judgement": self.judgement and asdict(self.judgement), "aliases": list(self.aliases)}
+        out = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("block", "same_as")
+        }
+        return out | {
+            "judgement": self.judgement and asdict(self.judgement),
+            "aliases": list(self.aliases),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +169,12 @@ class StateChange:
 
 def worst_first(finding: Finding) -> tuple[int, int, str, int]:
     """Sort key of findings: verdict, severity (highest first), path, line."""
-    return (_CERTAINTY.index(finding.verdict), -_RANKS.get(finding.severity, 0), finding.path, finding.line)
+    return (
+        _CERTAINTY.index(finding.verdict),
+        -_RANKS.get(finding.severity, 0),
+        finding.path,
+        finding.line,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,18 @@ IMAGES = "images"  # key of a user message: its images
 
 UNCHANGED = "[Unchanged: "  # prefix of the line that replaces a result equal to an earlier one
 STEER = "steer"
-INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
+INTERRUPTED_RESULT = (
+    "Interrupted before a result was recorded. Effects may exist: check before repeating it."
+)
 
 _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title"]
 # pause: the service continues the same reply on request; window_full: the answer reached the end of the window
-StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
+StopReason = Literal[
+    "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"
+]
 # An image: name, media_type, data in base64, and `label`, its text form: [image 640x480].
 Image = dict[str, Any]
 # Opaque content of a provider: `origin`, `prefix` (hash of the messages before it), `content`.
@@ -67,7 +71,11 @@ class ToolCall:
     def to_api(self) -> ApiMessage:
         """Return the call in the OpenAI format, with its arguments as canonical JSON."""
         arguments = json.dumps(self.parameters, ensure_ascii=False, sort_keys=True)
-        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": arguments},
+        }
 
     def result_message(self) -> ApiMessage:
         """Return the tool message with the result; an unfinished call reports that it was interrupted."""
@@ -111,7 +119,12 @@ class ChatMessage:
         if not self.tool_calls:
             return [{"role": self.role.value, "content": content, **more}]
         calls = [call.to_api() for call in self.tool_calls]
-        head: ApiMessage = {"role": self.role.value, "content": content or None, "tool_calls": calls, **more}
+        head: ApiMessage = {
+            "role": self.role.value,
+            "content": content or None,
+            "tool_calls": calls,
+            **more,
+        }
         return [head, *(call.result_message() for call in self.tool_calls)]
 
 
@@ -124,7 +137,11 @@ class ToolSpec:
     parameters: dict[str, Any]
 
     def to_api(self) -> dict[str, Any]:
-        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
         return {"type": "function", "function": function}
 
 

@@ -188,16 +188,25 @@ class SessionPlaybook:
     def live_bullets(self, names: Iterable[str] | None = None) -> list[Bullet]:
         """Return the bullets with these ids (None: all) that may be in a prompt, in the order of their ids. Stale
         bullets are left out unless pinned."""
-        among = self.bullets.values() if names is None else (self.bullets[n] for n in names if n in self.bullets)
+        among = (
+            self.bullets.values()
+            if names is None
+            else (self.bullets[n] for n in names if n in self.bullets)
+        )
         hold = (b for b in among if b.is_live and (not b.stale or b.state == "pinned"))
         return sorted(hold, key=lambda b: b.number)
 
     def as_context(self, max_strategies: int = 30) -> str:
         """Render the best `max_strategies` bullets for a prompt, without counts, scores or dates. Pinned bullets rank
         first, then helpful minus harmful, then the newer ones."""
-        if max_strategies <= 0:  # the usual case: the epoch's system message contains the strategies
+        if (
+            max_strategies <= 0
+        ):  # the usual case: the epoch's system message contains the strategies
             return ""
-        best = sorted(self.live_bullets(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))
+        best = sorted(
+            self.live_bullets(),
+            key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number),
+        )
         return render_bullets(best[:max_strategies])
 
 
@@ -205,7 +214,9 @@ def update_belief(belief: Belief, prior: Belief, factors: Belief, forget: float)
     """Multiply a belief by the factors of a verdict, normalize it to sum 1, and mix in a share of the prior."""
     weighed = [share * factor for share, factor in zip(belief, factors, strict=True)]
     total = sum(weighed) or 1.0
-    harmful, inert, helpful = ((1 - forget) * w / total + forget * p for w, p in zip(weighed, prior, strict=True))
+    harmful, inert, helpful = (
+        (1 - forget) * w / total + forget * p for w, p in zip(weighed, prior, strict=True)
+    )
     return (harmful, inert, helpful)
 
 
@@ -242,7 +253,11 @@ def length_problem(content: str) -> str:
     if (words := len(content.split())) > MAX_WORDS:
         return f"a strategy has at most {MAX_WORDS} words, this has {words}"
     long = len(content) > MAX_CHARACTERS
-    return f"a strategy has at most {MAX_CHARACTERS} characters, this has {len(content):,}" if long else ""
+    return (
+        f"a strategy has at most {MAX_CHARACTERS} characters, this has {len(content):,}"
+        if long
+        else ""
+    )
 
 
 def shorten(text: str, limit: int) -> str:

@@ -155,7 +155,11 @@ class LoopWindowApplied(ReviewEvent):
     """Old messages were removed from the review's conversation. Counts are messages."""
 
     type: ClassVar[str] = "sliding_window_applied"
-    seed: ClassVar[dict[str, str]] = {"loop": "loop", "messagesRemoved": "removed", "messagesKept": "kept"}
+    seed: ClassVar[dict[str, str]] = {
+        "loop": "loop",
+        "messagesRemoved": "removed",
+        "messagesKept": "kept",
+    }
     loop: int
     removed: int
     kept: int
@@ -182,7 +186,11 @@ class ReviewFinished(ReviewEvent):
 
     type: ClassVar[str] = "final_code_smells_summary"
     # the sum of `issuesByType`, so without duplicates
-    seed: ClassVar[dict[str, str]] = {"totalIssues": "unique", "loops": "loops", "issuesByType": "by_type"}
+    seed: ClassVar[dict[str, str]] = {
+        "totalIssues": "unique",
+        "loops": "loops",
+        "issuesByType": "by_type",
+    }
     total: int
     unique: int
     loops: int

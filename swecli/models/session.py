@@ -21,7 +21,13 @@ def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
     bits."""
     ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     rand = secrets.randbits(74) if random_bits is None else random_bits
-    value = (ms & (1 << 48) - 1) << 80 | 0x7 << 76 | (rand >> 62 & 0xFFF) << 64 | 0b10 << 62 | rand & (1 << 62) - 1
+    value = (
+        (ms & (1 << 48) - 1) << 80
+        | 0x7 << 76
+        | (rand >> 62 & 0xFFF) << 64
+        | 0b10 << 62
+        | rand & (1 << 62) - 1
+    )
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -63,7 +69,10 @@ class Session:
         if not self.interactions:
             raise BadInput("There is no turn yet.", "Ask something first.")
         if not 1 <= number <= self.interactions:
-            raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{self.interactions}.")
+            raise BadInput(
+                f"There is no turn T{number} in this session.",
+                f"Its newest is T{self.interactions}.",
+            )
         return number
 
     def add_message(self, message: ChatMessage) -> None:
@@ -78,7 +87,9 @@ class Session:
         """Return the `newest` loaded interactions (None: all), oldest first, each as its list of messages."""
         groups: list[list[ChatMessage]] = []
         group: list[ChatMessage] = []
-        for message in reversed(self.messages):  # so that a long session takes no longer than a short one
+        for message in reversed(
+            self.messages
+        ):  # so that a long session takes no longer than a short one
             if len(groups) == newest:
                 break
             group.append(message)
@@ -92,14 +103,18 @@ class Session:
         """The number of interactions; messages appended to the list directly have no numbers and are counted."""
         return self.interactions or sum(message.is_query for message in self.messages)
 
-    def to_api_messages(self, window_size: int | None = None, *, keys: bool = False) -> list[ApiMessage]:
+    def to_api_messages(
+        self, window_size: int | None = None, *, keys: bool = False
+    ) -> list[ApiMessage]:
         """Return the last `window_size` interactions (None: all loaded messages) in the OpenAI format, calls followed
         by their results. With `keys`, each message has its key, such as `7.0`. Raises ValueError if the size is
         negative."""
         if window_size is not None and window_size < 0:
             raise ValueError(f"window_size must not be negative, got {window_size}")
         groups = self.group_by_interaction(window_size)
-        if window_size is None and (front := self.messages[: len(self.messages) - sum(map(len, groups))]):
+        if window_size is None and (
+            front := self.messages[: len(self.messages) - sum(map(len, groups))]
+        ):
             groups.insert(0, front)  # messages of an interaction whose query is not loaded
         out: list[ApiMessage] = []
         for number, group in enumerate(groups, self.completed - len(groups) + 1):
@@ -134,4 +149,7 @@ class SessionInfo:
 
     def to_json(self) -> dict[str, Any]:
         row = {name: getattr(self, name) for name in self.__slots__}
-        return row | {"created_at": self.created_at.isoformat(), "updated_at": self.updated_at.isoformat()}
+        return row | {
+            "created_at": self.created_at.isoformat(),
+            "updated_at": self.updated_at.isoformat(),
+        }

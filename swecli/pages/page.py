@@ -20,7 +20,9 @@ _Archive = Mapping[str, Any]  # of `SessionManager.export`, redacted, or a part 
 _TOKEN_COUNTS = ("input", "cache_read", "cache_write", "output")
 _CHART_HEIGHT = 160  # SVG units
 # Raw HTML is escaped; pictures are disabled, because a browser would fetch them.
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+_MARKDOWN = (
+    MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+)
 
 
 def format_session(form: str, session: _Archive) -> str:
@@ -38,7 +40,9 @@ def _session_html(session: _Archive) -> str:
         turns=[_turn(session, index) for index in range(len(session["interactions"]))],
         bars=_bars(session),
         chart=_CHART_HEIGHT,
-        sums={name: sum(request[name] for request in session["requests"]) for name in _TOKEN_COUNTS},
+        sums={
+            name: sum(request[name] for request in session["requests"]) for name in _TOKEN_COUNTS
+        },
         cost=_cost(session),
     )
 
@@ -49,7 +53,9 @@ def _session_markdown(session: _Archive) -> str:
     lines += [f"{session['model']} · {session['directory']} · {session['created_at'][:10]}", ""]
     for message in session["messages"]:
         if message["role"] == "user":
-            images = "".join(f"\n\n{image['label']} {image['name']}" for image in message.get("images") or ())
+            images = "".join(
+                f"\n\n{image['label']} {image['name']}" for image in message.get("images") or ()
+            )
             lines += [f"## T{message['interaction']}: {message['content'].strip()}{images}", ""]
         elif message["content"].strip():
             lines += [message["content"].strip(), ""]
@@ -61,7 +67,9 @@ def _session_markdown(session: _Archive) -> str:
 
 
 def _title(session: _Archive) -> str:
-    return session["title"] or session["first_query"].strip().split("\n")[0][:80] or "An empty session"
+    return (
+        session["title"] or session["first_query"].strip().split("\n")[0][:80] or "An empty session"
+    )
 
 
 def _cost(session: _Archive) -> str:
@@ -78,8 +86,12 @@ def _turn(session: _Archive, index: int) -> dict[str, Any]:
     return {
         "number": turn["number"],
         "status": turn["status"],
-        "messages": [_message(m) for m in session["messages"] if m["interaction"] == turn["number"]],
-        "learned": [bullet for bullet in session["playbook"] if start <= bullet["created_at"] < end],
+        "messages": [
+            _message(m) for m in session["messages"] if m["interaction"] == turn["number"]
+        ],
+        "learned": [
+            bullet for bullet in session["playbook"] if start <= bullet["created_at"] < end
+        ],
         "cited": [bullets.get(id, {"id": id, "content": ""}) for id in turn["cited"] or ()],
         "shown": len(turn["shown"] or ()),
     }
@@ -96,7 +108,9 @@ def _message(message: _Archive) -> dict[str, Any]:
             {
                 "name": call["name"],
                 "arguments": _format_arguments(call),
-                "failed": bool(call["error"]) or call["exit_code"] not in (None, 0) or call["approved"] is False,
+                "failed": bool(call["error"])
+                or call["exit_code"] not in (None, 0)
+                or call["approved"] is False,
                 "diff": _diff(call),
                 "result": _result(call),
             }
@@ -107,9 +121,17 @@ def _message(message: _Archive) -> dict[str, Any]:
 
 def _format_arguments(call: _Archive) -> str:
     """Format the arguments as JSON on one line, without file contents; a single line of text alone as it is."""
-    arguments = {name: value for name, value in call["parameters"].items() if name not in ("edits", "content")}
+    arguments = {
+        name: value
+        for name, value in call["parameters"].items()
+        if name not in ("edits", "content")
+    }
     only = next(iter(arguments.values())) if len(arguments) == 1 else None
-    return only if isinstance(only, str) and "\n" not in only else json.dumps(arguments, ensure_ascii=False)
+    return (
+        only
+        if isinstance(only, str) and "\n" not in only
+        else json.dumps(arguments, ensure_ascii=False)
+    )
 
 
 def _result(call: _Archive) -> str:
@@ -144,7 +166,13 @@ def _bars(session: _Archive) -> list[dict[str, float]]:
     largest = max((total for total, _ in sent.values()), default=0)
     scale = _CHART_HEIGHT / largest if largest else 0
     return [
-        {"turn": turn, "sent": total, "cached": cached, "height": total * scale, "cached_height": cached * scale}
+        {
+            "turn": turn,
+            "sent": total,
+            "cached": cached,
+            "height": total * scale,
+            "cached_height": cached * scale,
+        }
         for turn, (total, cached) in sent.items()
     ]
 
@@ -152,14 +180,22 @@ def _bars(session: _Archive) -> list[dict[str, float]]:
 def render_report(spending: dict[str, Any]) -> str:
     """Render the result of `daily_spending` as an HTML page."""
     charts = []
-    for name, part, title in (("sent", "cached", "Tokens sent a day"), ("cost", "", "US dollars a day")):
+    for name, part, title in (
+        ("sent", "cached", "Tokens sent a day"),
+        ("cost", "", "US dollars a day"),
+    ):
         top = max(day[name] or 0 for day in spending["days"])
         if top:
             scale = _CHART_HEIGHT / top
-            bars = [(day, (day[name] or 0) * scale, (day[part] if part else 0) * scale) for day in spending["days"]]
+            bars = [
+                (day, (day[name] or 0) * scale, (day[part] if part else 0) * scale)
+                for day in spending["days"]
+            ]
             charts.append({"title": title, "name": name, "top": top, "bars": bars})
     title = f"Spent from {spending['days'][0]['name']} to {spending['days'][-1]['name']}"
-    return _render("report.html", title=title, charts=charts, chart=_CHART_HEIGHT, spending=spending)
+    return _render(
+        "report.html", title=title, charts=charts, chart=_CHART_HEIGHT, spending=spending
+    )
 
 
 def write_new_file(path: Path, text: str, hint: str) -> None:
@@ -168,7 +204,11 @@ def write_new_file(path: Path, text: str, hint: str) -> None:
         with path.open("xb") as file:
             file.write(text.encode("utf-8", "replace"))
     except OSError as error:
-        reason = "exists already" if isinstance(error, FileExistsError) else f"cannot be written: {error.strerror}"
+        reason = (
+            "exists already"
+            if isinstance(error, FileExistsError)
+            else f"cannot be written: {error.strerror}"
+        )
         raise BadInput(f"{path} {reason}.", hint) from error
 
 
@@ -176,5 +216,7 @@ def _render(template: str, **values: Any) -> str:
     """Render a template of this folder; values are escaped unless the template marks them as safe."""
     folder = files("swecli.pages")
     loader = jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8"))
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
     return environment.get_template(template).render(**values)

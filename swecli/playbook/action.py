@@ -20,7 +20,12 @@ DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
 _CONTENT = 90
 _MAX_BYTES = 20_000_000
 _MANY = 8  # operations of a delta that are named one by one
-_DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
+_DONE = {
+    "REMOVE": "removed",
+    "PIN": "pinned",
+    "QUARANTINE": "put into quarantine",
+    "RESTORE": "active again",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +108,12 @@ def resolve_file(file: str) -> Path:
         if not path.exists() or path.is_file():
             return path
     except (OSError, RuntimeError) as error:  # the name is too long, or its user is unknown
-        raise BadInput(f"{file:.60} cannot be opened: {getattr(error, 'strerror', error)}") from None
-    raise BadInput(f"{path} is not a regular file.", "Save it to a file first, or name another one.")
+        raise BadInput(
+            f"{file:.60} cannot be opened: {getattr(error, 'strerror', error)}"
+        ) from None
+    raise BadInput(
+        f"{path} is not a regular file.", "Save it to a file first, or name another one."
+    )
 
 
 def read_text_file(path: Path) -> str:
@@ -112,12 +121,16 @@ def read_text_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
             if len(data := file.read(_MAX_BYTES + 1)) > _MAX_BYTES:
-                raise BadInput(f"{path} is too large to be a playbook: over {_MAX_BYTES // 1_000_000} MB.")
+                raise BadInput(
+                    f"{path} is too large to be a playbook: over {_MAX_BYTES // 1_000_000} MB."
+                )
         return data.decode("utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
+        raise BadInput(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from error
 
 
 def format_op(op: Op, name: str) -> str:
@@ -127,7 +140,11 @@ def format_op(op: Op, name: str) -> str:
         content = shorten(str(op.fields.get("content", "")), _CONTENT)
         waits = op.fields.get("state") == "quarantined"
         named = f" ({name})" if name else ""
-        return f"? {content} (needs your approval: {_reason_of(op)}){named}" if waits else f"+ {content}{named}"
+        return (
+            f"? {content} (needs your approval: {_reason_of(op)}){named}"
+            if waits
+            else f"+ {content}{named}"
+        )
     if op.op == "UPDATE":
         return f"{label}{_format_update(op)}"
     return f"{label}{_DONE[op.op]}"
@@ -154,7 +171,9 @@ def summarize(applied: AppliedDelta) -> str:
     delta = applied.delta
     parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []
     if len(delta.ops) > _MANY:
-        parts += [f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()]
+        parts += [
+            f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()
+        ]
     else:
         parts += [format_op(op, name) for name, op in applied.ops_by_id()]
     if applied.verdicts:

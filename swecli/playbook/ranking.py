@@ -35,7 +35,9 @@ _STOP = frozenset(_STOP_WORDS.split())
 
 def clean(content: str) -> str:
     """Return one line of visible text, with brackets removed from ids so that a bullet cannot cite another one."""
-    text = "".join(c for c in " ".join(content.split()) if unicodedata.category(c) not in _INVISIBLE)
+    text = "".join(
+        c for c in " ".join(content.split()) if unicodedata.category(c) not in _INVISIBLE
+    )
     while (found := _ID.sub(r"\1", text)) != text:
         text = found
     return " ".join(text.split())
@@ -75,7 +77,9 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 def most_similar(text: str, bullets: Iterable[Bullet], least: float = _SIMILAR) -> Bullet | None:
     """Return the bullet most similar to a text, the oldest of several; None below the similarity `least`."""
     words = stems(text)
-    scored = ((_jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
+    scored = (
+        (_jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets
+    )
     score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
     return bullet if score >= least else None
 
@@ -88,9 +92,13 @@ class BulletIndex:
     _names: list[str] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
     _whole: str = ""
-    _starts: list[int] = field(default_factory=list)  # offsets of the texts in `_whole`, and its end
+    _starts: list[int] = field(
+        default_factory=list
+    )  # offsets of the texts in `_whole`, and its end
     _spaces: int = 0  # spaces in `_whole`: a fast estimate of its length in words
-    _places: dict[str, set[int]] = field(default_factory=dict)  # indexes of the texts that contain a term
+    _places: dict[str, set[int]] = field(
+        default_factory=dict
+    )  # indexes of the texts that contain a term
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
         texts = [text for bullet in bullets.values() for text in (bullet.content, bullet.when)]
@@ -124,13 +132,18 @@ class BulletIndex:
         idf; a term counts once per text. A term that no bullet contains has the idf of the rarest one."""
         wanted, total = stems(query), len(self._names)
         counts = {term: len(self._places_of(term)) for term in sorted(wanted)}
-        idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+        idf = {
+            term: math.log(1 + (total - count + 0.5) / (count + 0.5))
+            for term, count in counts.items()
+        }
         enough = least * sum(idf.values())
         sums: dict[int, float] = {}
         left = sum(idf.values())
         for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
             # skip texts that the remaining terms cannot lift over the threshold
-            for place in self._places_of(term) if left >= enough else sums.keys() & self._places_of(term):
+            for place in (
+                self._places_of(term) if left >= enough else sums.keys() & self._places_of(term)
+            ):
                 sums[place] = sums.get(place, 0.0) + weight
             left -= weight
         passed: dict[str, float] = {}
@@ -189,7 +202,11 @@ class Reflector:
         return cls(**value) if isinstance(value, dict) else cls()
 
     def judge(
-        self, name: str, tags: Sequence[tuple[Bullet, Tag, str]], good: bool | None, first: Mapping[str, bool]
+        self,
+        name: str,
+        tags: Sequence[tuple[Bullet, Tag, str]],
+        good: bool | None,
+        first: Mapping[str, bool],
     ) -> tuple[tuple[Verdict, ...], Reflector]:
         """Return the verdicts of tags (bullet, tag, reason) after an outcome (None: unknown), and the updated reflector
         `name`. Only a bullet's `first` verdict of a turn moves it towards its prior."""
@@ -205,11 +222,17 @@ class Reflector:
             n = min(_MAX_WEIGHT, n + 1)
             counts[place] += 1  # within the turn, so that fifty equal tags become a habit
         changed: dict[str, Any] = {which: tuple(counts)}
-        return tuple(verdicts), replace(self, insight=s, n=n, tags=self.tags + len(verdicts), **changed)
+        return tuple(verdicts), replace(
+            self, insight=s, n=n, tags=self.tags + len(verdicts), **changed
+        )
 
 
 def outcome_verdicts(
-    shown: Sequence[tuple[Bullet, float, str]], good: bool, weight: float, base: float, why: tuple[str, str]
+    shown: Sequence[tuple[Bullet, float, str]],
+    good: bool,
+    weight: float,
+    base: float,
+    why: tuple[str, str],
 ) -> tuple[tuple[Verdict, ...], float]:
     """Return the verdicts of an outcome of `weight` 0 to 1 on the shown bullets, and the new `base` odds (a logit) of
     that kind of turn. Each bullet has its role, its share of the weight (0: no verdict), and the id of the call that
@@ -221,10 +244,14 @@ def outcome_verdicts(
             continue
         others = logit - worth[bullet.id]
         chances = [_sigmoid(others + _STEP * effect) for effect in _CLASSES]
-        first, second, third = (max(1e-9, chance if good else 1 - chance) ** (weight * role) for chance in chances)
+        first, second, third = (
+            max(1e-9, chance if good else 1 - chance) ** (weight * role) for chance in chances
+        )
         # only a linked bullet is counted as helpful or harmful
         tag: Tag = "neutral" if role < 1 else "helpful" if good else "harmful"
-        verdicts.append(Verdict(bullet.id, "outcome", tag, *why, (first, second, third), FORGET, call_id))
+        verdicts.append(
+            Verdict(bullet.id, "outcome", tag, *why, (first, second, third), FORGET, call_id)
+        )
     moved = base + _BASE_STEP * weight * (good - _sigmoid(logit))
     return tuple(verdicts), max(-_MAX_BASE, min(_MAX_BASE, moved))
 

@@ -49,14 +49,31 @@ class SelectionRequest:
 
     @classmethod
     def of(
-        cls, session: Session, query: str, count: Count, index: BulletIndex, settings: Settings, known: Iterable[Any]
+        cls,
+        session: Session,
+        query: str,
+        count: Count,
+        index: BulletIndex,
+        settings: Settings,
+        known: Iterable[Any],
     ) -> SelectionRequest:
         """Build the request for a session's next query; `known` are the stored figures of the reflectors."""
         playbook, window = session.get_playbook(), session.window
         reflectors = [Reflector.from_json(value) for value in known]
         # bullets that the user added in this epoch are selected without matching the query
-        began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
-        taught = [b.id for b in playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
+        began = next(
+            (
+                row.created_at
+                for row in reversed(session.context.reductions)
+                if row.epoch is not None
+            ),
+            None,
+        )
+        taught = [
+            b.id
+            for b in playbook.bullets.values()
+            if began and b.trust == "user" and b.created_at > began
+        ]
         return cls(
             bullets=playbook.bullets,
             query=query,
@@ -68,7 +85,8 @@ class SelectionRequest:
             ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
             holdout=settings.holdout,
             # depends on the turn only, so that the selection is reproducible
-            seed=sum(ord(one) * place for place, one in enumerate(session.id, 1)) + session.interactions,
+            seed=sum(ord(one) * place for place, one in enumerate(session.id, 1))
+            + session.interactions,
             whole_head=window.mode == "fixed" and not window.slack,
         )
 
@@ -76,7 +94,11 @@ class SelectionRequest:
         """Select deterministically within the budget: with `held`, further notes for the conversation; without it, or
         if `reopen` is set, the head of an epoch."""
         ranked, fits = _rank(self)
-        found = _select_for_head(self, ranked, fits) if held is None else _extend(self, ranked, fits, held)
+        found = (
+            _select_for_head(self, ranked, fits)
+            if held is None
+            else _extend(self, ranked, fits, held)
+        )
         shown = {bullet.id for bullet in found.chosen}
         names = (c.bullet.id for c in ranked if c.reason == _HARMFUL and c.bullet.id not in shown)
         return replace(found, more=not fits, held_back=tuple(names))
@@ -144,9 +166,14 @@ class Selection:
     def to_json(self) -> dict[str, Any]:
         """Return the selection as JSON values, rounded to four places."""
         rows = [
-            [c.bullet.id, c.chosen, round(c.match, 4), round(c.value, 4), c.tokens, c.reason] for c in self.candidates
+            [c.bullet.id, c.chosen, round(c.match, 4), round(c.value, 4), c.tokens, c.reason]
+            for c in self.candidates
         ]
-        flags = {"withheld": list(self.withheld), "more": self.more, "held_back": list(self.held_back)}
+        flags = {
+            "withheld": list(self.withheld),
+            "more": self.more,
+            "held_back": list(self.held_back),
+        }
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | flags
 
 
@@ -159,10 +186,19 @@ def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
     own = [
         _Candidate(bullet, reason="it is pinned" if bullet.state == "pinned" else "")
         for name, bullet in request.bullets.items()
-        if bullet.kind == "preference" or bullet.scope == "user" or bullet.state == "pinned" or name in request.new_ids
+        if bullet.kind == "preference"
+        or bullet.scope == "user"
+        or bullet.state == "pinned"
+        or name in request.new_ids
         if not _exclusion_reason(bullet, request)
     ]
-    own.sort(key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in request.new_ids, -c.bullet.number))
+    own.sort(
+        key=lambda c: (
+            c.bullet.state != "pinned",
+            c.bullet.id not in request.new_ids,
+            -c.bullet.number,
+        )
+    )
     known = {candidate.bullet.id for candidate in own}
     return [*own, *(c for c in _search(request) if c.bullet.id not in known)], False
 
@@ -173,10 +209,14 @@ def _fit_all(request: SelectionRequest) -> list[_Candidate] | None:
     for bullet in request.bullets.values():
         candidate = _Candidate(bullet, reason=_exclusion_reason(bullet, request))
         (out if candidate.reason else may).append(candidate)
-        left -= 0 if candidate.reason else len(bullet.content.split()) + 2  # a lower bound of its tokens
+        left -= (
+            0 if candidate.reason else len(bullet.content.split()) + 2
+        )  # a lower bound of its tokens
         if left < 0:
             return None
-    if len(may) > request.most or (may and request.count(render_bullets(c.bullet for c in may)) > request.budget):
+    if len(may) > request.most or (
+        may and request.count(render_bullets(c.bullet for c in may)) > request.budget
+    ):
         return None
     return [*may, *out]
 
@@ -187,7 +227,9 @@ def _search(request: SelectionRequest) -> list[_Candidate]:
     found = request.index.search(request.query, _LEAST_MASS)
     least = _LEAST_SHARE * max(found.values(), default=0.0)
     pairs = ((request.bullets[name], match) for name, match in found.items() if match >= least)
-    ranked = [_Candidate(bullet, match, _exclusion_reason(bullet, request)) for bullet, match in pairs]
+    ranked = [
+        _Candidate(bullet, match, _exclusion_reason(bullet, request)) for bullet, match in pairs
+    ]
     ranked.sort(key=lambda c: (-c.score, -c.bullet.number))
     new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
     words = accumulate(len(c.bullet.content.split()) + 5 for c in new)
@@ -206,7 +248,9 @@ def _exclusion_reason(bullet: Bullet, request: SelectionRequest) -> str:
     return "" if passes(bullet, ignorant=request.ignorant) else _HARMFUL
 
 
-def _select_for_head(request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool) -> Selection:
+def _select_for_head(
+    request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool
+) -> Selection:
     """Select for a head: all bullets if they fit, else its share of the budget, unless that omits a pinned bullet."""
     whole = _fill(request, ranked, request.budget)
     if fits or request.whole_head or not whole.missed:
@@ -215,11 +259,15 @@ def _select_for_head(request: SelectionRequest, ranked: Sequence[_Candidate], fi
     return whole if any(candidate.bullet.state == "pinned" for candidate in part.missed) else part
 
 
-def _extend(request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool, held: HeldBullets) -> Selection:
+def _extend(
+    request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool, held: HeldBullets
+) -> Selection:
     """Select further notes for the conversation, or a head if a new epoch is required."""
     found, why = _fill(request, ranked, request.budget, held), ""
     present = {name: request.bullets.get(name) for name in held.ids}
-    gone = [name for name, bullet in present.items() if bullet is None or bullet.state == "disabled"]
+    gone = [
+        name for name, bullet in present.items() if bullet is None or bullet.state == "disabled"
+    ]
     if present and not (request.budget and request.most):
         why = "the playbook is off"
     elif gone:
@@ -244,18 +292,27 @@ def _crowding_reason(new: Collection[str], found: Selection, head: Selection) ->
             return f"{bullet.id} is new and does not fit otherwise"
     known, wanted = {bullet.id for bullet in found.chosen}, [c for c in head.candidates if c.chosen]
     lost, all_scores = (
-        sum(c.score for c in some) for some in ([c for c in wanted if c.bullet.id not in known], wanted)
+        sum(c.score for c in some)
+        for some in ([c for c in wanted if c.bullet.id not in known], wanted)
     )
     return "this query's strategies do not fit otherwise" if lost > _MISSED * all_scores else ""
 
 
 def _fill(
-    request: SelectionRequest, ranked: Sequence[_Candidate], budget: int, held: HeldBullets | None = None
+    request: SelectionRequest,
+    ranked: Sequence[_Candidate],
+    budget: int,
+    held: HeldBullets | None = None,
 ) -> Selection:
     line, before = (held.line, held.tokens) if held else (_format_line, 0)
     sent = (request.bullets[name] for name in held.ids if name in request.bullets) if held else ()
     known = {b.id: b for b in sent if b.is_live and (b.state == "pinned" or not b.stale)}
-    fresh, missed, excluded, left = list[_Candidate](), list[_Candidate](), list[_Candidate](), budget - before
+    fresh, missed, excluded, left = (
+        list[_Candidate](),
+        list[_Candidate](),
+        list[_Candidate](),
+        budget - before,
+    )
     if ranked and not held:  # the frame around the lines
         first = ranked[0].bullet
         left -= request.count(render_bullets([first])) - request.count(line(first))
@@ -268,20 +325,34 @@ def _fill(
         if len(known) + len(fresh) >= request.most:
             missed.append(replace(candidate, reason=f"{_FULL}: the limit is {request.most}"))
         elif not 0 < tokens <= left:
-            missed.append(replace(candidate, tokens=tokens, reason=f"{_FULL}: {max(0, left)} tokens are left"))
+            missed.append(
+                replace(candidate, tokens=tokens, reason=f"{_FULL}: {max(0, left)} tokens are left")
+            )
         else:
             left -= tokens
             reason = candidate.reason or ("it matches" if candidate.match else "it fits the budget")
             fresh.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
     while True:  # the whole text may have more tokens than its lines
-        withheld = _draw_withheld(request, [*known.values(), *(candidate.bullet for candidate in fresh)])
-        new = sorted((c.bullet for c in fresh if c.bullet.id not in withheld), key=lambda bullet: bullet.number)
+        withheld = _draw_withheld(
+            request, [*known.values(), *(candidate.bullet for candidate in fresh)]
+        )
+        new = sorted(
+            (c.bullet for c in fresh if c.bullet.id not in withheld),
+            key=lambda bullet: bullet.number,
+        )
         text = "".join(map(line, new)) if held else render_bullets(new)
         tokens = before + (request.count(text) if text else 0)
         if not fresh or tokens <= budget:
             break
-        missed.append(replace(fresh.pop(), chosen=False, reason=f"{_FULL}: the text would have {tokens} tokens"))
-    held_ones = (_Candidate(b, reason=_HELD, chosen=True) for b in sorted(known.values(), key=lambda b: b.number))
+        missed.append(
+            replace(
+                fresh.pop(), chosen=False, reason=f"{_FULL}: the text would have {tokens} tokens"
+            )
+        )
+    held_ones = (
+        _Candidate(b, reason=_HELD, chosen=True)
+        for b in sorted(known.values(), key=lambda b: b.number)
+    )
     kept = (*held_ones, *fresh, *[*missed, *excluded][:_FEW])
     return Selection(tokens, budget, kept, withheld=withheld, missed=tuple(missed))
 

@@ -12,11 +12,30 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, Field, Json, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    Json,
+    ValidationError,
+)
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id
-from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, State, Trust, length_problem
+from swecli.models.playbook import (
+    OUTSIDE,
+    Bullet,
+    Delta,
+    Evidence,
+    Kind,
+    Op,
+    Scope,
+    State,
+    Trust,
+    length_problem,
+)
 from swecli.models.session import uuid7
 from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
@@ -59,7 +78,9 @@ def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evide
 
 def _encode_line(text: str) -> str:
     """Return a text unchanged, or as a JSON string if it would not be parsed back unchanged."""
-    plain = text == " ".join(text.split()) and text and not text.startswith('"') and text.isprintable()
+    plain = (
+        text == " ".join(text.split()) and text and not text.startswith('"') and text.isprintable()
+    )
     return text if plain else json.dumps(text)
 
 
@@ -68,14 +89,30 @@ def _parse_text(text: str) -> str:
 
 
 def _format_bullet(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
-    facts: list[tuple[str, str]] = [(name, getattr(bullet, name)) for name in ("kind", "scope", "state", "trust")]
-    facts.append(("counts", f"{bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral"))
+    facts: list[tuple[str, str]] = [
+        (name, getattr(bullet, name)) for name in ("kind", "scope", "state", "trust")
+    ]
+    facts.append(
+        ("counts", f"{bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral")
+    )
     facts += [("when", _encode_line(bullet.when))] if bullet.when else []
     facts += [("anchors", json.dumps(bullet.anchors))] if bullet.anchors else []
-    facts += [(name, when.isoformat()) for name, field in _TIMES.items() if (when := getattr(bullet, field))]
-    rows = (_EvidenceRow.model_construct(**{n: getattr(e, f) for n, f in _EVIDENCE.items()}) for e in evidence)
-    facts += [("evidence", json.dumps(row.model_dump(mode="json", exclude_defaults=True))) for row in rows]
-    return [f"- [{bullet.id}] {_encode_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
+    facts += [
+        (name, when.isoformat())
+        for name, field in _TIMES.items()
+        if (when := getattr(bullet, field))
+    ]
+    rows = (
+        _EvidenceRow.model_construct(**{n: getattr(e, f) for n, f in _EVIDENCE.items()})
+        for e in evidence
+    )
+    facts += [
+        ("evidence", json.dumps(row.model_dump(mode="json", exclude_defaults=True))) for row in rows
+    ]
+    return [
+        f"- [{bullet.id}] {_encode_line(bullet.content)}",
+        *(f"  - {name}: {value}" for name, value in facts),
+    ]
 
 
 _Moment = Annotated[AwareDatetime, AfterValidator(lambda when: when.astimezone(UTC))]
@@ -160,14 +197,22 @@ def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number
             raise ValueError(f"{name} occurs twice")
         if problem := f"{name} has no content" if not content.strip() else length_problem(content):
             raise ValueError(problem)
-        found[name] = ImportedBullet(Bullet(name, content, section or "general", scope="project"), line=number)
+        found[name] = ImportedBullet(
+            Bullet(name, content, section or "general", scope="project"), line=number
+        )
     elif match := _FIELD.fullmatch(line):
         if not found:
             raise ValueError("it precedes the first strategy")
         name, imported = found.popitem()
         found[name] = _with_field(imported, match[1], match[2].strip())
-    elif line.strip() and (section or found or _ITEM.match(line)) and not _REMARK.fullmatch(line.strip()):
-        raise ValueError("it is neither a strategy, `- [P-1] content`, nor a field of one, `  - kind: strategy`")
+    elif (
+        line.strip()
+        and (section or found or _ITEM.match(line))
+        and not _REMARK.fullmatch(line.strip())
+    ):
+        raise ValueError(
+            "it is neither a strategy, `- [P-1] content`, nor a field of one, `  - kind: strategy`"
+        )
     return section
 
 
@@ -184,7 +229,9 @@ def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBull
         raw = dict(zip(_COUNTED, match.groups(), strict=True))
     parsed = _Fields.model_validate(raw)
     fields: dict[str, Any] = {_TIMES.get(key, key): getattr(parsed, key) for key in raw}
-    return replace(imported, bullet=replace(imported.bullet, **fields), named=imported.named | fields.keys())
+    return replace(
+        imported, bullet=replace(imported.bullet, **fields), named=imported.named | fields.keys()
+    )
 
 
 @dataclass(slots=True)
@@ -202,19 +249,31 @@ class _ImportPlan:
 
     def update(self, known: Bullet, item: ImportedBullet) -> None:
         """Plan to update a known strategy."""
-        named = [name for name in (*_EDITABLE, *(["trust"] if self.trusted else ())) if name in item.named]
+        named = [
+            name
+            for name in (*_EDITABLE, *(["trust"] if self.trusted else ()))
+            if name in item.named
+        ]
         fields = {name: getattr(item.bullet, name) for name in named}
-        asleep = known.state == "quarantined" or (known.state == "deleted" and known.trust in OUTSIDE)
+        asleep = known.state == "quarantined" or (
+            known.state == "deleted" and known.trust in OUTSIDE
+        )
         if not self.trusted and asleep and item.bullet.is_live:
-            fields["state"] = "quarantined"  # a file does not activate what the user has not approved here
+            fields["state"] = (
+                "quarantined"  # a file does not activate what the user has not approved here
+            )
             self.waiting.append(known.id)
         changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
         if "content" in changed and "anchors" not in changed:
-            changed["anchors"] = list(find_anchors(item.bullet.content))  # only the content was edited in the file
+            changed["anchors"] = list(
+                find_anchors(item.bullet.content)
+            )  # only the content was edited in the file
         if not changed:
             self.same.append(known.id)
             return
-        evidence = (Evidence("import", f"edited in line {item.line} of the imported file", trust="user"),)
+        evidence = (
+            Evidence("import", f"edited in line {item.line} of the imported file", trust="user"),
+        )
         if known.state == "deleted" and fields.get("state") != "deleted":
             self.ops.append(Op("RESTORE", known.id, evidence=evidence))
         self.ops.append(Op("UPDATE", known.id, fields=changed, evidence=evidence))
@@ -222,19 +281,32 @@ class _ImportPlan:
 
     def add(self, item: ImportedBullet) -> None:
         """Plan to add a strategy; without the user's trust it is quarantined, with the trust of a file at most."""
-        bullet, evidence, place = item.bullet, item.evidence, f"line {item.line} of the imported file"
+        bullet, evidence, place = (
+            item.bullet,
+            item.evidence,
+            f"line {item.line} of the imported file",
+        )
         self.new.append(bullet.id)
         if not self.trusted:
             self.waiting += [bullet.id] if bullet.is_live or bullet.state == "quarantined" else []
-            content, state = clean(bullet.content) or bullet.content, "quarantined" if bullet.is_live else bullet.state
+            content, state = (
+                clean(bullet.content) or bullet.content,
+                "quarantined" if bullet.is_live else bullet.state,
+            )
             trust = bullet.trust if bullet.trust in OUTSIDE else "repository"
             bullet = replace(bullet, content=content, trust=trust, state=state)
-            evidence = tuple(replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence)
+            evidence = tuple(
+                replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence
+            )
             evidence += (Evidence(DOUBT, "it comes from another playbook", trust="repository"),)
-        fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTED)}
+        fields: dict[str, Any] = {
+            name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTED)
+        }
         if not (bullet.anchors or item.dated):  # written by hand: an export contains them
             fields["anchors"] = list(find_anchors(bullet.content))
-        times = ("created_at", "updated_at", "last_used") if item.dated else ("updated_at", "last_used")
+        times = (
+            ("created_at", "updated_at", "last_used") if item.dated else ("updated_at", "last_used")
+        )
         fields |= {name: when.isoformat() for name in times if (when := getattr(bullet, name))}
         written = Evidence("import", place, trust="user" if self.trusted else "repository")
         self.ops.append(Op("ADD", fields=fields, evidence=evidence or (written,)))
@@ -246,7 +318,9 @@ def plan_import(
     """Compare a file with the strategies `present`, removed ones included. A strategy is known if one with its id or
     content has the same creation time, or one has the same content."""
     plan = _ImportPlan(trusted)
-    words = {_normalize(bullet): name for name, bullet in present.items() if bullet.state != "deleted"}
+    words = {
+        _normalize(bullet): name for name, bullet in present.items() if bullet.state != "deleted"
+    }
     twins = {(bullet.created_at, _normalize(bullet)): bullet for bullet in present.values()}
     for item in sorted(imported, key=lambda item: item.bullet.number):
         bullet, known = item.bullet, present.get(item.bullet.id)
@@ -254,7 +328,11 @@ def plan_import(
             known = twins.get((bullet.created_at, _normalize(bullet))) if item.dated else None
         alike = words.get(_normalize(bullet))
         if has_secret(bullet.content) or (known is None and bullet.state == "deleted"):
-            why = "is marked as removed" if bullet.state == "deleted" else f"(line {item.line}) contains a secret"
+            why = (
+                "is marked as removed"
+                if bullet.state == "deleted"
+                else f"(line {item.line}) contains a secret"
+            )
             plan.left_out.append(f"{bullet.id} {why}")
         elif known is not None:
             plan.update(known, item)
@@ -279,21 +357,38 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
         raise ctx.usage_error("No file was named.", "add --from FILE")
     path = resolve_file(file)
     imported = _read_markdown(read_text_file(path))
-    present = {bullet.id: bullet for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))}
+    present = {
+        bullet.id: bullet
+        for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))
+    }
     plan = plan_import(imported, present, trusted=trusted)
     added: tuple[str, ...] = ()
     if plan.ops:
-        delta = Delta(uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}")
+        delta = Delta(
+            uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}"
+        )
         added = ctx.apply(delta).added
     named = dict(zip(plan.new, added, strict=True))
     waiting = [named.get(name, name) for name in plan.waiting]
-    value = {"added": named, "changed": plan.changed, "same": plan.same, "waiting": waiting, "left_out": plan.left_out}
-    return ActionResult(value, tuple(_summary(ctx, plan, named, path)), code=1 if plan.left_out else 0)
+    value = {
+        "added": named,
+        "changed": plan.changed,
+        "same": plan.same,
+        "waiting": waiting,
+        "left_out": plan.left_out,
+    }
+    return ActionResult(
+        value, tuple(_summary(ctx, plan, named, path)), code=1 if plan.left_out else 0
+    )
 
 
-def _summary(ctx: ActionContext, plan: _ImportPlan, named: Mapping[str, str], path: Path) -> Iterator[str]:
+def _summary(
+    ctx: ActionContext, plan: _ImportPlan, named: Mapping[str, str], path: Path
+) -> Iterator[str]:
     yield f"{len(named)} imported, {len(plan.changed)} changed, {len(plan.same)} the same."
-    yield from [f"{old} of the file is {name} here." for old, name in named.items() if old != name][:20]
+    yield from [f"{old} of the file is {name} here." for old, name in named.items() if old != name][
+        :20
+    ]
     yield from (f"skipped: {why}." for why in plan.left_out[:20])
     if count := len(plan.waiting):
         need = "needs" if count == 1 else "need"

@@ -20,7 +20,19 @@ if TYPE_CHECKING:  # a first request is made before the store is loaded
 _MAX_ENTRIES = 20_000  # files of a workspace that is searched for a bare file name
 _MAX_BYTES = 1_000_000  # read of a Makefile or package.json
 _MAX_TEXT = 2_000  # characters of a text that is searched for anchors
-_SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".tox", "target", "dist"})
+_SKIPPED = frozenset(
+    {
+        ".git",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".mypy_cache",
+        ".tox",
+        "target",
+        "dist",
+    }
+)
 _SPAN = re.compile(r"`([^`]+)`")
 _PATH = re.compile(r"(?:\.?/)?[\w.@*-]+(?:/[\w.@*-]+)*/?")
 _FILE = re.compile(
@@ -39,10 +51,20 @@ def find_anchors(content: str) -> tuple[str, ...]:
     text = content[:_MAX_TEXT]
     spans = [" ".join(span.split()) for span in _SPAN.findall(text) if "cd " not in span]
     words = [word.strip("()\"'").rstrip(".,;:!?)\"'") for word in _SPAN.sub(" ", text).split()]
-    named = [word for word in words if "/" in word.strip("./") and (word.endswith("/") or _FILE.fullmatch(word))]
-    named += [word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)]
+    named = [
+        word
+        for word in words
+        if "/" in word.strip("./") and (word.endswith("/") or _FILE.fullmatch(word))
+    ]
+    named += [
+        word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)
+    ]
     paths = {f"path:{word.removeprefix('./')}" for word in named if _PATH.fullmatch(word)}
-    commands = {f"command:{span}" for span in spans if any(words[0] in _TARGETS for words in _split_commands(span))}
+    commands = {
+        f"command:{span}"
+        for span in spans
+        if any(words[0] in _TARGETS for words in _split_commands(span))
+    }
     return tuple(sorted(paths | commands))
 
 
@@ -58,7 +80,9 @@ def check_new_anchors(sessions: SessionManager, session: Session, name: str) -> 
     if bullet is None or lookup is None or not bullet.is_live or bullet.scope == "user":
         return ""
     if missing := lookup.missing(bullet):
-        sessions.playbook.record_anchor_checks(session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ())
+        sessions.playbook.record_anchor_checks(
+            session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ()
+        )
     return missing or ""
 
 
@@ -112,7 +136,9 @@ class WorkspaceLookup:
 
     def missing(self, bullet: Bullet) -> str | None:
         """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked."""
-        found = [self._check_anchor(anchor) for anchor in bullet.anchors or find_anchors(bullet.content)]
+        found = [
+            self._check_anchor(anchor) for anchor in bullet.anchors or find_anchors(bullet.content)
+        ]
         return "" if "" in found else next((one for one in found if one), None)
 
     def first_missing(self, anchors: Iterable[str]) -> str:
@@ -134,7 +160,9 @@ class WorkspaceLookup:
             if any((root / fixed).exists() for root in self._roots):
                 return ""
             top, _, below = value.partition("/")
-            if not _FILE.fullmatch(value) and not (top and any((root / top).exists() for root in self._roots)):
+            if not _FILE.fullmatch(value) and not (
+                top and any((root / top).exists() for root in self._roots)
+            ):
                 return None  # `origin/main`, `text/plain`, `/users`: a slash alone makes no path
         except (OSError, ValueError):
             return None
@@ -178,14 +206,20 @@ def _missing_target(root: Path, words: list[str]) -> str | None:
         return None
     known = {name for match in _TARGET.finditer(text) for name in match[1].split()}
     targets = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
-    missing = next((target for target in targets if target not in known and not (root / target).is_file()), "")
+    missing = next(
+        (target for target in targets if target not in known and not (root / target).is_file()), ""
+    )
     return missing and f"the Makefile has no target {missing}"
 
 
 def _missing_script(root: Path, words: list[str]) -> str | None:
     """Check the script of an npm, pnpm, yarn or bun command; None if it runs none, or one of another directory."""
     named = [word for word in words[1:] if not word.startswith("-")]
-    script = named[1] if named[:1] == ["run"] and len(named) > 1 else next(iter({"test", "start"} & {*named[:1]}), "")
+    script = (
+        named[1]
+        if named[:1] == ["run"] and len(named) > 1
+        else next(iter({"test", "start"} & {*named[:1]}), "")
+    )
     if not script or any(word in ("-C", "--prefix", "-w", "--filter") for word in words):
         return None
     text = _read(root / "package.json")
@@ -198,11 +232,17 @@ def _missing_script(root: Path, words: list[str]) -> str | None:
     return "" if script in scripts else f"package.json has no script {script}"
 
 
-_TARGETS = {"make": _missing_target} | dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _missing_script)
+_TARGETS = {"make": _missing_target} | dict.fromkeys(
+    ("npm", "pnpm", "yarn", "bun"), _missing_script
+)
 
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")[:_MAX_BYTES] if path.is_file() else None
+        return (
+            path.read_text(encoding="utf-8", errors="replace")[:_MAX_BYTES]
+            if path.is_file()
+            else None
+        )
     except OSError:
         return None

@@ -60,21 +60,28 @@ class Startup:
         """Build the runtime. Raises SwecliError for problems that the user can fix."""
         await self._commands()
         runtime = self._runtime = await run_in_thread(
-            lambda: self._build(self._start, lambda request: self.context.approve(request)), "swecli-load"
+            lambda: self._build(self._start, lambda request: self.context.approve(request)),
+            "swecli-load",
         )
         self.warm(runtime.agent)
         return runtime
 
-    async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> None:
+    async def assemble(
+        self, program: Program, background: Background, prompt: PromptLine | DumbPrompt
+    ) -> None:
         """Load and assemble all components; output goes above `prompt`. Raises like `load`."""
         self.table, runtime = await self._commands(), await self.load()
         # late: loaded after the prompt is shown
-        from swecli.repl.chat.async_query_processor import AsyncQueryProcessor  # noqa: PLC0415
-        from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
-        from swecli.repl.render.screen import Screen  # noqa: PLC0415
+        from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
+        from swecli.repl.render.renderer import Renderer
+        from swecli.repl.render.screen import Screen
 
-        renderer = Renderer(Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos)
-        self.context = CommandContext(runtime, self.table.commands, renderer, program, prompt, background)
+        renderer = Renderer(
+            Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos
+        )
+        self.context = CommandContext(
+            runtime, self.table.commands, renderer, program, prompt, background
+        )
         self.processor = AsyncQueryProcessor(program)
         self.is_loaded = True
 
@@ -111,8 +118,8 @@ def _warm_up(agent: Agent) -> None:
 
 def _discover(start: Start) -> CommandTable:
     # late: loaded after the prompt is shown
-    from swecli.config.paths import project_root  # noqa: PLC0415
-    from swecli.repl.commands.registry import CommandTable  # noqa: PLC0415
+    from swecli.config.paths import project_root
+    from swecli.repl.commands.registry import CommandTable
 
     return CommandTable.discover(project_root(start.cwd) if start.trusted else None)
 
@@ -120,8 +127,8 @@ def _discover(start: Start) -> CommandTable:
 def _build(start: Start, ask: Ask) -> Runtime:
     # late: these imports take most of a second, and the prompt is shown before
     import swecli.repl.chat.async_query_processor
-    import swecli.repl.render.renderer  # noqa: F401, PLC0415
-    from swecli.app import build_runtime  # noqa: PLC0415
+    import swecli.repl.render.renderer  # noqa: F401
+    from swecli.app import build_runtime
 
     runtime = build_runtime(start, ask)
     gc.freeze()  # later collections skip what was loaded
@@ -132,7 +139,9 @@ _STORE_TIMEOUT = 10.0  # seconds to wait at the end for the store, to save a lin
 _INTERRUPT_INTERVAL = 1.0  # seconds
 
 
-async def _wait_with_timer(future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt) -> None:
+async def _wait_with_timer(
+    future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt
+) -> None:
     """Wait for a future and show the elapsed seconds meanwhile. Raises the future's exception; cancelling the wait does
     not cancel the future."""
     started = time.monotonic()
@@ -149,9 +158,18 @@ class Dispatcher:
     """Runs the submitted lines of a REPL one at a time, while the prompt accepts more."""
 
     def __init__(
-        self, program: Program, prompt: PromptLine | DumbPrompt, startup: Startup, background: Background
+        self,
+        program: Program,
+        prompt: PromptLine | DumbPrompt,
+        startup: Startup,
+        background: Background,
     ) -> None:
-        self._program, self._prompt, self._startup, self._background = program, prompt, startup, background
+        self._program, self._prompt, self._startup, self._background = (
+            program,
+            prompt,
+            startup,
+            background,
+        )
         self._unsaved: ParsedLine | None = None
         self.task: asyncio.Task[None] | None = None  # the running line, which can be interrupted
         self._interrupted = float("-inf")
@@ -159,7 +177,11 @@ class Dispatcher:
     def submit(self, typed: str) -> None:
         """Run a command at once if it can run during a turn, else queue the line."""
         line = self._read(typed)
-        command = self._startup.table.find(line.name) if self._startup.is_loaded and line.kind == "command" else None
+        command = (
+            self._startup.table.find(line.name)
+            if self._startup.is_loaded and line.kind == "command"
+            else None
+        )
         if command is not None and self.task is not None and command.can_run_during_turn(line.text):
             self._prompt.echo(typed)
             self._background.start(self._execute(line))
@@ -188,7 +210,9 @@ class Dispatcher:
     async def _run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run `work` as an interruptible task. Returns False if it was interrupted; raises its exception."""
         self.task = task = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # else reported again at the end
+        task.add_done_callback(
+            lambda task: task.cancelled() or task.exception()
+        )  # else reported again at the end
         self._interrupted = float("-inf")
         try:
             await asyncio.wait([task])
@@ -236,7 +260,9 @@ class Dispatcher:
         await _wait_with_timer(self._program.start_loading(), "starting", self._prompt)
         if line.kind == "text":
             self._store_query()
-            await _wait_with_timer(self._startup.warm(self._program.agent), "warming up", self._prompt)
+            await _wait_with_timer(
+                self._startup.warm(self._program.agent), "warming up", self._prompt
+            )
 
     def _store_query(self) -> None:
         """Store the query before waiting for anything else, so that it cannot be lost."""
@@ -248,7 +274,9 @@ class Dispatcher:
         """Store a query that was sent before loading was done."""
         if self._unsaved is not None:
             with suppress(SwecliError, TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._program.start_loading()), _STORE_TIMEOUT)
+                await asyncio.wait_for(
+                    asyncio.shield(self._program.start_loading()), _STORE_TIMEOUT
+                )
                 self._store_query()
 
     async def _execute(self, line: ParsedLine) -> None:
@@ -258,13 +286,21 @@ class Dispatcher:
             if line.kind == "command":
                 command = startup.table.find(line.name)
                 if command is None:  # never sent to the model
-                    suggestions = " or ".join(f"/{name}" for name in startup.table.suggest(line.name))
-                    hint = f"Did you mean {suggestions}?" if suggestions else "Type /help for the list."
+                    suggestions = " or ".join(
+                        f"/{name}" for name in startup.table.suggest(line.name)
+                    )
+                    hint = (
+                        f"Did you mean {suggestions}?"
+                        if suggestions
+                        else "Type /help for the list."
+                    )
                     raise UsageError(f"Unknown command /{line.name}.", hint)
                 await command.run(startup.context, line.text)
             elif line.kind == "shell":
                 if not line.text:
-                    raise UsageError("There is no command after the `!`.", "For example: !git status")
+                    raise UsageError(
+                        "There is no command after the `!`.", "For example: !git status"
+                    )
                 await startup.processor.run_shell(line.text, share=line.shared)
             else:
                 await startup.processor.process_query(line.text)

@@ -51,7 +51,9 @@ class Footer:
 
     def observe(self, event: Event) -> None:
         """Update the context share from an event."""
-        if event.type == "context_measured":  # by name: importing the events takes 10 ms before the first prompt
+        if (
+            event.type == "context_measured"
+        ):  # by name: importing the events takes 10 ms before the first prompt
             measured = cast("ContextMeasured", event)
             self.context = percent(measured.tokens, measured.limit)
 
@@ -68,7 +70,10 @@ class Footer:
         agent, session = self._runtime.agent, self._runtime.sessions.current_session
         self.model, self.mode = agent.model.name, agent.permissions.mode
         self.window = str(session.window if session else self._runtime.settings.window)
-        self.sent_turns, self.cost = _count_sent_turns(session), self._runtime.sessions.totals().cost
+        self.sent_turns, self.cost = (
+            _count_sent_turns(session),
+            self._runtime.sessions.totals().cost,
+        )
         self.jobs = len(agent.ctx.jobs.running)
         if session is not None and session.id != self._session:
             self._session, self.context = session.id, None
@@ -82,13 +87,19 @@ class Footer:
         pieces: _Fragments = [  # most important first
             (style, self.model),
             (f"{style}.{self.mode}", self.mode),
-            *([(style, app.vi_state.input_mode.value.replace("-", " "))] if app.editing_mode is EditingMode.VI else []),
+            *(
+                [(style, app.vi_state.input_mode.value.replace("-", " "))]
+                if app.editing_mode is EditingMode.VI
+                else []
+            ),
             (style, f"window {self.window}{sent}"),
         ]
         if self.context is not None:
             pieces.append((style, f"context {self.context}%"))
         if self.jobs:
-            pieces.append(("class:footer.busy", f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}"))
+            pieces.append(
+                ("class:footer.busy", f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}")
+            )
         pieces.append((style, "cost unknown" if self.cost is None else format_dollars(self.cost)))
         if self.busy:
             pieces.append(("class:footer.busy", self.busy))
@@ -115,5 +126,9 @@ def _count_sent_turns(session: Session | None) -> int:
     if session is None:
         return 0
     epoch = session.context.epoch
-    first = epoch.first if epoch else session.window.first_kept(session.interactions, session.window_start)
+    first = (
+        epoch.first
+        if epoch
+        else session.window.first_kept(session.interactions, session.window_start)
+    )
     return session.interactions - first + 1

@@ -216,7 +216,9 @@ class Background:
 
     async def reflect_pending(self, learning: LearningService) -> None:
         """Reflect on pending turns of earlier runs; a new turn waits for one of them at most."""
-        pending = await asyncio.to_thread(learning.pending)  # its first queries are compiled for 20 ms
+        pending = await asyncio.to_thread(
+            learning.pending
+        )  # its first queries are compiled for 20 ms
         self.show(await learning.check_anchors())
         for item in pending:
             async with self._reflecting:
@@ -257,5 +259,7 @@ def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Res
 
     threading.Thread(target=run, name=name, daemon=True).start()
     future = asyncio.wrap_future(done)
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieved, even if nobody waits
+    future.add_done_callback(
+        lambda done: done.cancelled() or done.exception()
+    )  # retrieved, even if nobody waits
     return future

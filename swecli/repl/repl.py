@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.events import Event
 
-_SWITCH_INTERVAL = 0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
+_SWITCH_INTERVAL = (
+    0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
+)
 
 
 class REPL(Program):
@@ -33,19 +35,31 @@ class REPL(Program):
     `Program` for its interface."""
 
     def __init__(
-        self, start: Start, keyboard: Input | None = None, output: Output | None = None, build: Build | None = None
+        self,
+        start: Start,
+        keyboard: Input | None = None,
+        output: Output | None = None,
+        build: Build | None = None,
     ) -> None:
         self.start = start
         self._code = 0
         self._loading: asyncio.Task[None] | None = None
         self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
-        self.footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
+        self.footer = Footer(
+            start.choice.name, settings.mode, str(settings.window), busy="starting"
+        )
         self._background = Background(self)
         self._startup = Startup(start, build)
-        self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
+        self.queue = LineQueue(
+            (["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else [])
+        )
         self.prompt: PromptLine | DumbPrompt
-        if start.environ.get("TERM", "") in ("", "dumb", "unknown"):  # the terminal cannot move its cursor
+        if start.environ.get("TERM", "") in (
+            "",
+            "dumb",
+            "unknown",
+        ):  # the terminal cannot move its cursor
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)
@@ -55,7 +69,9 @@ class REPL(Program):
         """Read and run lines until the user quits. Returns the exit code."""
         loop = asyncio.get_running_loop()
         sys.setswitchinterval(_SWITCH_INTERVAL)
-        loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
+        loop.set_exception_handler(
+            lambda _, what: self.report(what.get("exception") or what["message"])
+        )
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
         self.prompt.write(_banner(self.start, self.prompt.color, self.prompt.size[0]))
@@ -98,7 +114,7 @@ class REPL(Program):
         """Load and assemble the components. If that fails, end the prompt with the error."""
         try:
             await self._startup.assemble(self, self._background, self.prompt)
-        except Exception as error:  # noqa: BLE001 - reported in one line, with an exit code
+        except Exception as error:
             problem = self._startup.to_user_error(error)
             self.prompt.end(problem)
             raise problem from error
@@ -110,7 +126,7 @@ class REPL(Program):
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: loaded after the prompt is shown
-            from swecli.repl.commands.builtin.sessions import show_session  # noqa: PLC0415
+            from swecli.repl.commands.builtin.sessions import show_session
 
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
@@ -120,7 +136,7 @@ class REPL(Program):
 
     async def _watch_jobs(self) -> None:
         # late: loaded after the prompt is shown
-        from swecli.models.events import Notice  # noqa: PLC0415
+        from swecli.models.events import Notice
 
         while True:
             self._background.show([Notice(await self.agent.ctx.jobs.finished.get())])
@@ -128,7 +144,10 @@ class REPL(Program):
 
     def start_learning(self, interaction: int) -> None:
         self._background.learn(self._startup.context.runtime.learning, interaction)
-        if self.agent.condense_model is not None and self.session_manager.current_session is not None:
+        if (
+            self.agent.condense_model is not None
+            and self.session_manager.current_session is not None
+        ):
             self._background.start(self.agent.generate_title())
 
     @property
@@ -182,7 +201,11 @@ _HELP = ("/help for commands", "Shift+Tab to switch mode")
 def _banner(start: Start, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
     dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
-    facts = [f"swecli {__version__}", _describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
+    facts = [
+        f"swecli {__version__}",
+        _describe_model(start.choice.name, start.choice.why),
+        short_path(start.cwd),
+    ]
     lines = _wrap_parts([one_line(fact) for fact in facts], width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)

@@ -38,7 +38,14 @@ _FINDINGS = (
     " AND path IN (SELECT value FROM json_each(?)))"
 )
 # Defaults of SQLModel, which the columns do not have in SQLite.
-_TURN = {"status": "running", "pending": False, "shown": "null", "cited": "null", "mark": "", "why": ""}
+_TURN = {
+    "status": "running",
+    "pending": False,
+    "shown": "null",
+    "cited": "null",
+    "mark": "",
+    "why": "",
+}
 _MESSAGE = {"reasoning": "", "blocks": "null", "images": "null"}
 
 
@@ -60,7 +67,10 @@ def open_early(location: str | Path) -> Iterator[EarlyStore]:
     check = needs_check(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
     try:
-        application, shape = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        application, shape = (
+            db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
         if (application, shape) != (APPLICATION_ID, SHAPE):
             raise Unsupported(f"the database has shape {shape}")
         if check and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
@@ -68,7 +78,10 @@ def open_early(location: str | Path) -> Iterator[EarlyStore]:
         db.execute("BEGIN")  # one snapshot for all reads
         yield EarlyStore(path, Reader(db))
     finally:
-        with suppress(SwecliError), write_lock(path, _PATIENCE):  # if another writes, it is not the last
+        with (
+            suppress(SwecliError),
+            write_lock(path, _PATIENCE),
+        ):  # if another writes, it is not the last
             db.close()
 
 
@@ -79,7 +92,9 @@ class EarlyStore:
     path: Path
     reader: Reader
     current_session: Session = field(default_factory=lambda: Session(""))
-    _counts: tuple[int, int, int] | None = None  # interactions, messages, running turns; None for a new session
+    _counts: tuple[int, int, int] | None = (
+        None  # interactions, messages, running turns; None for a new session
+    )
 
     def start(self, session: Session) -> Session:
         """Use a new session, and load its playbook."""
@@ -109,7 +124,7 @@ class EarlyStore:
     def search_session(self, query: str, *, before: int, limit: int) -> list[FoundInteraction]:
         """Search earlier interactions; see `SessionManager.search_session`."""
         # late: most requests hold the whole session
-        from swecli.store.sessions.search import FLOOR, search_session  # noqa: PLC0415
+        from swecli.store.sessions.search import FLOOR, search_session
 
         return search_session(self.reader.db, self.current_session, query, before, limit, FLOOR)
 
@@ -137,11 +152,20 @@ class EarlyStore:
                 self._insert("session", _session_row(session, message))
             else:
                 self.reader.db.execute(_CONTINUE, (at, first_query(message.content), session.id))
-            turn = _TURN | {"session_id": session.id, "number": number, "started_at": at, "pid": os.getpid()}
+            turn = _TURN | {
+                "session_id": session.id,
+                "number": number,
+                "started_at": at,
+                "pid": os.getpid(),
+            }
             window = {"window_spec": str(session.window), "window_start": session.window_start}
             self._insert("interaction", turn | window)
             place = _MESSAGE | {"session_id": session.id, "interaction": number, "created_at": at}
-            text = {"role": message.role.value, "content": message.content, "status": message.status}
+            text = {
+                "role": message.role.value,
+                "content": message.content,
+                "status": message.status,
+            }
             key = self._insert("message", place | text)
             self.reader.db.execute("COMMIT")
         message.id, message.interaction = key, number
@@ -156,7 +180,12 @@ class EarlyStore:
 def _session_row(session: Session, message: ChatMessage) -> dict[str, Any]:
     row = {name: getattr(session, name) for name in ("id", "project", "model", "window_start")}
     row |= {"directory": session.working_directory, "title": "", "window_spec": str(session.window)}
-    row |= {"interactions": 1, "messages": 1, "cost": 0.0, "first_query": first_query(message.content)}
+    row |= {
+        "interactions": 1,
+        "messages": 1,
+        "cost": 0.0,
+        "first_query": first_query(message.content),
+    }
     began, at = _moment(session.created_at), _moment(message.created_at)
     return row | {"created_at": began, "updated_at": max(began, at)}
 

@@ -27,7 +27,14 @@ def _names(model: Any, *others: str) -> tuple[str, ...]:
 
 
 SESSION = _names(
-    Session, "working_directory", "messages", "playbook", "window", "interactions", "cost", "context"
+    Session,
+    "working_directory",
+    "messages",
+    "playbook",
+    "window",
+    "interactions",
+    "cost",
+    "context",
 )  # the others have other names or are computed
 MESSAGE = _names(ChatMessage, "id", "role", "tool_calls")
 CALL = _names(ToolCall, "id")
@@ -91,12 +98,19 @@ class Reader:
         columns = ", ".join(f'"{name}"' for name in names)  # quoted: one of them is "when"
         for row in self.db.execute(f"SELECT {columns} FROM {rest}", given):
             pairs = zip(names, parsers, row, strict=True)
-            yield {name: value if value is None or parse is None else parse(value) for name, parse, value in pairs}
+            yield {
+                name: value if value is None or parse is None else parse(value)
+                for name, parse, value in pairs
+            }
 
     def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
         """Return the last used sessions of one directory, or of all, newest first."""
         # undone turns are stored as sessions without a directory
-        which = "(directory != '' OR parent_id IS NULL)" if directory is None else "directory = :directory"
+        which = (
+            "(directory != '' OR parent_id IS NULL)"
+            if directory is None
+            else "directory = :directory"
+        )
         given = {"directory": directory, "limit": limit}
         rest = f"session WHERE {which} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
         return [SessionInfo(**row) for row in self._select(SessionInfo.__slots__, rest, given)]
@@ -107,9 +121,13 @@ class Reader:
         sums = ", ".join(f"sum({name})" for name in USAGE)
         unknown = f"count(*) FILTER (WHERE cost IS NULL AND {' + '.join(USAGE)} > 0)"
         which = "" if session_id is None else "WHERE session_id = :id"
-        question = f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request {which}"
+        question = (
+            f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request {which}"
+        )
         rows = self.db.execute(f"{question} GROUP BY purpose ORDER BY purpose", {"id": session_id})
-        by = {row[0]: UsageTotals(Usage(*row[4:]), None if row[2] else row[3], row[1]) for row in rows}
+        by = {
+            row[0]: UsageTotals(Usage(*row[4:]), None if row[2] else row[3], row[1]) for row in rows
+        }
         return replace(sum(by.values(), UsageTotals()), by_purpose=by)
 
     def find_session(self, ref: str | None, directory: str) -> str:
@@ -142,14 +160,19 @@ class Reader:
         names = (*SESSION, "interactions", "cost", "directory", "window_spec")
         (row,) = self._select(names, "session WHERE id = ?", (session_id,))
         directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
-        session = Session(**row | {"title": redact(row["title"])}, working_directory=directory, window=window)
+        session = Session(
+            **row | {"title": redact(row["title"])}, working_directory=directory, window=window
+        )
         first = session.interactions - max(1, newest) + 1
-        session.messages = self._messages(session_id, first if first > 1 else 0, session.interactions)
+        session.messages = self._messages(
+            session_id, first if first > 1 else 0, session.interactions
+        )
         session.context = self._context(session_id)
         self.load_pinned(session)
         epoch = session.context.epoch
         self.load_back_to(
-            session, epoch.first if epoch else window.first_kept(session.interactions, session.window_start)
+            session,
+            epoch.first if epoch else window.first_kept(session.interactions, session.window_start),
         )
         return session
 
@@ -164,7 +187,9 @@ class Reader:
     def load_pinned(self, session: Session) -> None:
         """Load the messages of pinned interactions that are not in `session.messages`."""
         state, loaded = session.context, {message.interaction for message in session.messages}
-        for pin in {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned):
+        for pin in (
+            {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned)
+        ):
             state.pinned[pin] = self._messages(session.id, pin, pin)
 
     def _messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
@@ -172,19 +197,27 @@ class Reader:
         given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
         of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
         grouped = groupby(
-            self._select(("message_id", "call_id", *CALL), of, given), key=lambda row: row.pop("message_id")
+            self._select(("message_id", "call_id", *CALL), of, given),
+            key=lambda row: row.pop("message_id"),
         )
-        calls = {message: [ToolCall(row.pop("call_id"), **row) for row in rows] for message, rows in grouped}
+        calls = {
+            message: [ToolCall(row.pop("call_id"), **row) for row in rows]
+            for message, rows in grouped
+        }
         return [
             ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
-            for row in self._select(("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given)
+            for row in self._select(
+                ("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given
+            )
         ]
 
     def _context(self, session_id: str) -> ContextState:
         """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
         retained facts. The cost does not depend on the session's length."""
         state = ContextState(self.reductions(session_id))
-        facts = self._select(_names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,))
+        facts = self._select(
+            _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,)
+        )
         kept = [RetainedFact(**row) for row in facts]
         state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
         state.keep(fact for fact in kept if fact.kind != PIN)
@@ -198,8 +231,13 @@ class Reader:
     def reductions(self, session_id: str, newest: int | None = None) -> list[Reduction]:
         """Load the reduction that began the current epoch and those after it that were not undone, oldest first; no
         others are read (`ix_reduction_session`). With `newest`, load that many, undone ones too, newest first."""
-        opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND undone = 0 AND opens = 1"
-        which, order = f"AND undone = 0 AND opens IN (0, 1) AND number >= coalesce(({opening}), 0)", "number"
+        opening = (
+            "SELECT max(number) FROM reduction WHERE session_id = :id AND undone = 0 AND opens = 1"
+        )
+        which, order = (
+            f"AND undone = 0 AND opens IN (0, 1) AND number >= coalesce(({opening}), 0)",
+            "number",
+        )
         if newest is not None:
             which, order = "", "number DESC LIMIT :newest"
         rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
@@ -210,7 +248,9 @@ class Reader:
             reductions.append(Reduction(**row))
         return reductions
 
-    def bullets(self, session: Session, project: str, among: Sequence[int] | None = None) -> dict[str, Bullet]:
+    def bullets(
+        self, session: Session, project: str, among: Sequence[int] | None = None
+    ) -> dict[str, Bullet]:
         """Load the bullets that apply to a session of the project, except deleted ones, by id in ascending order; only
         the numbers in `among`, unless it is None."""
         which = "" if among is None else " AND number IN (SELECT value FROM json_each(:among))"

@@ -19,7 +19,13 @@ from swecli.store.tables.learned import FindingChangeRow, FindingRow, ReviewFind
 from swecli.store.tables.sessions import InteractionRow
 
 _COLUMNS = FindingRow.shared_with(Finding)
-_MORE = ("symbol", "verdict", "source", "late", "same_as")  # fields stored together in one JSON column
+_MORE = (
+    "symbol",
+    "verdict",
+    "source",
+    "late",
+    "same_as",
+)  # fields stored together in one JSON column
 _PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
 _WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
 _MAX_ALIASES = 12
@@ -42,7 +48,12 @@ class ReviewStore:
     def begin(self, review: ReviewRecord) -> ReviewRecord:
         """Store a new review and return it with its id."""
         with self.database.transaction() as db:
-            row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
+            row = ReviewRow(
+                project=self.project,
+                spec=list(review.spec),
+                label=review.label,
+                prompt=review.prompt,
+            )
             return _save_review(db, row, review)
 
     def record(self, review: ReviewRecord, findings: Sequence[Finding]) -> _Recorded:
@@ -54,11 +65,17 @@ class ReviewStore:
         """
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
-            new = [found for finding in findings if (found := self._record_one(db, row, finding)) is not None]
+            new = [
+                found
+                for finding in findings
+                if (found := self._record_one(db, row, finding)) is not None
+            ]
             row.total += len(findings)
             return _Recorded(new, _save_review(db, row, review))
 
-    def _record_one(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
+    def _record_one(
+        self, db: sqlmodel.Session, review: ReviewRow, finding: Finding
+    ) -> Finding | None:
         """Store one finding; return it if it is new in this review."""
         key: dict[str, Any] = {"review": review.number, "line": finding.line}
         key |= {name: clean_text(getattr(finding, name)) for name in ("path", "code_smell_type")}
@@ -72,7 +89,9 @@ class ReviewStore:
         db.flush()
         return None if is_repeated else _to_finding(row)
 
-    def _find_or_add(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> tuple[FindingRow, bool]:
+    def _find_or_add(
+        self, db: sqlmodel.Session, review: ReviewRow, finding: Finding
+    ) -> tuple[FindingRow, bool]:
         """Return the row of a finding, and whether it existed."""
         if finding.id:
             return _merge_report(self._row(db, finding.id), finding, moved=True), True
@@ -82,7 +101,9 @@ class ReviewStore:
             if not _is_reported(db, review, row):
                 return _merge_report(row, finding, moved=True), True
             occurrence += 1  # this review reported it at another line, so these are two
-            mark = fingerprint(finding.fingerprint, finding.path, finding.code_smell_type, occurrence)
+            mark = fingerprint(
+                finding.fingerprint, finding.path, finding.code_smell_type, occurrence
+            )
         row = FindingRow(project=self.project, path=finding.path, fingerprint=mark)
         _fill(row, replace(finding, fingerprint=mark))
         db.add(row)
@@ -91,19 +112,26 @@ class ReviewStore:
 
     def unfinished(self) -> ReviewRecord | None:
         """Return the project's newest review if it did not end as "done" and no other process is running it."""
-        newest = select(ReviewRow).filter_by(project=self.project).order_by(col(ReviewRow.number).desc())
+        newest = (
+            select(ReviewRow).filter_by(project=self.project).order_by(col(ReviewRow.number).desc())
+        )
         with self.database.reading() as db:
             row = db.exec(newest.limit(1)).first()
             if row is None or row.status == "done":
                 return None
-            in_use = any(turn.is_running_elsewhere for turn in InteractionRow.find_running(db, row.session_id))
+            in_use = any(
+                turn.is_running_elsewhere
+                for turn in InteractionRow.find_running(db, row.session_id)
+            )
             return None if in_use else _to_review(db, row)
 
     def findings_of(self, review_id: str) -> list[Finding]:
         """Return the unique findings of a review in the order of their reports, each with its loop."""
         both = select(FindingRow, ReviewFindingRow.loop).order_by(col(ReviewFindingRow.id))
         which = both.join(ReviewFindingRow, col(ReviewFindingRow.finding) == col(FindingRow.number))
-        rows = self.database.rows(which.where(col(ReviewFindingRow.review) == int(review_id.removeprefix("R-"))))
+        rows = self.database.rows(
+            which.where(col(ReviewFindingRow.review) == int(review_id.removeprefix("R-")))
+        )
         return [replace(_to_finding(row), loop=loop) for row, loop in rows]
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
@@ -113,7 +141,9 @@ class ReviewStore:
             which = which.where(col(FindingRow.state).in_(chosen))
         if named := tuple(paths):
             which = which.where(col(FindingRow.path).in_(named))
-        return [_to_finding(row) for row in self.database.rows(which.order_by(col(FindingRow.number)))]
+        return [
+            _to_finding(row) for row in self.database.rows(which.order_by(col(FindingRow.number)))
+        ]
 
     def get(self, ref: str) -> Finding:
         """Return a finding by its id: `F-12`, `f12` or `12`. Raises BadInput."""
@@ -127,7 +157,9 @@ class ReviewStore:
                 row = self._row(db, finding.id)
                 if row.state != finding.state:
                     row.fixes += finding.state == "fixed"
-                    change = FindingChangeRow(finding=row.number or 0, before=row.state, after=finding.state, by=by)
+                    change = FindingChangeRow(
+                        finding=row.number or 0, before=row.state, after=finding.state, by=by
+                    )
                     change.cause, change.why = cause, finding.reason
                     db.add(change)
                 _fill(row, finding)
@@ -150,7 +182,10 @@ class ReviewStore:
             which = select(FindingChangeRow).filter_by(finding=self._row(db, ref).number)
             rows = db.exec(which.order_by(col(FindingChangeRow.id))).all()
             return [
-                StateChange(r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")) for r in rows
+                StateChange(
+                    r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")
+                )
+                for r in rows
             ]
 
     def past_costs(self, limit: int = 20) -> list[dict[str, float]]:
@@ -163,7 +198,9 @@ class ReviewStore:
         named = parse_short_id("F", ref) or parse_short_id("F", f"F{ref.strip()}")
         row = db.get(FindingRow, int(named.removeprefix("F-"))) if named else None
         if row is None or row.project != self.project:
-            problem = f"There is no finding {ref!r} in this project." if ref else "No finding is named."
+            problem = (
+                f"There is no finding {ref!r} in this project." if ref else "No finding is named."
+            )
             raise BadInput(problem, "See `swecli findings list`.")
         return row
 

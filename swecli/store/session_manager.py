@@ -23,7 +23,13 @@ from swecli.store.session_files.archive import SessionArchive
 from swecli.store.sessions.store import INTERRUPTED
 from swecli.store.sqlite.database import Database, open_database, reader
 from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow, SurvivorRow
+from swecli.store.tables.sessions import (
+    InteractionRow,
+    MessageRow,
+    ReductionRow,
+    SessionRow,
+    SurvivorRow,
+)
 from swecli.store.undo import UndoStore
 
 if TYPE_CHECKING:  # few sessions have findings
@@ -47,12 +53,20 @@ class SessionManager(SessionArchive):
         return cls(open_database(location))
 
     def start(
-        self, directory: str, model: str, *, title: str = "", window: WindowSpec | None = None, project: str = ""
+        self,
+        directory: str,
+        model: str,
+        *,
+        title: str = "",
+        window: WindowSpec | None = None,
+        project: str = "",
     ) -> Session:
         """Start a session; nothing is stored before its first message. Strategies of project scope are shared by
         `project`, which is the directory if it is empty."""
         directory, title = clean_text(directory), redact(clean_text(title))
-        session = Session(uuid7(), directory, title=title, model=clean_text(model), window=window or WindowSpec())
+        session = Session(
+            uuid7(), directory, title=title, model=clean_text(model), window=window or WindowSpec()
+        )
         session.project = clean_text(project) or directory
         return self.use(session)
 
@@ -95,12 +109,18 @@ class SessionManager(SessionArchive):
         session = self.session
         with self.database.transaction() as db:
             known = reader(db).reductions(session.id, _ALL)
-            taken = next((one for one in known if not one.undone and one.how not in (BEGIN, UNDO)), None)
+            taken = next(
+                (one for one in known if not one.undone and one.how not in (BEGIN, UNDO)), None
+            )
             if taken is None:
                 raise BadInput("Nothing has been removed from this session's requests yet.")
             db.get_one(ReductionRow, taken.number).undone = True
             undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
-            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{taken.number}", hold_turns, hold_tokens
+            undo.detail, undo.hold_turns, undo.hold_tokens = (
+                f"R-{taken.number}",
+                hold_turns,
+                hold_tokens,
+            )
             db.add(undo)
             present = reader(db).reductions(session.id)
         session.context.reductions = present
@@ -111,9 +131,11 @@ class SessionManager(SessionArchive):
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
         # late: few sessions have any
-        from swecli.store.reviews import ReviewStore  # noqa: PLC0415
+        from swecli.store.reviews import ReviewStore
 
-        return ReviewStore(self.database, self.session.project).findings(("open", "regressed"), paths)
+        return ReviewStore(self.database, self.session.project).findings(
+            ("open", "regressed"), paths
+        )
 
     def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
         """Copy a session (None: this one) and resume the copy; see `SessionArchive`."""
@@ -126,9 +148,13 @@ def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
     for turn in InteractionRow.find_running(db, session_id):
         if turn.is_running_elsewhere:
             continue
-        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)).one()
+        newest = db.exec(
+            sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)
+        ).one()
         if turn.partial and (newest or 0) <= turn.partial_after:
-            message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
+            message = ChatMessage(
+                Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial"
+            )
             db.add(MessageRow.from_message(session_id, message))
             counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
             db.exec(counted.values(messages=col(SessionRow.messages) + 1))
@@ -150,7 +176,11 @@ class _ContextStore:
         with self._database.transaction() as db:
             db.add(stored)
             if row.epoch is not None:
-                db.exec(sqlmodel.update(SessionRow).filter_by(id=session.id).values(window_start=row.epoch.first))
+                db.exec(
+                    sqlmodel.update(SessionRow)
+                    .filter_by(id=session.id)
+                    .values(window_start=row.epoch.first)
+                )
             clean = reader(db).reductions(session.id, 1)[0]
         session.context.add(clean)
         if clean.epoch is not None:
@@ -168,7 +198,9 @@ class _ContextStore:
             raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
         if interaction in session.context.pins:
             return
-        row = SurvivorRow(session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction)
+        row = SurvivorRow(
+            session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction
+        )
         with self._database.transaction() as db:
             db.add(row)
         session.context.pins = tuple(sorted({*session.context.pins, interaction}))
@@ -180,19 +212,34 @@ class _ContextStore:
         if interaction not in session.context.pins:
             raise BadInput(f"T{interaction} is not pinned.")
         with self._database.transaction() as db:
-            db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=PIN, key=str(interaction)))
+            db.exec(
+                sqlmodel.delete(SurvivorRow).filter_by(
+                    session_id=session.id, kind=PIN, key=str(interaction)
+                )
+            )
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
 
     def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
         """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
-        clean = [RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in facts]
+        clean = [
+            RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction)
+            for s in facts
+        ]
         known = session.context.facts
-        fresh = [s for s in clean if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)]
+        fresh = [
+            s
+            for s in clean
+            if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)
+        ]
         if not fresh:
             return
         with self._database.transaction() as db:
             for one in fresh:
-                db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=one.kind, key=one.key))
+                db.exec(
+                    sqlmodel.delete(SurvivorRow).filter_by(
+                        session_id=session.id, kind=one.kind, key=one.key
+                    )
+                )
                 if one.text:
                     db.add(SurvivorRow(session_id=session.id, **asdict(one)))
         session.context.keep(fresh)
@@ -207,7 +254,9 @@ class _TaskSessions(SessionManager):
 
     def record_request(self, record: RequestRecord) -> None:
         given = self._parent.current_session
-        self._parent.record_request(replace(record, purpose="task", interaction=given.interactions if given else 0))
+        self._parent.record_request(
+            replace(record, purpose="task", interaction=given.interactions if given else 0)
+        )
         if record.purpose == "turn":
             self.session.context.record_request(record, datetime.now(UTC))
 

@@ -19,10 +19,24 @@ from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables.learned import DeltaRow
-from swecli.store.tables.sessions import FileChangeRow, InteractionRow, SessionRow, SurvivorRow, UndoRow
+from swecli.store.tables.sessions import (
+    FileChangeRow,
+    InteractionRow,
+    SessionRow,
+    SurvivorRow,
+    UndoRow,
+)
 
 # tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
-_TURN_TABLES = ("message", "reduction", "survivor", "playbook_turn", "playbook_choice", "reflection", "interaction")
+_TURN_TABLES = (
+    "message",
+    "reduction",
+    "survivor",
+    "playbook_turn",
+    "playbook_choice",
+    "reflection",
+    "interaction",
+)
 
 
 class UndoStore:
@@ -36,24 +50,41 @@ class UndoStore:
         with self._database.transaction() as db:
             db.add_all(_change_row(session, change) for change in changes)
 
-    def load_changes(self, session: Session, first: int, last: int | None = None, *, step: int = 0) -> list[FileChange]:
+    def load_changes(
+        self, session: Session, first: int, last: int | None = None, *, step: int = 0
+    ) -> list[FileChange]:
         """Return the file changes of these turns that are not undone, oldest first; with `step` those of that undo."""
-        which = select(FileChangeRow).filter_by(session_id=session.id, made_by=step).order_by(col(FileChangeRow.id))
+        which = (
+            select(FileChangeRow)
+            .filter_by(session_id=session.id, made_by=step)
+            .order_by(col(FileChangeRow.id))
+        )
         if not step:
             until = session.interactions if last is None else last
-            which = which.filter_by(undone_by=0).where(col(FileChangeRow.interaction).between(first, until))
+            which = which.filter_by(undone_by=0).where(
+                col(FileChangeRow.interaction).between(first, until)
+            )
         return [_parse_change(row) for row in self._database.rows(which)]
 
     def find_redo(self, session: Session) -> UndoStep | None:
         """Return the undo that a redo would revert: the newest, or None if a turn has run since."""
-        open_undos = select(UndoRow).filter_by(session_id=session.id, open=True).order_by(col(UndoRow.id).desc())
+        open_undos = (
+            select(UndoRow)
+            .filter_by(session_id=session.id, open=True)
+            .order_by(col(UndoRow.id).desc())
+        )
         row = next(iter(self._database.rows(open_undos.limit(1))), None)
         if row is None or row.interactions != session.interactions:
             return None
         return UndoStep(row.id or 0, row.first, row.last, tuple(row.taken["parts"]))
 
     def undo_turns(
-        self, session: Session, first: int, parts: Collection[str], files: Sequence[FileChange], undone: Collection[int]
+        self,
+        session: Session,
+        first: int,
+        parts: Collection[str],
+        files: Sequence[FileChange],
+        undone: Collection[int],
     ) -> UndoStep:
         """Commit an undo of the turns from `first` on, which changed `files` and reverted the changes with the keys
         `undone`. The session must be loaded again. Raises BadInput if another process has continued the session."""
@@ -66,15 +97,23 @@ class UndoStore:
             for key in undone:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
-            names, refused = _revert_deltas(db, session, step.id, first) if "playbook" in parts else ([], [])
+            names, refused = (
+                _revert_deltas(db, session, step.id, first) if "playbook" in parts else ([], [])
+            )
             first_turn = InteractionRow.find(db, session.id, first)
-            if first_turn is not None and first_turn.window_spec:  # empty in turns of older versions
+            if (
+                first_turn is not None and first_turn.window_spec
+            ):  # empty in turns of older versions
                 row.window_spec = first_turn.window_spec if "window" in parts else row.window_spec
-                row.window_start = first_turn.window_start if "conversation" in parts else row.window_start
+                row.window_start = (
+                    first_turn.window_start if "conversation" in parts else row.window_start
+                )
             if "conversation" in parts:
                 taken["session"] = _hide_turns(db, row, first)
             step.interactions, step.taken = row.interactions, taken
-            return UndoStep(step.id or 0, first, step.last, tuple(parts), tuple(names), tuple(refused))
+            return UndoStep(
+                step.id or 0, first, step.last, tuple(parts), tuple(names), tuple(refused)
+            )
 
     def redo_turns(self, session: Session, step: UndoStep) -> UndoStep:
         """Commit the redo of an undo, after its files were restored. Reload the session afterwards. Raises BadInput."""
@@ -93,7 +132,10 @@ class UndoStore:
 def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
     row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
     if row is None or row.interactions != session.interactions:
-        raise BadInput("Another swecli process has continued this session.", f"Load it again: /resume {session.id}")
+        raise BadInput(
+            "Another swecli process has continued this session.",
+            f"Load it again: /resume {session.id}",
+        )
     return row
 
 
@@ -112,8 +154,14 @@ def _parse_change(row: FileChangeRow) -> FileChange:
 
 def _hide_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:
     """Move the turns from `first` on to a hidden session, and return its id. Having no project, it teaches nothing."""
-    hidden = SessionRow(**row.model_dump(exclude={"number"}) | {"id": uuid7(), "directory": "", "project": ""})
-    hidden.parent_id, hidden.cost, hidden.title = row.id, 0.0, f"undone: {row.title or row.first_query}"[:80]
+    hidden = SessionRow(
+        **row.model_dump(exclude={"number"}) | {"id": uuid7(), "directory": "", "project": ""}
+    )
+    hidden.parent_id, hidden.cost, hidden.title = (
+        row.id,
+        0.0,
+        f"undone: {row.title or row.first_query}"[:80],
+    )
     db.add(hidden)
     db.flush()
     _move_turns(db, row, hidden, first)
@@ -124,7 +172,9 @@ def _hide_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:
 def _restore_turns(db: sqlmodel.Session, row: SessionRow, hidden_id: str) -> None:
     hidden = db.exec(select(SessionRow).filter_by(id=hidden_id)).one()
     for fact in db.exec(select(SurvivorRow).filter_by(session_id=hidden_id)).all():
-        db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=row.id, kind=fact.kind, key=fact.key))
+        db.exec(
+            sqlmodel.delete(SurvivorRow).filter_by(session_id=row.id, kind=fact.kind, key=fact.key)
+        )
     _move_turns(db, hidden, row, 0)
     row.interactions, row.first_query = hidden.interactions, row.first_query or hidden.first_query
     db.delete(hidden)
@@ -140,7 +190,9 @@ def _move_turns(db: sqlmodel.Session, source: SessionRow, target: SessionRow, fi
         which = turns if table != "interaction" else "session_id = :from AND number >= :first"
         plain.execute(f"UPDATE {table} SET session_id = :to WHERE {which}", given)
     for row in (source, target):
-        (row.messages,) = plain.execute("SELECT count(*) FROM message WHERE session_id = ?", (row.id,)).fetchone()
+        (row.messages,) = plain.execute(
+            "SELECT count(*) FROM message WHERE session_id = ?", (row.id,)
+        ).fetchone()
 
 
 def _revert_deltas(

@@ -23,7 +23,12 @@ _TIMEOUT = 20.0
 _MAX_CELL, _MAX_RESULT = 10_000_000, 50_000_000  # characters
 _POLL_INTERVAL = 20_000  # instructions of SQLite, some milliseconds
 _CELL_WIDTH = 240  # characters of a printed cell
-_READ_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+_READ_ACTIONS = (
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+)
 _NARROW_HINT = "Narrow it down, for example with WHERE session_id = '...' or LIMIT 100."
 _MAX_DAYS = 366
 # a request without tokens, because it got no answer, cost nothing
@@ -58,10 +63,16 @@ class _QueryResult:
     @property
     def note(self) -> str:
         """Return a note that rows were cut off, or ""."""
-        return f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N." if self.more else ""
+        return (
+            f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N."
+            if self.more
+            else ""
+        )
 
 
-def run_query(database: Database, statement: str, limit: int = _MAX_ROWS, stop: Event | None = None) -> _QueryResult:
+def run_query(
+    database: Database, statement: str, limit: int = _MAX_ROWS, stop: Event | None = None
+) -> _QueryResult:
     """Return at most `limit` rows of one SELECT, or the views and their columns if the statement is empty. Another
     thread may cancel it by `stop`. Raises BadInput for anything but a read-only query, LimitReached after 20 s."""
     with _connect(database) as connection:
@@ -77,7 +88,9 @@ def run_query(database: Database, statement: str, limit: int = _MAX_ROWS, stop: 
         try:
             cursor = connection.execute(statement)
             if cursor.description is None:
-                raise BadInput("That is not a query.", "For example: SELECT title, turns FROM sessions")
+                raise BadInput(
+                    "That is not a query.", "For example: SELECT title, turns FROM sessions"
+                )
             columns = tuple(column[0] for column in cursor.description)
             rows, more = _fetch(cursor, limit)
         except (sqlite3.Error, sqlite3.Warning) as error:
@@ -85,7 +98,9 @@ def run_query(database: Database, statement: str, limit: int = _MAX_ROWS, stop: 
                 raise _query_error(error) from error
             if time.monotonic() <= until:  # Ctrl-C: SQLite's callback cannot raise
                 raise KeyboardInterrupt from None
-            raise LimitReached(f"The query was stopped after {_TIMEOUT:.0f} seconds.", _NARROW_HINT) from None
+            raise LimitReached(
+                f"The query was stopped after {_TIMEOUT:.0f} seconds.", _NARROW_HINT
+            ) from None
     return _QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
 
 
@@ -111,16 +126,25 @@ def daily_spending(database: Database, days: int, today: date) -> Spending:
         raise BadInput(f"{days} days cannot be shown.", f"Name a number from 1 to {_MAX_DAYS}.")
     first = today - timedelta(days - 1)
     where = f"{_DAY} BETWEEN '{first}' AND '{today}'"
-    found = run_query(database, f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1").records
+    found = run_query(
+        database, f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1"
+    ).records
     of = {one["name"]: one for one in found}
     none = {"requests": 0, "sent": 0, "cached": 0, "received": 0, "cost": 0.0}
     names = [str(first + timedelta(number)) for number in range(days)]
-    counted = "count(DISTINCT session_id) AS sessions, count(DISTINCT session_id || '/' || turn) AS turns"
-    total = run_query(database, f"SELECT {counted}, {_TOTALS} FROM requests WHERE {where}").records[0]
-    total = {name: 0 if value is None and name != "cost" else value for name, value in total.items()}
-    return {"days": [of.get(name, {"name": name} | none) for name in names], "total": total} | _group_spending(
-        database, where
+    counted = (
+        "count(DISTINCT session_id) AS sessions, count(DISTINCT session_id || '/' || turn) AS turns"
     )
+    total = run_query(database, f"SELECT {counted}, {_TOTALS} FROM requests WHERE {where}").records[
+        0
+    ]
+    total = {
+        name: 0 if value is None and name != "cost" else value for name, value in total.items()
+    }
+    return {
+        "days": [of.get(name, {"name": name} | none) for name in names],
+        "total": total,
+    } | _group_spending(database, where)
 
 
 def _group_spending(database: Database, where: str) -> Spending:
@@ -130,7 +154,9 @@ def _group_spending(database: Database, where: str) -> Spending:
         found[name] = run_query(database, chosen).records
     figures = "count(*) AS calls, count(error) AS failed, total(tokens) AS tokens"
     tools = f"SELECT tool AS name, {figures} FROM calls WHERE {where} GROUP BY 1 ORDER BY tokens DESC, calls DESC"
-    found["tools"] = [one | {"tokens": int(one["tokens"])} for one in run_query(database, tools).records]
+    found["tools"] = [
+        one | {"tokens": int(one["tokens"])} for one in run_query(database, tools).records
+    ]
     return found
 
 
@@ -142,7 +168,9 @@ def _view_definitions() -> str:
 def _connect(database: Database) -> Iterator[sqlite3.Connection]:
     """Open a read-only connection with the views."""
     where = f"{database.path.as_uri()}?mode=ro" if database.path else ":memory:"
-    connection = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
     with closing(connection):
         if database.path is None:
             with database.reading() as db:
@@ -154,9 +182,14 @@ def _connect(database: Database) -> Iterator[sqlite3.Connection]:
 
 
 def _list_views(connection: sqlite3.Connection) -> _QueryResult:
-    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")]
+    names = [
+        name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")
+    ]
     selected = (connection.execute(f"SELECT * FROM {name} LIMIT 0").description for name in names)
-    rows = ((name, ", ".join(column[0] for column in one)) for name, one in zip(names, selected, strict=True))
+    rows = (
+        (name, ", ".join(column[0] for column in one))
+        for name, one in zip(names, selected, strict=True)
+    )
     return _QueryResult(("view", "columns"), tuple(rows))
 
 
@@ -176,11 +209,18 @@ def _query_error(error: Exception) -> BadInput:
     denied = getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
     if denied or why.startswith("cannot modify"):  # a view
         return BadInput("Only read-only queries are allowed.", "Begin with SELECT or WITH.")
-    return BadInput(f"The query cannot be run: {why}.", "`swecli sql` and /sql without a query list views and columns.")
+    return BadInput(
+        f"The query cannot be run: {why}.",
+        "`swecli sql` and /sql without a query list views and columns.",
+    )
 
 
 def _format_cell(value: Any) -> str:
     text = (
-        "" if value is None else f"{value:.10g}" if isinstance(value, float) else " ".join(str(value)[:1_000].split())
+        ""
+        if value is None
+        else f"{value:.10g}"
+        if isinstance(value, float)
+        else " ".join(str(value)[:1_000].split())
     )
     return text if len(text) <= _CELL_WIDTH else text[: _CELL_WIDTH - 1] + "…"

@@ -39,18 +39,29 @@ def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
     schema = params.model_json_schema()
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions)
-    return {"type": "object", "properties": plain.get("properties", {}), **plain, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": plain.get("properties", {}),
+        **plain,
+        "additionalProperties": False,
+    }
 
 
 def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in node:
         target = definitions[node["$ref"].rsplit("/", 1)[-1]]
         return _plain({k: v for k, v in target.items() if k != "description"}, definitions)
-    kept = {key: value for key, value in node.items() if key != "title" and (key, value) != ("default", None)}
+    kept = {
+        key: value
+        for key, value in node.items()
+        if key != "title" and (key, value) != ("default", None)
+    }
     if node.get("type") == "object":
         kept.pop("description", None)
     if "properties" in kept:
-        kept["properties"] = {name: _plain(prop, definitions) for name, prop in kept["properties"].items()}
+        kept["properties"] = {
+            name: _plain(prop, definitions) for name, prop in kept["properties"].items()
+        }
     if isinstance(kept.get("items"), dict):
         kept["items"] = _plain(kept["items"], definitions)
     if options := kept.pop("anyOf", None):
@@ -60,7 +71,9 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Memory(Protocol):
-    def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
+    def remember(
+        self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str
+    ) -> str:
         """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""
         ...
 
@@ -170,19 +183,29 @@ class ToolContext:
     root: Path  # the workspace, which no tool leaves
     sessions: SessionManager | None = None
     report: Callable[[str], None] = lambda text: None  # shows output of the running call
-    file_digests: dict[Path, str] = field(default_factory=dict)  # of files read or written, by resolved path
+    file_digests: dict[Path, str] = field(
+        default_factory=dict
+    )  # of files read or written, by resolved path
     todos: list[dict[str, str]] = field(default_factory=list)
     timeout: float = 120.0  # seconds
-    environ: Mapping[str, str] | None = None  # for child processes, which get no keys; None: this process's own
-    may_read: Callable[[str], bool] = lambda path: True  # whether a workspace-relative path needs no approval
+    environ: Mapping[str, str] | None = (
+        None  # for child processes, which get no keys; None: this process's own
+    )
+    may_read: Callable[[str], bool] = lambda path: (
+        True
+    )  # whether a workspace-relative path needs no approval
     page_limit: int = 24_000  # characters that a tool returns at once if the model can ask for more
     output: HeadTail | None = None  # collects what the running call prints
-    on_start: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
+    on_start: Callable[[ToolCall, str], None] = lambda call, summary: (
+        None
+    )  # called when a permitted call begins
     memory: _Memory | None = None
     changes: _ChangeRecorder | None = None
     jobs: _Jobs = field(default_factory=_Jobs)
     skills: dict[str, Path] = field(default_factory=dict)  # file by name
-    do_task: _DoTask | None = None  # runs a task (title, prompt, tools besides read-only ones) in a child session
+    do_task: _DoTask | None = (
+        None  # runs a task (title, prompt, tools besides read-only ones) in a child session
+    )
     on_usage: Callable[[Usage, float | None], None] = lambda usage, cost: (
         None
     )  # called for requests of tasks, with US $
@@ -197,7 +220,9 @@ class ToolPlan:
     state: Any = None  # for `run`
     session_label: str = ""  # what an approval for the session allows, in words
     session_rule: str = ""  # the permission rule that such an approval adds
-    subject: str = ""  # what permission rules are compared with: a workspace-relative path, a command
+    subject: str = (
+        ""  # what permission rules are compared with: a workspace-relative path, a command
+    )
     guard: str = ""  # why every mode asks; "" if none does
 
 
@@ -258,7 +283,9 @@ class _ByPath(PermissionKind):
 
 
 READ = _ByPath("read", "Allow this?", "runs without approval", frozenset(MODES))
-EDIT = _ByPath("edit", "Make this change?", "asks before it changes a file", frozenset({"edits", "auto"}))
+EDIT = _ByPath(
+    "edit", "Make this change?", "asks before it changes a file", frozenset({"edits", "auto"})
+)
 
 
 class ToolError(BadInput):
@@ -291,7 +318,9 @@ def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Call
 
     def declare(run: _Run) -> Tool:
         name = run.__name__.removeprefix("_")
-        text = Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
+        text = (
+            Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
+        )
         return Tool(name, text, params, kind, run, plan)
 
     return declare

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _CONTEXT = 3
-_MAX_COMPARED = 6000  # lines; a minimal diff of more takes too long, so the whole range is shown as replaced
+_MAX_COMPARED = (
+    6000  # lines; a minimal diff of more takes too long, so the whole range is shown as replaced
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,14 @@ def _groups(before: list[str], after: list[str]) -> list[list[_Code]]:
     start, rest = max(0, head - _CONTEXT), tail if large else max(0, tail - _CONTEXT)
     left, right = before[start : len(before) - rest], after[start : len(after) - rest]
     # if all lines are junk, difflib only finds the common start
-    matcher = difflib.SequenceMatcher((lambda _: True) if large else None, left, right, autojunk=len(left) > 1000)
+    matcher = difflib.SequenceMatcher(
+        (lambda _: True) if large else None, left, right, autojunk=len(left) > 1000
+    )
     groups = matcher.get_grouped_opcodes(_CONTEXT)
-    return [[(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in g] for g in groups]
+    return [
+        [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in g]
+        for g in groups
+    ]
 
 
 def _hunk(group: list[_Code], before: list[str], after: list[str]) -> Iterator[str]:

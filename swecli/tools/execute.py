@@ -73,13 +73,17 @@ async def execute(
         return _store(call, await _run(call, tool, params, plan, ctx)), summary
 
 
-def _parse_call(call: ToolCall, registry: ToolRegistry, problem: str | None) -> tuple[Tool, BaseModel]:
+def _parse_call(
+    call: ToolCall, registry: ToolRegistry, problem: str | None
+) -> tuple[Tool, BaseModel]:
     """Return the called tool and its validated parameters. Raises ToolError."""
     tool = registry.get(call.name)
     if tool is None:
         similar = difflib.get_close_matches(call.name.lower(), registry, n=3, cutoff=0.5)
         meant = f"Did you mean {' or '.join(similar)}? " if similar else ""
-        raise ToolError(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry)}.")
+        raise ToolError(
+            f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry)}."
+        )
     if problem is not None:
         raise ToolError(
             f"The arguments of {tool.name} could not be read: {problem}\n"
@@ -89,7 +93,9 @@ def _parse_call(call: ToolCall, registry: ToolRegistry, problem: str | None) -> 
         return tool, tool.params.model_validate(call.parameters)
     except ValidationError as error:
         lines = "\n".join(map(_describe_error, error.errors(include_url=False)))
-        raise ToolError(f"The arguments of {tool.name} are invalid. Nothing was done.\n{lines}") from error
+        raise ToolError(
+            f"The arguments of {tool.name} are invalid. Nothing was done.\n{lines}"
+        ) from error
 
 
 async def _check_permission(
@@ -106,9 +112,16 @@ async def _check_permission(
         return None
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
-        return _error_result(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
+        return _error_result(
+            f"Not permitted: {verdict.why} Do not try to reach the same in another way.",
+            denied=True,
+        )
     rule, label = permissions.suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
-    file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.exact_only else ""
+    file = (
+        permissions.saved.writable_file()
+        if permissions.saved and rule and not verdict.exact_only
+        else ""
+    )
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
     request = AskRequest(call, *shown, why=verdict.why, project_file=file)
     try:
@@ -119,7 +132,8 @@ async def _check_permission(
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
         _log.exception("asking for approval failed")
         return _error_result(
-            f"Approval could not be requested ({type(error).__name__}: {error}). Nothing was done.", denied=True
+            f"Approval could not be requested ({type(error).__name__}: {error}). Nothing was done.",
+            denied=True,
         )
     call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
     if not decision.allow:
@@ -129,7 +143,9 @@ async def _check_permission(
     if decision.scope == "project" and request.session_rule:
         try:
             permissions.allow_for_project(request.session_rule)
-        except ConfigError as error:  # the rule applies to this session only; /permissions shows why
+        except (
+            ConfigError
+        ) as error:  # the rule applies to this session only; /permissions shows why
             permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
 
@@ -143,14 +159,18 @@ def _refusal_text(decision: Decision) -> str:
     return "The user refused this call and nothing was done. Do not try it again unchanged; ask what is wanted instead."
 
 
-async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ctx: ToolContext) -> ToolResult:
+async def _run(
+    call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ctx: ToolContext
+) -> ToolResult:
     started = time.monotonic()
     try:
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
         call.error = "cancelled"
         output = ctx.output.text() if ctx.output else ""
-        call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - started:.0f} s", output)
+        call.result = interrupted_text(
+            f"Stopped by the user after {time.monotonic() - started:.0f} s", output
+        )
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _exception_result(tool.name, error)
@@ -159,7 +179,9 @@ async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ct
 
 
 def _summary_without_plan(call: ToolCall) -> str:
-    about = next((v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), "")
+    about = next(
+        (v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), ""
+    )
     return one_line(f"{call.name or '(no name)'} {about}")
 
 
@@ -178,7 +200,9 @@ def _exception_result(tool: str, error: Exception) -> ToolResult:
     if isinstance(error, SwecliError):
         return _error_result(str(error))
     _log.error("the tool %s failed", tool, exc_info=error)
-    return _error_result(f"{tool} failed with an internal error ({type(error).__name__}: {error}). Try another way.")
+    return _error_result(
+        f"{tool} failed with an internal error ({type(error).__name__}: {error}). Try another way."
+    )
 
 
 def _store(call: ToolCall, result: ToolResult) -> ToolResult:

@@ -36,9 +36,13 @@ def resolve_path(root: Path, text: str) -> Path:
     try:
         path = _follow(top, Path("/") if text.startswith("/") else top, text)
     except (OSError, UnicodeEncodeError) as error:
-        raise ToolError(f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}.") from error
+        raise ToolError(
+            f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}."
+        ) from error
     if not path.is_relative_to(top):
-        raise ToolError(f"{one_line(text)} is outside the workspace {top}. Only paths inside it can be used.")
+        raise ToolError(
+            f"{one_line(text)} is outside the workspace {top}. Only paths inside it can be used."
+        )
     return path
 
 
@@ -52,7 +56,9 @@ def _follow(top: Path, position: Path, text: str) -> Path:
         if position.is_symlink():
             raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
         if step.is_relative_to(top) and not position.is_relative_to(top) and step.is_symlink():
-            raise ToolError(f"{escape_hidden(str(step), keep='')} is a link out of the workspace: not followed.")
+            raise ToolError(
+                f"{escape_hidden(str(step), keep='')} is a link out of the workspace: not followed."
+            )
     return position
 
 
@@ -73,10 +79,16 @@ def not_found_error(root: Path, path: Path) -> ToolError:
         folder = folder.parent
     names = dict[str, str]()
     with suppress(OSError):
-        names = {name.lower(): name for name in sorted(entry.name for entry in folder.iterdir())[:5000]}
+        names = {
+            name.lower(): name for name in sorted(entry.name for entry in folder.iterdir())[:5000]
+        }
     wanted = path.relative_to(folder).parts[0].lower()
     near = [names[name] for name in difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)]
-    hint = f" Near names: {', '.join(display_path(root, folder / name) for name in near)}." if near else ""
+    hint = (
+        f" Near names: {', '.join(display_path(root, folder / name) for name in near)}."
+        if near
+        else ""
+    )
     return ToolError(f"{display_path(root, path)} does not exist.{hint}")
 
 
@@ -112,13 +124,17 @@ def write_guard(path: str) -> str:
 
 @cache
 def _protected() -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines())
+    return GitIgnoreSpec.from_lines(
+        Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines()
+    )
 
 
 def _normalize(path: str) -> str:
     """Return the path without case and invisible characters, as some file systems compare names."""
     plain = unicodedata.normalize("NFKC", path)
-    return "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc")).casefold()
+    return "".join(
+        char for char in plain if unicodedata.category(char) not in ("Cf", "Cc")
+    ).casefold()
 
 
 _MAX_BYTES = 10_000_000
@@ -168,7 +184,9 @@ def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat
             return None
         raise ToolError(f"{name} was removed since it was read. Nothing was written.") from None
     if expected is None:
-        raise ToolError(f"{name} was created by another program in the meantime. Nothing was written: read it first.")
+        raise ToolError(
+            f"{name} was created by another program in the meantime. Nothing was written: read it first."
+        )
     if digest(data) != expected:
         raise ToolError(f"{name} changed since it was read. Nothing was written: read it again.")
     if not status.st_mode & 0o222:
@@ -214,7 +232,9 @@ def _open_folder(root: Path, path: Path, *, create: bool = False) -> Iterator[in
     Errors of the operating system are raised as ToolError."""
     top = root.resolve()
     if path == top:
-        raise ToolError("This is the workspace itself, a directory. Use list_files to see what is in it.")
+        raise ToolError(
+            "This is the workspace itself, a directory. Use list_files to see what is in it."
+        )
     try:
         handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -270,16 +290,22 @@ class TextFile:
             return self.mark + text.encode(self.encoding, errors)
         except UnicodeEncodeError as error:
             letter = ord(text[error.start])
-            raise ToolError(f"The text contains a character that files cannot hold (U+{letter:04X}).") from error
+            raise ToolError(
+                f"The text contains a character that files cannot hold (U+{letter:04X})."
+            ) from error
 
 
 def decode(data: bytes) -> TextFile | None:
     """Return the text of `data`, or None if it is binary."""
-    mark, encoding = next((pair for pair in _BYTE_ORDER_MARKS if data.startswith(pair[0])), (b"", "utf-8"))
+    mark, encoding = next(
+        (pair for pair in _BYTE_ORDER_MARKS if data.startswith(pair[0])), (b"", "utf-8")
+    )
     if not mark and b"\0" in data[:8192]:
         return None
     try:
-        text = data[len(mark) :].decode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
+        text = data[len(mark) :].decode(
+            encoding, "surrogateescape" if encoding == "utf-8" else "strict"
+        )
     except UnicodeDecodeError:
         return None
     return TextFile(text, encoding, mark)

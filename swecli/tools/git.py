@@ -20,7 +20,17 @@ SECONDS = 60.0
 _MAX_OUTPUT = 50_000_000  # bytes
 _MAX_PATHS = 500  # on one command line
 _READ_COMMANDS = frozenset(
-    {"check-attr", "checkout-index", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"}
+    {
+        "check-attr",
+        "checkout-index",
+        "diff",
+        "ls-files",
+        "merge-base",
+        "read-tree",
+        "remote",
+        "rev-parse",
+        "show",
+    }
 )
 # Overrides of every configuration file for settings that start programs; log.showSignature starts gpg.program.
 _PINNED = {
@@ -38,9 +48,16 @@ _DIFF = (
     "--ignore-submodules=dirty", "--submodule=short", "-O/dev/null",
 )  # fmt: skip
 # A partial clone would fetch missing objects, with any program that its remote names.
-_ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "LC_ALL": "C",
+}
 _OFFLINE = "Objects are missing, and swecli does not let git use the network. Run the git command yourself once."
-_NOT_YOURS = "The folder is another user's. If you trust it: git config --global --add safe.directory DIR"
+_NOT_YOURS = (
+    "The folder is another user's. If you trust it: git config --global --add safe.directory DIR"
+)
 _HINTS = {"dubious ownership": _NOT_YOURS, "not allowed": _OFFLINE, "lazy fetching": _OFFLINE}
 
 
@@ -51,7 +68,9 @@ class GitFailed(BadInput):
         super().__init__(f"git: {reason or 'it failed without a message'}.")
 
 
-def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, index: str = "") -> str:
+def run_git(
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None, index: str = ""
+) -> str:
     """Return the output of a git command that only reads, with invalid UTF-8 replaced. `index` is an index file to use
     instead of the repository's. Raises GitFailed if git fails, BadInput if git is missing, takes longer than a minute,
     prints more than 50 MB, or does not trust the folder's owner."""
@@ -64,14 +83,22 @@ def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None,
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
     env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
-    keys = _run([program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), SECONDS)
+    keys = _run(
+        [program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), SECONDS
+    )
     extra = _DIFF if words[0] in ("diff", "show") else ()
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
-    return _run(argv, folder, _settings(env, _OWN | _disable_filters(keys)), SECONDS).decode("utf-8", "replace")
+    return _run(argv, folder, _settings(env, _OWN | _disable_filters(keys)), SECONDS).decode(
+        "utf-8", "replace"
+    )
 
 
 def read_attributes(
-    folder: Path, tree: str, names: Sequence[str], paths: Sequence[str], environ: Mapping[str, str] | None = None
+    folder: Path,
+    tree: str,
+    names: Sequence[str],
+    paths: Sequence[str],
+    environ: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, str]]:
     """Return the attributes that a commit's `.gitattributes` files, and no others, give to paths: path → attribute →
     value. Raises BadInput."""
@@ -88,18 +115,30 @@ def read_attributes(
         return found
 
 
-def checkout_files(folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None) -> None:
+def checkout_files(
+    folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None
+) -> None:
     """Write the files of a commit into another folder, as stored, without running filters. Raises BadInput."""
     top = project_root(folder)
     with _temporary_index(top, commit, environ) as index:
-        run_git(top, "checkout-index", "--all", "--quiet", f"--prefix={into}/", environ=environ, index=index)
+        run_git(
+            top,
+            "checkout-index",
+            "--all",
+            "--quiet",
+            f"--prefix={into}/",
+            environ=environ,
+            index=index,
+        )
 
 
 @contextmanager
 def _temporary_index(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
     """Yield the path of an index file of the commit, outside the repository."""
     with tempfile.TemporaryDirectory() as folder:
-        tree = run_git(top, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ).strip()
+        tree = run_git(
+            top, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ
+        ).strip()
         run_git(top, "read-tree", tree, environ=environ, index=f"{folder}/index")
         yield f"{folder}/index"
 
@@ -111,7 +150,9 @@ def find_repository(root: Path, environ: Mapping[str, str] | None = None) -> Pat
     except GitFailed as error:
         if "not a git repository" not in error.message:
             raise
-        raise BadInput("This is not a git repository.", "Name files or folders: /review src/ or /review .") from error
+        raise BadInput(
+            "This is not a git repository.", "Name files or folders: /review src/ or /review ."
+        ) from error
 
 
 def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]:
@@ -130,7 +171,11 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
 def _disable_filters(output: bytes) -> dict[str, str]:
     """Return settings that disable every configured filter. git has no option for all of them, and a `required` filter
     fails if only its command is empty."""
-    keys = [key for key in os.fsdecode(output).split("\0") if key.startswith("filter.") and key.count(".") > 1]
+    keys = [
+        key
+        for key in os.fsdecode(output).split("\0")
+        if key.startswith("filter.") and key.count(".") > 1
+    ]
     ways = {"clean": "", "smudge": "", "process": "", "required": "false"}
     filters = dict.fromkeys(key.rpartition(".")[0] for key in keys)
     return {f"{name}.{way}": value for name in filters for way, value in ways.items()}
@@ -150,16 +195,31 @@ def _run(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: flo
     """Return the output of a git process. Raises BadInput."""
     try:
         done = subprocess.run(
-            argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+            argv,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/") from error
+        raise BadInput(
+            f"git took longer than {seconds:g} s.", "Name files instead: /review src/"
+        ) from error
     except OSError as error:
         raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
     if len(done.stdout) > _MAX_OUTPUT:
         raise BadInput(f"git's output is longer than {_MAX_OUTPUT:,} bytes.", "Name fewer files.")
-    reason = done.stderr.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".")
-    if done.returncode and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):
+    reason = (
+        done.stderr.partition(b"\n")[0]
+        .decode("utf-8", "replace")
+        .removeprefix("fatal: ")
+        .rstrip(".")
+    )
+    if done.returncode and (
+        hint := next((hint for part, hint in _HINTS.items() if part in reason), "")
+    ):
         raise BadInput(f"git: {reason}.", hint)
     if done.returncode:
         raise GitFailed(reason)
@@ -190,7 +250,9 @@ def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     }  # fmt: skip
 
 
-def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, work_tree: bool) -> str:
+def find_program_risk(
+    folder: Path, environ: Mapping[str, str], *, diffs: bool, work_tree: bool
+) -> str:
     """Return why git may start a program in this folder, "" if it does not. The repository's configuration is read
     without its includes. `diffs`: the command shows a diff, so the user's own diff drivers count too. `work_tree`: the
     command reads the work tree, and with it submodules."""

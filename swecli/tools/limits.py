@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall, ToolSpec
+from swecli.models.message import (
+    UNCHANGED,
+    ApiMessage,
+    Ask,
+    AskRequest,
+    Display,
+    ToolCall,
+    ToolSpec,
+)
 
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
@@ -36,7 +44,10 @@ def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, boo
         head = head[:end]
     if 0 <= (end := tail.find("\n")) < len(tail) // 4:
         tail = tail[end + 1 :]
-    return f"{notice}{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}", True
+    return (
+        f"{notice}{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}",
+        True,
+    )
 
 
 class HeadTail:
@@ -114,7 +125,11 @@ def _escape(char: str) -> str:
 
 def escape_invalid_bytes(text: str) -> str:
     """Return text decoded with `surrogateescape` with the undecodable bytes as `\\xNN`."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    )
 
 
 def one_line(text: str, limit: int = 160) -> str:
@@ -128,14 +143,20 @@ def strip_terminal_codes(output: str) -> str:
     plain = _TERMINAL_CODES.sub("", output).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain
-    return "\n".join(next((s for s in reversed(line.split("\r")) if s), "") for line in plain.split("\n"))
+    return "\n".join(
+        next((s for s in reversed(line.split("\r")) if s), "") for line in plain.split("\n")
+    )
 
 
 _MAX_CYCLE = 6  # calls
 _HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with equal results
-_MAX_SAME_CALLS = 10  # times in a row that one call may be made, whatever its results, before the user is asked
+_MAX_SAME_CALLS = (
+    10  # times in a row that one call may be made, whatever its results, before the user is asked
+)
 _READ_TOOLS = ("read_file", "list_files", "search_files")
-_MIN_DUPLICATE = 400  # characters; a shorter result is hardly longer than the notice that would replace it
+_MIN_DUPLICATE = (
+    400  # characters; a shorter result is hardly longer than the notice that would replace it
+)
 
 
 def _fingerprint(call: ToolCall, result: str = "") -> str:
@@ -182,7 +203,11 @@ class LoopGuard:
         if current in self._reply:
             return ""
         self._reply.add(current)
-        before = [known.id for known, made in zip(self._calls, self.fingerprints, strict=True) if made == current]
+        before = [
+            known.id
+            for known, made in zip(self._calls, self.fingerprints, strict=True)
+            if made == current
+        ]
         self.fingerprints.append(current)
         self._calls.append(call)
         if not before or _find_cycle(self.fingerprints)[1] < _HINT_AFTER:
@@ -198,7 +223,9 @@ class LoopGuard:
         length, count = _find_cycle(self.fingerprints[self._allowed :])
         same = count >= _ASK_AFTER
         if not same:
-            length, count = _find_cycle([_fingerprint(call) for call in self._calls[self._allowed :]], 1)
+            length, count = _find_cycle(
+                [_fingerprint(call) for call in self._calls[self._allowed :]], 1
+            )
             if count < _MAX_SAME_CALLS:
                 return True
         elif self._asked_about_results:
@@ -207,10 +234,15 @@ class LoopGuard:
         words = f"{call.name} was called {count} times in a row with the same {'result' if same else 'arguments'}"
         if length > 1:
             names = ", ".join(dict.fromkeys(one.name for one in self._calls[-length:]))
-            words = f"The same {length} calls ({names}) were made {count} times with the same results"
+            words = (
+                f"The same {length} calls ({names}) were made {count} times with the same results"
+            )
         shown = Display(body=f"{words}. Continue?")
         decision = await ask(AskRequest(call, "allow", f"Continue repeating {call.name}", shown))
-        self._allowed, self._asked_about_results = len(self.fingerprints), self._asked_about_results or same
+        self._allowed, self._asked_about_results = (
+            len(self.fingerprints),
+            self._asked_about_results or same,
+        )
         return decision.allow
 
 
@@ -222,16 +254,23 @@ def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) ->
     wanted, same_calls = _canonical(call.parameters), set[str]()
     for message in sent:
         for one in message.get("tool_calls") or ():
-            if one["function"]["name"] == call.name and _canonical(json.loads(one["function"]["arguments"])) == wanted:
+            if (
+                one["function"]["name"] == call.name
+                and _canonical(json.loads(one["function"]["arguments"])) == wanted
+            ):
                 same_calls.add(one["id"])
         call_id = str(message.get("tool_call_id") or "")
         if call_id in same_calls and message.get("content") == result:
-            return f"{UNCHANGED}this is exactly the result of call {call_id}, which you have above.]"
+            return (
+                f"{UNCHANGED}this is exactly the result of call {call_id}, which you have above.]"
+            )
     return ""
 
 
 _LEAN = ("edit_file", "read_file", "run_command", "search_files", "write_file")
-_NOT_LEAN = "background"  # a parameter: output of background commands is read with a tool that is not lean
+_NOT_LEAN = (
+    "background"  # a parameter: output of background commands is read with a tool that is not lean
+)
 _ENTRIES = "*.dist-info/entry_points.txt"
 _SCHEMAS = Path(__file__).with_name("schemas.json")
 
@@ -239,13 +278,21 @@ _SCHEMAS = Path(__file__).with_name("schemas.json")
 def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     """Return what a model with a small window gets: the essential tools, each described in one sentence."""
     return [
-        ToolSpec(spec.name, _sentence(spec.description), _bare(spec.parameters)) for spec in specs if spec.name in _LEAN
+        ToolSpec(spec.name, _sentence(spec.description), _bare(spec.parameters))
+        for spec in specs
+        if spec.name in _LEAN
     ]
 
 
-def usable_specs(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -> list[ToolSpec]:
+def usable_specs(
+    specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]
+) -> list[ToolSpec]:
     """Drop `recall` unless there are `more` strategies than the prompt has, and `skill` if there are no `skills`."""
-    return [spec for spec in specs if (more or spec.name != "recall") and (skills or spec.name != "skill")]
+    return [
+        spec
+        for spec in specs
+        if (more or spec.name != "recall") and (skills or spec.name != "skill")
+    ]
 
 
 def _sentence(text: str) -> str:
@@ -258,13 +305,21 @@ def _bare(schema: Any) -> Any:
         return [_bare(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: part for name, part in schema.items() if name != "description" or isinstance(part, dict)}
+    kept = {
+        name: part
+        for name, part in schema.items()
+        if name != "description" or isinstance(part, dict)
+    }
     return {name: _bare(part) for name, part in kept.items() if name != _NOT_LEAN}
 
 
 def bundled_specs() -> list[ToolSpec] | None:
     """Return the specifications, sorted by name; None if an installed package may add tools."""
-    if any(b"swecli.tools" in file.read_bytes() for folder in sys.path for file in Path(folder or ".").glob(_ENTRIES)):
+    if any(
+        b"swecli.tools" in file.read_bytes()
+        for folder in sys.path
+        for file in Path(folder or ".").glob(_ENTRIES)
+    ):
         return None
     functions = [spec["function"] for spec in json.loads(_SCHEMAS.read_bytes())]
     return [ToolSpec(spec["name"], spec["description"], spec["parameters"]) for spec in functions]

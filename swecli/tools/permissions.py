@@ -38,7 +38,11 @@ class PermissionRule:
         match = _RULE.fullmatch(text)
         pattern = match and match.group(2)
         # a path pattern that begins with ! would match everything else, which is easily misread
-        if match is None or pattern == "" or (match.group(1) != "run" and (pattern or "").startswith("!")):
+        if (
+            match is None
+            or pattern == ""
+            or (match.group(1) != "run" and (pattern or "").startswith("!"))
+        ):
             raise ConfigError(
                 f"Invalid permission rule {one_line(text)!r}.",
                 "Write it like run(git status*), edit(src/**), read(docs/**) or run.",
@@ -64,7 +68,14 @@ class PermissionRule:
         return bool(is_exact and self.is_for(tool))
 
 
-_FOREIGN = {"Bash": "run", "Read": "read", "Edit": "edit", "Write": "edit", "MultiEdit": "edit", "WebFetch": "fetch"}
+_FOREIGN = {
+    "Bash": "run",
+    "Read": "read",
+    "Edit": "edit",
+    "Write": "edit",
+    "MultiEdit": "edit",
+    "WebFetch": "fetch",
+}
 
 
 def _translate(kind: str, pattern: str | None) -> tuple[str, str | None]:
@@ -116,7 +127,8 @@ class Permissions:
         self.mode: Mode = mode
         self.invalid: list[tuple[str, str, str]] = []
         self.allow, self.ask, self.deny = (
-            self._parse(name, texts) for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
+            self._parse(name, texts)
+            for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
         )
         self.saved = project
         self.project = self._parse("allow", project.rules if project else ())
@@ -124,7 +136,9 @@ class Permissions:
         self.last = ""
 
     @classmethod
-    def load(cls, start: Start, root: Path, tools: Mapping[str, Tool]) -> tuple[Permissions, list[str]]:
+    def load(
+        cls, start: Start, root: Path, tools: Mapping[str, Tool]
+    ) -> tuple[Permissions, list[str]]:
         """Return the permissions and the notices about rules that are not active."""
         settings, notices = start.settings, []
         try:
@@ -136,8 +150,13 @@ class Permissions:
             source = str(saved.file) if saved and text in saved.rules else "settings"
             layer = settings.origins.get(f"{name}: {text}", source)
             line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
-            notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
-        idle = [f"the permission rule {rule} can never apply" for rule in permissions.unusable_rules(tools)]
+            notices.append(
+                line if name == "allow" else f"{line} Until it is corrected, every mode asks"
+            )
+        idle = [
+            f"the permission rule {rule} can never apply"
+            for rule in permissions.unusable_rules(tools)
+        ]
         return permissions, [*notices, *idle]
 
     def _parse(self, name: str, texts: Iterable[str]) -> list[PermissionRule]:
@@ -174,7 +193,11 @@ class Permissions:
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
         """Return the rules that can never apply: they name none of the tools nor their kinds."""
         known = {word for tool in tools.values() for word in (tool.name, tool.kind.name)}
-        return [rule.text for rule in (*self.allow, *self.ask, *self.deny, *self.session) if rule.kind not in known]
+        return [
+            rule.text
+            for rule in (*self.allow, *self.ask, *self.deny, *self.session)
+            if rule.kind not in known
+        ]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> _PermissionVerdict:
         """Return whether the planned call is allowed, needs approval or is denied."""
@@ -185,11 +208,16 @@ class Permissions:
             if asking or tool.kind.objection((), plan.subject, ctx) is not None:
                 return _PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
             return _PermissionVerdict("allow", "mode", "read-only")
-        if rule := next((rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None):
+        if rule := next(
+            (rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None
+        ):
             return _PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
         if asking:
             return _PermissionVerdict(
-                "ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", exact_only=True
+                "ask",
+                "rule",
+                f"The rule {one_line(asking.text)} asks for approval.",
+                exact_only=True,
             )
         if plan.guard:
             if rule := next((rule for rule in self.allow if rule.is_exact(tool, plan)), None):
@@ -212,7 +240,9 @@ class Permissions:
         )  # fmt: skip
         for by, more in sources:
             rules += (rule for rule in more if rule.is_for(tool))
-            why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
+            why = kind.objection(
+                ["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx
+            )
             if why is None:
                 names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
                 return _PermissionVerdict("allow", by, f"by {', '.join(names)}")
@@ -223,10 +253,14 @@ class Permissions:
     def may_read(self, path: str) -> bool:
         """Return whether a search may show the contents of this workspace-relative path without asking."""
         barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == READ.name)
-        return not is_sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
+        return not is_sensitive(path) and not any(
+            r.pattern is None or READ.touches(r.pattern, path) for r in barred
+        )
 
     @staticmethod
-    def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, exact_only: bool) -> tuple[str, str]:
+    def suggest_rule(
+        tool: Tool, plan: ToolPlan, ctx: ToolContext, *, exact_only: bool
+    ) -> tuple[str, str]:
         """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none.
         `exact_only`: the rule covers only this exact subject."""
         if not exact_only and plan.session_rule:
@@ -234,4 +268,6 @@ class Permissions:
         if not plan.subject:
             return "", ""
         pattern = "" if exact_only else tool.kind.suggest(plan.subject, ctx)
-        return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)
+        return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(
+            pattern or plan.subject, 60
+        )

@@ -53,7 +53,9 @@ def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment for a child process: `environ` (None: this process's) without model keys and pagers."""
     # reads the environment: the default, as for any child process
     given = os.environ if environ is None else environ
-    return {name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)} | _QUIET
+    return {
+        name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)
+    } | _QUIET
 
 
 def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
@@ -61,7 +63,9 @@ def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> st
     folders = (os.environ if environ is None else environ).get("PATH", os.defpath).split(os.pathsep)
     found = (shutil.which(name, path=folder) for folder in folders if folder.startswith("/"))
     top = root.resolve()
-    return next((path for path in found if path and not Path(path).resolve().is_relative_to(top)), None)
+    return next(
+        (path for path in found if path and not Path(path).resolve().is_relative_to(top)), None
+    )
 
 
 def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
@@ -117,14 +121,18 @@ async def _wait(
         await _finish(process, exited, reader, _GRACE_ON_CANCEL)
         raise
     left_running = reason == "exit" and _is_alive(process.pid)
-    await _finish(process, exited, reader, _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL)
+    await _finish(
+        process, exited, reader, _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
+    )
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     return ProcessExit(128 - code if code < 0 else code, reason, left_running)
 
 
-async def _wait_end(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None) -> _StopReason:
+async def _wait_end(
+    reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None
+) -> _StopReason:
     try:
         async with asyncio.timeout(timeout):
             both: set[asyncio.Future[Any]] = {reader, exited}
@@ -141,7 +149,10 @@ async def _wait_end(reader: asyncio.Future[bool], exited: asyncio.Future[int], t
 
 
 async def _finish(
-    process: asyncio.subprocess.Process, exited: asyncio.Future[int], reader: asyncio.Future[bool], grace: float
+    process: asyncio.subprocess.Process,
+    exited: asyncio.Future[int],
+    reader: asyncio.Future[bool],
+    grace: float,
 ) -> None:
     """Terminate the process group and kill it after `grace` seconds, or at once if cancelled again."""
     try:

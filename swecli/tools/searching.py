@@ -16,19 +16,31 @@ _DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
 _VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
 
 
-def files_below(root: Path, start: str, environ: Mapping[str, str] | None, seconds: float) -> list[str]:
+def files_below(
+    root: Path, start: str, environ: Mapping[str, str] | None, seconds: float
+) -> list[str]:
     """Return the workspace-relative paths of all files below a folder that are not ignored, sorted folder by folder.
     Raises ToolError if ripgrep is missing, is killed or takes longer than `seconds`."""
     env = child_environment(environ)
     argv = [*ripgrep(root, env), "--files", "--null", "--", start if start == "." else f"./{start}"]
     try:
         done = subprocess.run(
-            argv, cwd=root, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+            argv,
+            cwd=root,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"Listing the files took longer than {seconds:g} s. Name a smaller folder.") from error
+        raise ToolError(
+            f"Listing the files took longer than {seconds:g} s. Name a smaller folder."
+        ) from error
     if done.returncode not in (0, 1, 2):  # 1: no files, 2: some could not be read
-        raise ToolError(f"ripgrep ended early (exit code {done.returncode}), so the list of files is incomplete.")
+        raise ToolError(
+            f"ripgrep ended early (exit code {done.returncode}), so the list of files is incomplete."
+        )
     names = [os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name]
     return sorted(names, key=lambda name: name.split("/"))
 
@@ -39,14 +51,23 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     program = find_ripgrep(env, root)
     if program is None:
         raise ToolError("ripgrep (rg) is not installed. Install it, or run scripts/setup again.")
-    argv = [program, "--no-config", "--hidden", "--no-messages", "--no-ignore-global", "--no-ignore-dot"]
+    argv = [
+        program,
+        "--no-config",
+        "--hidden",
+        "--no-messages",
+        "--no-ignore-global",
+        "--no-ignore-dot",
+    ]
     if not (project_root(root) / ".git").exists():
         argv += ["--no-require-git", "--no-ignore-parent"]
     for file in (_DEFAULT_IGNORES, *(root / name for name in _IGNORE_FILES)):
         try:
             argv += [f"--ignore-file={file}"] if file.read_text(encoding="utf-8") else []
         except UnicodeDecodeError as error:  # ripgrep would skip the rest of the file
-            raise ToolError(f"{file.name} is not UTF-8 text, so what it leaves out is unknown. Correct it.") from error
+            raise ToolError(
+                f"{file.name} is not UTF-8 text, so what it leaves out is unknown. Correct it."
+            ) from error
         except OSError:
             continue
     return [*argv, *(f"--glob=!{name}" for name in _VERSION_CONTROL)]

@@ -14,7 +14,15 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.profile import Profile
-from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage, CallDelta, ModelChunk, ModelRequest, Usage
+from swecli.models.message import (
+    HEAD_OPENS,
+    UNCHANGED,
+    ApiMessage,
+    CallDelta,
+    ModelChunk,
+    ModelRequest,
+    Usage,
+)
 
 _PIECE = re.compile(r"\S*\s*\S*\s*")
 _MAX_CALLS = 30  # of one turn
@@ -39,11 +47,15 @@ _REMEMBERED = """\
 The words are yours and no model is needed: swecli stores them itself, right after this answer. The line with `+` \
 shows it, `/playbook` lists it, `/prompt` shows it in the next request."""
 
-_NO_REVIEW = "The tour reviews nothing, so it finds nothing. Name a model for a review: -m provider/name"
+_NO_REVIEW = (
+    "The tour reviews nothing, so it finds nothing. Name a model for a review: -m provider/name"
+)
 _NO_LESSONS = '{"tags": [], "add": []}'
 
 # Attachments after the user's own words: contents of @files, shared shell lines, the notes of the turn.
-_ATTACHMENTS = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL)
+_ATTACHMENTS = re.compile(
+    r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL
+)
 # Strategies as listed in the head of the system message, and changed ones as listed in the notes of a turn.
 _STRATEGY = re.compile(r"^- (?:Strategy )?\[(P-\d+)\](?: is new:| now reads:)? (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"(?:stopped: .*\()?exit code (\d+)")
@@ -79,9 +91,18 @@ def _reply(request: ModelRequest) -> tuple[str, _Call | None]:
         return _condense(messages[:-1]), None
     if request.purpose == "review":
         return _NO_REVIEW, None
-    start = max((n for n, message in enumerate(messages) if message["role"] == "user"), default=len(messages))
-    lines = [line for message in messages[start : start + 1] for line in _strip_attachments(message).splitlines()]
-    steps = _plan_steps([line.strip() for line in lines if line.strip()], _parse_strategies(messages))
+    start = max(
+        (n for n, message in enumerate(messages) if message["role"] == "user"),
+        default=len(messages),
+    )
+    lines = [
+        line
+        for message in messages[start : start + 1]
+        for line in _strip_attachments(message).splitlines()
+    ]
+    steps = _plan_steps(
+        [line.strip() for line in lines if line.strip()], _parse_strategies(messages)
+    )
     calls = [step.call.name for step in steps or () if step.call]
     if steps is None or not {spec.name for spec in request.tools}.issuperset(calls):
         return _ABOUT, None
@@ -99,9 +120,13 @@ def _chunks(request: ModelRequest, text: str, call: _Call | None) -> Iterator[Mo
     yield from (ModelChunk(text=piece) for piece in _PIECE.findall(shown) if piece)
     if call:
         yield ModelChunk(call=CallDelta(0, f"call_{secrets.token_hex(6)}", call.name, arguments))
-    size = sum(len(json.dumps(message, default=str, ensure_ascii=False)) for message in request.messages)
+    size = sum(
+        len(json.dumps(message, default=str, ensure_ascii=False)) for message in request.messages
+    )
     usage = Usage(input=-(-size // 4), output=-(-len(shown + arguments) // 4))
-    yield ModelChunk(usage=usage, cost=0.0, stop="length" if shown != text else "tool_calls" if call else "stop")
+    yield ModelChunk(
+        usage=usage, cost=0.0, stop="length" if shown != text else "tool_calls" if call else "stop"
+    )
 
 
 def _answer(steps: Sequence[_Step], finished: Sequence[_Call]) -> str:
@@ -127,14 +152,20 @@ def _report(step: _Step, call: _Call) -> str:
 def _quote(text: str) -> str:
     """Return a fenced code block, truncated to `_MAX_QUOTED_LINES`."""
     lines = text.split("\n")
-    more = [f"… {len(lines) - _MAX_QUOTED_LINES} more lines"] if len(lines) > _MAX_QUOTED_LINES else []
+    more = (
+        [f"… {len(lines) - _MAX_QUOTED_LINES} more lines"] if len(lines) > _MAX_QUOTED_LINES else []
+    )
     fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall(r"`+", text)), 3)
     return "\n".join([fence, *lines[:_MAX_QUOTED_LINES], *more, fence]) + "\n"
 
 
 def _condense(messages: Sequence[ApiMessage]) -> str:
     """Return a summary: the first request, the last commands with their exit codes, and the last files."""
-    queries = [text for message in messages if message["role"] == "user" and (text := _strip_attachments(message))]
+    queries = [
+        text
+        for message in messages
+        if message["role"] == "user" and (text := _strip_attachments(message))
+    ]
     calls = _parse_calls(messages)
     paths = dict.fromkeys(str(call.arguments.get("path") or "") for call in calls)
     commands = [
@@ -144,7 +175,12 @@ def _condense(messages: Sequence[ApiMessage]) -> str:
     ]
     files = [f"- {shorten(path, _MAX_CHARS)}" for path in paths if path]
     lines = ["## Request", shorten(queries[0], _MAX_CHARS) if queries else "None."]
-    lines += ["## Done", *(commands[-_MAX_LISTED:] or ["None."]), "## Known", *(files[-_MAX_LISTED:] or ["None."])]
+    lines += [
+        "## Done",
+        *(commands[-_MAX_LISTED:] or ["None."]),
+        "## Known",
+        *(files[-_MAX_LISTED:] or ["None."]),
+    ]
     return "\n".join(lines)
 
 
@@ -173,8 +209,14 @@ def _parse_calls(messages: Sequence[ApiMessage], start: int = 0) -> list[_Call]:
             if text.startswith(UNCHANGED):
                 text = next((result for id, result in results.items() if id in text), text)
             results[message["tool_call_id"]] = text
-    calls = [(call["id"], call["function"]) for message in messages[start:] for call in message.get("tool_calls") or ()]
-    return [_Call(call["name"], json.loads(call["arguments"]), results.get(id)) for id, call in calls]
+    calls = [
+        (call["id"], call["function"])
+        for message in messages[start:]
+        for call in message.get("tool_calls") or ()
+    ]
+    return [
+        _Call(call["name"], json.loads(call["arguments"]), results.get(id)) for id, call in calls
+    ]
 
 
 def _parse_strategies(messages: Sequence[ApiMessage]) -> dict[str, str]:
@@ -215,7 +257,10 @@ _PATTERNS = {
     "test": r"run (?:(?:the|all|our|my|project's) )*tests?(?: (?:with|using|by) (?P<command>`[^`]+`|.+))?",
     "remember": r"remember\b.+",
 }
-_SENTENCES = {name: re.compile(pattern.replace("TOKEN", _TOKEN), re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+_SENTENCES = {
+    name: re.compile(pattern.replace("TOKEN", _TOKEN), re.IGNORECASE)
+    for name, pattern in _PATTERNS.items()
+}
 _MAX_LINE = 2_000  # characters; a longer line is pasted text
 _REGEX_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -253,7 +298,9 @@ def _match_sentence(line: str) -> tuple[str, Mapping[str, str]] | None:
     plain = plain[:-1] if plain.endswith(".") and not plain.endswith((" .", "..")) else plain
     for intent, sentence in _SENTENCES.items():
         if match := sentence.fullmatch(plain):
-            return intent, {name: _unquote(word) for name, word in match.groupdict().items() if word is not None}
+            return intent, {
+                name: _unquote(word) for name, word in match.groupdict().items() if word is not None
+            }
     return None
 
 
@@ -265,20 +312,32 @@ def _steps_of(intent: str, words: Mapping[str, str], strategies: Mapping[str, st
     path = words.get("path", "").removeprefix("@") or "."
     match intent:
         case "list":
-            return [_Step(intent, _Call("list_files", {"path": path}), "I list the folder.", f"In `{path}`")]
+            return [
+                _Step(
+                    intent,
+                    _Call("list_files", {"path": path}),
+                    "I list the folder.",
+                    f"In `{path}`",
+                )
+            ]
         case "read":
             arguments: dict[str, object] = {"path": path}
             if first := words.get("first") or words.get("from"):
                 last = words.get("last") or words.get("to") or first
                 arguments |= {"start_line": int(first[:9]), "end_line": int(last[:9])}
-            return [_Step(intent, _Call("read_file", arguments), "I read the file.", f"`{path}` holds")]
+            return [
+                _Step(intent, _Call("read_file", arguments), "I read the file.", f"`{path}` holds")
+            ]
         case "search":
             pattern = _REGEX_SPECIAL.sub(r"\\\g<0>", words["text"])
             call = _Call("search_files", {"pattern": pattern, "path": path})
             return [_Step(intent, call, "I search the files.", f"Lines with `{words['text']}`")]
         case "replace":
             edit = {"old_text": words["text"], "new_text": words["new"]}
-            read, change = _Call("read_file", {"path": path}), _Call("edit_file", {"path": path, "edits": [edit]})
+            read, change = (
+                _Call("read_file", {"path": path}),
+                _Call("edit_file", {"path": path, "edits": [edit]}),
+            )
             proposal = "Now I propose the change. It is done only if you allow it."
             return [
                 _Step(intent, read, "I read the file first: what is changed must have been seen."),
@@ -296,5 +355,11 @@ def _test_step(command: str, strategies: Mapping[str, str]) -> _Step:
         command, why = _DEFAULT_TEST_COMMAND, _UNKNOWN
         for id, text in strategies.items():
             if (code := _CODE_SPAN.search(text)) and _TESTS.search(text):
-                command, why, head = code[1], f"Strategy [{id}] names the command", f"The tests [{id}]"
-    return _Step("test", _Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head)
+                command, why, head = (
+                    code[1],
+                    f"Strategy [{id}] names the command",
+                    f"The tests [{id}]",
+                )
+    return _Step(
+        "test", _Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head
+    )

@@ -44,7 +44,10 @@ class _ChangeRecorder:
             return
         paths: tuple[Path, ...] = ()
         if kind == "edit":
-            paths = (root / subject, *(folder for folder in (root / subject).parents if not folder.exists()))
+            paths = (
+                root / subject,
+                *(folder for folder in (root / subject).parents if not folder.exists()),
+            )
         before = self._snapshot(paths) if paths else await asyncio.to_thread(self._snapshot, paths)
         complete = self._versions.is_complete
         try:
@@ -52,25 +55,44 @@ class _ChangeRecorder:
         finally:
             cancelled = (task := asyncio.current_task()) is not None and task.cancelling()
             scan_now = paths or cancelled
-            after = self._snapshot(paths) if scan_now else await asyncio.to_thread(self._snapshot, paths)
+            after = (
+                self._snapshot(paths)
+                if scan_now
+                else await asyncio.to_thread(self._snapshot, paths)
+            )
             self._record(before, after, bool(paths) or (complete and self._versions.is_complete))
 
     def _snapshot(self, paths: Iterable[Path]) -> _States:
         self._versions.prune()
         if not paths:
             return self._versions.scan()
-        return {str(path): state for path in paths if (state := self._versions.read_state(str(path))).mode}
+        return {
+            str(path): state
+            for path in paths
+            if (state := self._versions.read_state(str(path))).mode
+        }
 
     def _record(self, before: _States, after: _States, complete: bool) -> None:
         """Store the differences; after an incomplete scan only those of paths that are in both or no longer exist."""
-        differ = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        differ = sorted(
+            path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+        )
         if not complete:
-            differ = [path for path in differ if path in before and (path in after or not os.path.lexists(path))]
-        found = [FileChange(path, before.get(path, FileState()), after.get(path, FileState())) for path in differ]
+            differ = [
+                path
+                for path in differ
+                if path in before and (path in after or not os.path.lexists(path))
+            ]
+        found = [
+            FileChange(path, before.get(path, FileState()), after.get(path, FileState()))
+            for path in differ
+        ]
         for change in found:
             self._versions.touch(change.before.digest)
             if change.before.digest.startswith(NOT_STORED):
-                self._versions.warn(f"{change.path} changed, and cannot be undone: it is too large or not readable")
+                self._versions.warn(
+                    f"{change.path} changed, and cannot be undone: it is too large or not readable"
+                )
         session = self._sessions.current_session
         try:
             if found and session is not None:
@@ -80,7 +102,10 @@ class _ChangeRecorder:
 
     def take_notices(self) -> list[str]:
         """Return and clear the lines for the user on changes that cannot be undone, each line once."""
-        fresh, self._reported = self._versions.notices[self._reported :], len(self._versions.notices)
+        fresh, self._reported = (
+            self._versions.notices[self._reported :],
+            len(self._versions.notices),
+        )
         return fresh
 
 
@@ -113,28 +138,40 @@ def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> _Res
         elif target.digest and versions.load(target.digest) is None:
             plan.unrecoverable[path] = PRUNED
         elif present.digest.startswith(NOT_STORED) and not ours:
-            plan.unrecoverable[path] = "it was changed outside this session, and is too large to be stored"
+            plan.unrecoverable[path] = (
+                "it was changed outside this session, and is too large to be stored"
+            )
         else:
             (plan.ready if ours else plan.conflicts).append(FileChange(path, present, target))
     return plan
 
 
-def _apply(changes: Sequence[FileChange], versions: FileVersions) -> tuple[list[FileChange], dict[str, str]]:
+def _apply(
+    changes: Sequence[FileChange], versions: FileVersions
+) -> tuple[list[FileChange], dict[str, str]]:
     """Apply these changes. Returns the applied ones, and by path why one failed."""
     done, failed = [], {}
     removed = [  # files without a successor, and those that turn into a folder or back
         (one, True)
         for one in changes
-        if one.before.mode and (not one.after.mode or stat.S_ISDIR(one.before.mode) != stat.S_ISDIR(one.after.mode))
+        if one.before.mode
+        and (not one.after.mode or stat.S_ISDIR(one.before.mode) != stat.S_ISDIR(one.after.mode))
     ]
-    removed.sort(key=lambda one: one[0].path, reverse=True)  # the contents of a folder before the folder
-    for change, is_removal in [*removed, *((change, False) for change in sorted(changes, key=lambda one: one.path))]:
+    removed.sort(
+        key=lambda one: one[0].path, reverse=True
+    )  # the contents of a folder before the folder
+    for change, is_removal in [
+        *removed,
+        *((change, False) for change in sorted(changes, key=lambda one: one.path)),
+    ]:
         path = Path(change.path)
         try:
             if path.parent.resolve() != path.parent:
                 raise OSError(0, "its folder is a symbolic link, which is not followed")
             if is_removal:
-                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(
+                    missing_ok=True
+                )
             elif change.path not in failed:
                 versions.restore(path, change.after)
                 done.append(change)
@@ -159,7 +196,9 @@ class TurnHistory:
         self._sessions, self._versions, self._store = sessions, versions, sessions.undo
 
     @classmethod
-    def track(cls, sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]) -> TurnHistory | None:
+    def track(
+        cls, sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]
+    ) -> TurnHistory | None:
         """Start recording the file changes of tool calls, with versions beside the database. Returns None if the
         database is in memory. `own` are folders of swecli itself, which are not recorded."""
         database = sessions.database
@@ -176,13 +215,24 @@ class TurnHistory:
         self._sessions.load_back_to(1)
         for change in self._store.load_changes(session, 1):
             changed.setdefault(change.interaction, []).append(self.relative(change.path))
-        for applied in reversed(self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)):
+        for applied in reversed(
+            self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)
+        ):
             if not applied.undone and applied.delta.interaction:
                 changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
-        asked = {message.interaction: message.content for message in reversed(session.messages) if message.is_query}
-        lines = {number: [f"T{number}", " ".join(query.split())[:60]] for number, query in asked.items()}
+        asked = {
+            message.interaction: message.content
+            for message in reversed(session.messages)
+            if message.is_query
+        }
+        lines = {
+            number: [f"T{number}", " ".join(query.split())[:60]] for number, query in asked.items()
+        }
         return [
-            (number, " · ".join([*line, *([_join_names(changed[number])] if number in changed else [])]))
+            (
+                number,
+                " · ".join([*line, *([_join_names(changed[number])] if number in changed else [])]),
+            )
             for number, line in sorted(lines.items(), reverse=True)
         ]
 
@@ -190,15 +240,23 @@ class TurnHistory:
         """Plan the file changes of an undo from turn `first` on. Raises BadInput if there is no such turn."""
         if not 1 <= first <= self._sessions.session.interactions:
             raise BadInput("There is nothing to undo.", "This session has no such turn.")
-        return _plan_restore(self._store.load_changes(self._sessions.session, first), self._versions)
+        return _plan_restore(
+            self._store.load_changes(self._sessions.session, first), self._versions
+        )
 
     def plan_redo(self) -> tuple[UndoStep, _RestorePlan]:
         """Return the undo that a redo reverts, and its plan for files. Raises BadInput."""
         if (step := self._store.find_redo(self._sessions.session)) is None:
-            raise BadInput("There is nothing to redo.", "A new turn after an undo clears what could be redone.")
-        return step, _plan_restore(self._store.load_changes(self._sessions.session, 1, step=step.id), self._versions)
+            raise BadInput(
+                "There is nothing to redo.", "A new turn after an undo clears what could be redone."
+            )
+        return step, _plan_restore(
+            self._store.load_changes(self._sessions.session, 1, step=step.id), self._versions
+        )
 
-    def undo(self, first: int, parts: Collection[str], plan: _RestorePlan, overwrite: bool | None = None) -> UndoResult:
+    def undo(
+        self, first: int, parts: Collection[str], plan: _RestorePlan, overwrite: bool | None = None
+    ) -> UndoResult:
         """Undo the turns from `first` on. Raises BadInput, also if there are conflicts and `overwrite` is None; then
         nothing has changed."""
         files = plan if "files" in parts else _RestorePlan()
@@ -210,20 +268,30 @@ class TurnHistory:
     def redo(self, step: UndoStep, plan: _RestorePlan, overwrite: bool | None = None) -> UndoResult:
         """Revert that undo. Raises BadInput like `undo`."""
         done, failed = self._restore(plan, overwrite)
-        return self._result(self._store.redo_turns(self._sessions.session, step), plan, done, failed)
+        return self._result(
+            self._store.redo_turns(self._sessions.session, step), plan, done, failed
+        )
 
-    def _restore(self, plan: _RestorePlan, overwrite: bool | None) -> tuple[list[FileChange], dict[str, str]]:
+    def _restore(
+        self, plan: _RestorePlan, overwrite: bool | None
+    ) -> tuple[list[FileChange], dict[str, str]]:
         if plan.conflicts and overwrite is None:
             names = ", ".join(self.relative(change.path) for change in plan.conflicts)
-            raise BadInput(f"Changed outside this session, nothing was undone: {names}.", "Undo it at a terminal.")
+            raise BadInput(
+                f"Changed outside this session, nothing was undone: {names}.",
+                "Undo it at a terminal.",
+            )
         return _apply([*plan.ready, *(plan.conflicts if overwrite else ())], self._versions)
 
-    def _result(self, step: UndoStep, plan: _RestorePlan, done: list[FileChange], failed: dict[str, str]) -> UndoResult:
+    def _result(
+        self, step: UndoStep, plan: _RestorePlan, done: list[FileChange], failed: dict[str, str]
+    ) -> UndoResult:
         tried = {change.path for change in done} | failed.keys()
         kept = [self.relative(change.path) for change in plan.conflicts if change.path not in tried]
         lines = [f"not restored, changed outside this session: {', '.join(kept)}"] * bool(kept)
         lines += [
-            f"{self.relative(path)} is not restored: {why}" for path, why in (plan.unrecoverable | failed).items()
+            f"{self.relative(path)} is not restored: {why}"
+            for path, why in (plan.unrecoverable | failed).items()
         ]
         lines += [f"a playbook change is not reverted: {why}" for why in step.refused]
         return UndoResult(step, [self.relative(change.path) for change in done], lines)
@@ -232,21 +300,35 @@ class TurnHistory:
         """After an undo, store the retained facts of the remaining turns again where an undone turn had replaced
         them."""
         session = self._sessions.session
-        facts = {(fact.kind, fact.key): fact for message in session.messages for fact in extract_facts(message)}
+        facts = {
+            (fact.kind, fact.key): fact
+            for message in session.messages
+            for fact in extract_facts(message)
+        }
         known = session.context.facts
-        self._sessions.context.keep(session, [fact for key, fact in facts.items() if key not in known and fact.text])
+        self._sessions.context.keep(
+            session, [fact for key, fact in facts.items() if key not in known and fact.text]
+        )
 
     def query(self, number: int) -> str:
         """Return the query of a turn."""
         self._sessions.load_back_to(number)
-        return next(m.content for m in self._sessions.session.messages if m.is_query and m.interaction == number)
+        return next(
+            m.content
+            for m in self._sessions.session.messages
+            if m.is_query and m.interaction == number
+        )
 
     def diff(self, first: int, last: int) -> list[tuple[str, str]]:
         """Return the changes of these turns that are not undone: per file a line, and a unified diff of texts or ""."""
         ends: dict[str, FileChange] = {}
         for change in self._store.load_changes(self._sessions.session, first, last):
-            ends[change.path] = FileChange(change.path, ends.get(change.path, change).before, change.after)
-        return [self._diff_file(change) for change in ends.values() if change.before != change.after]
+            ends[change.path] = FileChange(
+                change.path, ends.get(change.path, change).before, change.after
+            )
+        return [
+            self._diff_file(change) for change in ends.values() if change.before != change.after
+        ]
 
     def _diff_file(self, change: FileChange) -> tuple[str, str]:
         name, old, new = self.relative(change.path), change.before, change.after
@@ -275,4 +357,6 @@ class TurnHistory:
 
 def _join_names(names: Collection[str]) -> str:
     first = list(dict.fromkeys(names))
-    return ", ".join(first[:_MAX_NAMES]) + (f" and {len(first) - _MAX_NAMES} more" if len(first) > _MAX_NAMES else "")
+    return ", ".join(first[:_MAX_NAMES]) + (
+        f" and {len(first) - _MAX_NAMES} more" if len(first) > _MAX_NAMES else ""
+    )

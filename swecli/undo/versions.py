@@ -38,7 +38,9 @@ class FileVersions:
     `notices` are lines for the user on files that are not covered. `is_complete` is False if the last scan was cut off.
     """
 
-    def __init__(self, root: Path, folder: Path, environ: Mapping[str, str] | None, own: Sequence[str] = ()) -> None:
+    def __init__(
+        self, root: Path, folder: Path, environ: Mapping[str, str] | None, own: Sequence[str] = ()
+    ) -> None:
         self.root, self.folder, self.environ, self._own = root, folder, environ, tuple(own)
         self.notices: list[str] = []
         self.is_complete, self._unsaved = True, 0
@@ -57,7 +59,13 @@ class FileVersions:
                 status = os.lstat(path)
             except OSError:  # removed since the listing
                 continue
-            stamp = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+            stamp = (
+                status.st_mode,
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+                status.st_ino,
+            )
             if (before := known.get(path)) is not None and before[0] == stamp:
                 fresh[path] = before
                 continue
@@ -67,7 +75,9 @@ class FileVersions:
         self._known = fresh
         if self._unsaved > _SAVE_INTERVAL:
             self._unsaved = 0
-            rows = {path: (stamp, (state.digest, state.mode)) for path, (stamp, state) in fresh.items()}
+            rows = {
+                path: (stamp, (state.digest, state.mode)) for path, (stamp, state) in fresh.items()
+            }
             with suppress(OSError):  # the index is only a cache
                 self._write(self._index, json.dumps(rows).encode())
         return {path: state for path, (_, state) in fresh.items()}
@@ -121,12 +131,16 @@ class FileVersions:
             if total > _MAX_STORE_BYTES or now - status.st_mtime > _MAX_AGE:
                 path.unlink(missing_ok=True)
                 removed += status.st_size
-        for index in self.folder.glob("*.index") if removed else ():  # they refer to removed contents
+        for index in (
+            self.folder.glob("*.index") if removed else ()
+        ):  # they refer to removed contents
             index.unlink(missing_ok=True)
         with suppress(OSError):
             self._write(stamp, b"")
         if removed:
-            self.warn(f"removed {removed / 1e6:,.1f} MB of the oldest file versions: undo cannot restore them")
+            self.warn(
+                f"removed {removed / 1e6:,.1f} MB of the oldest file versions: undo cannot restore them"
+            )
 
     def _paths(self) -> Iterator[str]:
         """Yield the files that are not ignored, their folders, the symbolic links in these, and empty folders."""
@@ -137,7 +151,9 @@ class FileVersions:
         except ToolError as error:
             self.warn(f"changes of commands cannot be undone: {error}")
         if len(names) > _MAX_FILES:
-            self.warn(f"more than {_MAX_FILES:,} files: changes of commands in the others cannot be undone")
+            self.warn(
+                f"more than {_MAX_FILES:,} files: changes of commands in the others cannot be undone"
+            )
         folders = {""}
         for name in names[:_MAX_FILES]:
             folder = name
@@ -148,7 +164,10 @@ class FileVersions:
             for entry in _entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
                     found.append(entry.path)
-                elif entry.is_dir(follow_symlinks=False) and entry.path[len(top) + 1 :] not in folders:
+                elif (
+                    entry.is_dir(follow_symlinks=False)
+                    and entry.path[len(top) + 1 :] not in folders
+                ):
                     found += _empty_tree(entry.path)
         return (path for path in found if not path.startswith(self._own) and self._is_utf8(path))
 
@@ -166,7 +185,9 @@ class FileVersions:
             if status.st_size > _MAX_FILE_BYTES:
                 return FileState(not_stored, mode)
             if status.st_size > self._room:
-                self.warn(f"more than {_MAX_BYTES / 1e6:,.0f} MB of new contents: the other files cannot be restored")
+                self.warn(
+                    f"more than {_MAX_BYTES / 1e6:,.0f} MB of new contents: the other files cannot be restored"
+                )
                 return FileState(not_stored, mode)
             self._room -= status.st_size
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -209,7 +230,9 @@ class FileVersions:
     def _load_index(self) -> _Index:
         with suppress(OSError, ValueError, TypeError):
             rows = json.loads(self._index.read_bytes())
-            return {path: (tuple(stamp), FileState(*state)) for path, (stamp, state) in rows.items()}
+            return {
+                path: (tuple(stamp), FileState(*state)) for path, (stamp, state) in rows.items()
+            }
         return _Index()
 
 

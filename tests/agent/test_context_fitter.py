@@ -55,7 +55,9 @@ class FittedTurn:
 
     manager: SessionManager | None = None
 
-    def __init__(self, history: list[Message], model: ScriptedModel, pins: tuple[int, ...] = (), **rules: Any) -> None:
+    def __init__(
+        self, history: list[Message], model: ScriptedModel, pins: tuple[int, ...] = (), **rules: Any
+    ) -> None:
         FittedTurn.manager = FittedTurn.manager or SessionManager(open_database(":memory:"))
         self.sessions, self.raw = FittedTurn.manager, key_messages(history)
         self.session = self.sessions.start("/p", "m")
@@ -68,15 +70,23 @@ class FittedTurn:
         self.record = TurnRecord(self.sessions, COUNTER)
         self.messages, self.at = list(self.raw), StepPlace(running, 1, "x")
 
-    def make_settings(self, threshold: int = 100, condense: bool = True, max_tokens: int | None = None) -> Settings:
-        return Settings(auto_condense_context_percent=threshold, auto_condense_context=condense, max_tokens=max_tokens)
+    def make_settings(
+        self, threshold: int = 100, condense: bool = True, max_tokens: int | None = None
+    ) -> Settings:
+        return Settings(
+            auto_condense_context_percent=threshold,
+            auto_condense_context=condense,
+            max_tokens=max_tokens,
+        )
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         return HeadParts(SYSTEM)
 
     def fit(self) -> list[Event]:
         fitted = asyncio.run(self.fitter.fit(self.messages, self.at))
-        events = [event for effect in fitted.effects if (event := self.record.store(effect)) is not None]
+        events = [
+            event for effect in fitted.effects if (event := self.record.store(effect)) is not None
+        ]
         self.messages, self.last = fitted.keyed, fitted
         if fitted.failure is not None:
             raise fitted.failure
@@ -88,7 +98,11 @@ class FittedTurn:
             context = reader(db).session(self.session.id, 1).context
         epoch = context.epoch
         assert epoch is not None
-        shown = [m for m in self.raw[1:] if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins]
+        shown = [
+            m
+            for m in self.raw[1:]
+            if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins
+        ]
         messages = normalize_keyed([self.raw[0] | {"content": epoch.system}, *shown])
         for one in context.edits:
             messages = one.apply(messages)
@@ -105,7 +119,9 @@ def fitted_turns(draw: st.DrawFn) -> FittedTurn:
     window, summary = draw(st.integers(40, 6_000)), draw(summaries())
     model = ScriptedModel(lambda request: summary, context_window=window, max_output=20)
     pins = tuple(draw(st.sets(st.integers(1, 6), max_size=2)))
-    return FittedTurn(history, model, pins, threshold=draw(st.integers(50, 100)), condense=draw(st.booleans()))
+    return FittedTurn(
+        history, model, pins, threshold=draw(st.integers(50, 100)), condense=draw(st.booleans())
+    )
 
 
 def check_fit(turn: FittedTurn) -> None:
@@ -126,7 +142,9 @@ def check_fit(turn: FittedTurn) -> None:
     if not any(event.how == "condense" for event in reductions):  # type: ignore[union-attr]
         cut = any(event.how == "shrink" for event in reductions)  # type: ignore[union-attr]
         stays = [key_of(message) for message in after] if cut else after
-        assert (key_of(turn.raw[1]) if cut else turn.raw[1]) in stays, "the first user message stays, cut at most"
+        assert (key_of(turn.raw[1]) if cut else turn.raw[1]) in stays, (
+            "the first user message stays, cut at most"
+        )
     assert turn.rebuild_from_rows() == after
     rows = len(turn.sessions.context.log(turn.session))
     turn.settings = replace(turn.settings, auto_condense_context=False)
@@ -138,14 +156,19 @@ def check_fit(turn: FittedTurn) -> None:
 @pytest.mark.slow
 @given(fitted_turns())
 @settings(max_examples=int(os.environ.get("SWECLI_TEST_EXAMPLES", "150")))
-def test_any_history_under_any_limits_becomes_a_valid_request_or_is_context_full(turn: FittedTurn) -> None:
+def test_any_history_under_any_limits_becomes_a_valid_request_or_is_context_full(
+    turn: FittedTurn,
+) -> None:
     check_fit(turn)
 
 
 def long_turn(steps: int, size: int = 800) -> list[Message]:
     out: list[Message] = [{"role": "user", "content": "go"}]
     for n in range(steps):
-        out += [{"role": "assistant", "content": "y" * size, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "short")]
+        out += [
+            {"role": "assistant", "content": "y" * size, "tool_calls": [call(f"c{n}")]},
+            result(f"c{n}", "short"),
+        ]
     return out
 
 
@@ -158,7 +181,9 @@ def grow(turn: FittedTurn, steps: int) -> None:
     turn.messages = normalize_keyed([m | {KEY: f"1.{n}"} for n, m in enumerate(turn.messages)])
 
 
-def test_a_failed_summary_is_retried_as_the_conversation_grows_and_a_success_resets_the_count() -> None:
+def test_a_failed_summary_is_retried_as_the_conversation_grows_and_a_success_resets_the_count() -> (
+    None
+):
     asked: list[int] = []
     answers = iter(["", "", "", "", "All is well.", ""])
 
@@ -166,12 +191,16 @@ def test_a_failed_summary_is_retried_as_the_conversation_grows_and_a_success_res
         asked.append(len(request.messages))
         return next(answers)
 
-    turn = FittedTurn(long_turn(20), ScriptedModel(answer, context_window=6_200, max_output=100), threshold=50)
+    turn = FittedTurn(
+        long_turn(20), ScriptedModel(answer, context_window=6_200, max_output=100), threshold=50
+    )
     notes = []
     for tries in range(6):
         notes += [line for line in notice_texts(turn.fit()) if "condens" in line]
         assert len(asked) == tries + 1
-        assert not [line for line in notice_texts(turn.fit()) if "condens" in line], "nothing has grown"
+        assert not [line for line in notice_texts(turn.fit()) if "condens" in line], (
+            "nothing has grown"
+        )
         assert len(asked) == tries + 1
         turn.at = replace(turn.at, step=turn.at.step + 10)
         grow(turn, 16 if tries >= 4 else 6)
@@ -192,7 +221,9 @@ def test_a_third_reduction_in_four_steps_is_reported_and_halves_the_request() ->
         notes += [line for line in notice_texts(turn.fit()) if "steps" in line]
         sizes.append(turn.last.size.tokens)
         grow(turn, 20)
-    assert [line.split(":")[0] for line in notes] == ["the conversation was reduced 3 times in 4 steps"]
+    assert [line.split(":")[0] for line in notes] == [
+        "the conversation was reduced 3 times in 4 steps"
+    ]
     assert "tools and system prompt take 9 of" in notes[0]
     assert sizes[2] <= 5_480 / 2 + 10 < sizes[1]
 
@@ -214,7 +245,9 @@ def test_silent_truncation_by_a_provider_is_detected_and_implausible_usage_is_ig
     sent = turn.last
     turn.fitter.check_usage(Usage(input=sent.counted * 2), sent)
     assert turn.fitter.observed.scales == {"scripted/test": 2.0}
-    turn.fitter.check_usage(Usage(input=11), sent)  # Too small for any context window, so not a real count.
+    turn.fitter.check_usage(
+        Usage(input=11), sent
+    )  # Too small for any context window, so not a real count.
     assert turn.fitter.observed.scales == {"scripted/test": 2.0}
     notice = turn.fitter.check_usage(Usage(input=2_048), sent)
     assert "may have been truncated" in notice, "one equal count does not prove truncation"
@@ -233,10 +266,13 @@ def test_tokens_are_counted_only_near_the_limit(monkeypatch: pytest.MonkeyPatch)
         assert turn.last.size.estimated is estimated
 
 
-def test_an_estimate_above_the_reported_usage_is_not_reported_as_truncation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_above_the_reported_usage_is_not_reported_as_truncation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
     turn = FittedTurn(
-        [{"role": "user", "content": "x = 1;" + " " * 60_000}], reporting_model(["x"], context_window=1_000_000)
+        [{"role": "user", "content": "x = 1;" + " " * 60_000}],
+        reporting_model(["x"], context_window=1_000_000),
     )
     turn.fitter.counter = TokenCounter(exact=False)
     turn.fit()
@@ -248,8 +284,14 @@ def test_an_estimate_above_the_reported_usage_is_not_reported_as_truncation(monk
 
 def test_a_discarded_summary_leaves_no_row_when_truncation_follows() -> None:
     history: list[Message] = [{"role": "user", "content": "a"}]
-    history += [{"role": "assistant", "content": None, "tool_calls": [call("c0")]}, result("c0", "x")]
-    history += [{"role": "assistant", "content": None, "tool_calls": [call("c1")]}, result("c1", "y" * 750)]
+    history += [
+        {"role": "assistant", "content": None, "tool_calls": [call("c0")]},
+        result("c0", "x"),
+    ]
+    history += [
+        {"role": "assistant", "content": None, "tool_calls": [call("c1")]},
+        result("c1", "y" * 750),
+    ]
     model = ScriptedModel(lambda request: "x" * 4_000, context_window=210, max_output=20)
     turn = FittedTurn(history, model, (), threshold=50, condense=True)
     hows = [event.how for event in turn.fit() if event.type == "context_reduced"]

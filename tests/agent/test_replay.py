@@ -34,7 +34,9 @@ def count_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", environ["TIKTOKEN_CACHE_DIR"])
 
 
-async def run_recorded_turns(tmp_path: Path, **settings: Any) -> tuple[SessionManager, list[ModelRequest]]:
+async def run_recorded_turns(
+    tmp_path: Path, **settings: Any
+) -> tuple[SessionManager, list[ModelRequest]]:
     """Run the recorded turns as a session; return its manager and the requests that the model received."""
     prepare_files(tmp_path)
     replies: list[Any] = []
@@ -52,13 +54,17 @@ async def run_recorded_turns(tmp_path: Path, **settings: Any) -> tuple[SessionMa
     return runtime.sessions, model.requests
 
 
-async def replay_session(past: SessionManager, **settings: Any) -> tuple[SessionManager, list[ReplayedTurn], History]:
+async def replay_session(
+    past: SessionManager, **settings: Any
+) -> tuple[SessionManager, list[ReplayedTurn], History]:
     session = past.current_session
     assert session is not None
     past.load_back_to(1)
     specs = ToolRegistry.discover().specs()
     history = History.read(session, Settings(), WINDOW, specs)
-    assumed = Assumptions(Prices("m", "USD", _RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
+    assumed = Assumptions(
+        Prices("m", "USD", _RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400
+    )
     replayed = SessionManager(open_database(":memory:"))
     agent = _ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, replayed)
     return replayed, [sent async for sent, _ in agent.replay()], history
@@ -72,9 +78,16 @@ def reduction_rows(sessions: SessionManager) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    "window", ["5+3", pytest.param("5", marks=pytest.mark.slow), pytest.param("full", marks=pytest.mark.slow)]
+    "window",
+    [
+        "5+3",
+        pytest.param("5", marks=pytest.mark.slow),
+        pytest.param("full", marks=pytest.mark.slow),
+    ],
 )
-async def test_a_replay_sends_the_requests_and_makes_the_reductions_of_the_session(tmp_path: Path, window: str) -> None:
+async def test_a_replay_sends_the_requests_and_makes_the_reductions_of_the_session(
+    tmp_path: Path, window: str
+) -> None:
     given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
     past, requests = await run_recorded_turns(tmp_path, **given)
     replayed, turns, _ = await replay_session(past, **given)
@@ -85,14 +98,18 @@ async def test_a_replay_sends_the_requests_and_makes_the_reductions_of_the_sessi
 
 
 @pytest.mark.parametrize("window", ["5+3", pytest.param("full", marks=pytest.mark.slow)])
-async def test_the_first_request_of_each_turn_is_rebuilt_from_the_stored_rows(tmp_path: Path, window: str) -> None:
+async def test_the_first_request_of_each_turn_is_rebuilt_from_the_stored_rows(
+    tmp_path: Path, window: str
+) -> None:
     given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
     past, _ = await run_recorded_turns(tmp_path, **given)
     _, turns, history = await replay_session(past, **given)
     session = past.current_session
     assert session is not None
     known = history.with_stored_requests(past.context.log(session))
-    assert [list(turn.stored) for turn in known.turns] == [turn.requests[0].messages for turn in turns]
+    assert [list(turn.stored) for turn in known.turns] == [
+        turn.requests[0].messages for turn in turns
+    ]
     assert {str(turn.window) for turn in known.turns} == {window}
 
 
@@ -100,4 +117,6 @@ async def test_a_replay_condenses_at_the_same_steps_as_the_session(tmp_path: Pat
     past, _ = await run_recorded_turns(tmp_path, window=WindowSpec(mode="full"))
     replayed, _, _ = await replay_session(past, window=WindowSpec(mode="full"))
     assert "condense" in {row[0] for row in reduction_rows(past)}
-    assert [row[:3] for row in reduction_rows(replayed)] == [row[:3] for row in reduction_rows(past)]
+    assert [row[:3] for row in reduction_rows(replayed)] == [
+        row[:3] for row in reduction_rows(past)
+    ]

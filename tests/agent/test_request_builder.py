@@ -10,7 +10,13 @@ from swecli.models.context import WindowSpec
 from swecli.models.playbook import Delta, Op
 from tests.support.runtime import calls, make_runtime, run_turn
 
-QUERIES = ("implement the parser", "and the tests?", "Remember: use tabs.", "read it", "no, that is wrong")
+QUERIES = (
+    "implement the parser",
+    "and the tests?",
+    "Remember: use tabs.",
+    "read it",
+    "no, that is wrong",
+)
 ACTS = st.one_of(
     st.sampled_from(QUERIES),
     st.sampled_from(["teach", "pin", "undo", "window", "reopen", "look"]),
@@ -23,29 +29,47 @@ ACTS = st.one_of(
 async def test_preparing_a_request_twice_gives_equal_requests_and_changes_no_state(
     acts: list[str], window: str
 ) -> None:
-    replies = (calls(("list_files", {})) if number % 3 == 1 else "It is so. " * 30 for number in range(99))
-    runtime = make_runtime(lambda request: next(replies), window=WindowSpec.parse(window), playbook_tokens=120)
+    replies = (
+        calls(("list_files", {})) if number % 3 == 1 else "It is so. " * 30 for number in range(99)
+    )
+    runtime = make_runtime(
+        lambda request: next(replies), window=WindowSpec.parse(window), playbook_tokens=120
+    )
     for number, act in enumerate(acts):
         session = runtime.sessions.current_session
         assert session is not None
         if act in QUERIES:
             await run_turn(runtime, act)
         elif act == "teach":
-            ops = (Op("ADD", fields={"content": f"The parser number {number} lives in parse{number}.py."}),)
-            runtime.sessions.playbook.apply(Delta(f"taught {session.id} {number}", ops, "user"), session)
+            ops = (
+                Op(
+                    "ADD",
+                    fields={"content": f"The parser number {number} lives in parse{number}.py."},
+                ),
+            )
+            runtime.sessions.playbook.apply(
+                Delta(f"taught {session.id} {number}", ops, "user"), session
+            )
         elif act == "pin" and session.interactions:
             runtime.context_control.pin(1)
         elif act == "undo" and any(
-            row.how not in ("begin", "undo") and not row.undone for row in runtime.sessions.context.log(session)
+            row.how not in ("begin", "undo") and not row.undone
+            for row in runtime.sessions.context.log(session)
         ):
             runtime.context_control.undo()
         elif act == "window":
             runtime.sessions.set_window(WindowSpec(1 + number % 4, 1))
         elif act == "reopen":
             runtime.agent.begin_epoch("a test")
-        before = [message.to_api() for message in session.messages], len(runtime.sessions.context.log(session))
+        before = (
+            [message.to_api() for message in session.messages],
+            len(runtime.sessions.context.log(session)),
+        )
         first = runtime.agent.prepare("now the parser")
         assert runtime.agent.prepare("now the parser") == first
-        after = [message.to_api() for message in session.messages], len(runtime.sessions.context.log(session))
+        after = (
+            [message.to_api() for message in session.messages],
+            len(runtime.sessions.context.log(session)),
+        )
         assert after == before
     runtime.close()

@@ -17,8 +17,32 @@ from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
 
-TOPICS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit", "tax", "queue")
-MATTERS = ("logs", "ports", "workers", "tables", "caches", "secrets", "charts", "hooks", "mocks", "retries")
+TOPICS = (
+    "billing",
+    "login",
+    "search",
+    "shipping",
+    "mail",
+    "cart",
+    "stock",
+    "image",
+    "report",
+    "audit",
+    "tax",
+    "queue",
+)
+MATTERS = (
+    "logs",
+    "ports",
+    "workers",
+    "tables",
+    "caches",
+    "secrets",
+    "charts",
+    "hooks",
+    "mocks",
+    "retries",
+)
 
 
 def teach(runtime: Runtime, *contents: str, name: str = "taught", trust: str = "reasoning") -> None:
@@ -47,7 +71,9 @@ def sent_texts(runtime: Runtime) -> list[str]:
 
 def playbook_section(runtime: Runtime) -> str:
     """Return the playbook section of the system prompt."""
-    return (re.search(r"\n\n## Playbook\n.*?</playbook>", sent_texts(runtime)[0], re.DOTALL) or [""])[0]
+    return (
+        re.search(r"\n\n## Playbook\n.*?</playbook>", sent_texts(runtime)[0], re.DOTALL) or [""]
+    )[0]
 
 
 def strategy_lines(runtime: Runtime) -> list[str]:
@@ -69,11 +95,17 @@ def strategy_ids(runtime: Runtime) -> set[str]:
 def runtime_with_many_strategies(**settings: object) -> Runtime:
     runtime = make_runtime(lambda request: "Done.", learn=False, **settings)
     for topic in TOPICS:
-        teach(runtime, *(f"The {topic} {matter} live in {topic}/{matter}.py." for matter in MATTERS), name=topic)
+        teach(
+            runtime,
+            *(f"The {topic} {matter} live in {topic}/{matter}.py." for matter in MATTERS),
+            name=topic,
+        )
     return runtime
 
 
-@pytest.mark.parametrize("window", [WindowSpec(5, 3), WindowSpec(mode="full"), WindowSpec(5)], ids=str)
+@pytest.mark.parametrize(
+    "window", [WindowSpec(5, 3), WindowSpec(mode="full"), WindowSpec(5)], ids=str
+)
 @pytest.mark.parametrize("budget", [150, 600])
 async def test_strategies_in_a_request_stay_within_the_budget_when_topics_change(
     window: WindowSpec, budget: int
@@ -83,7 +115,9 @@ async def test_strategies_in_a_request_stay_within_the_budget_when_topics_change
     for number in range(24):
         topic = TOPICS[number * 5 % len(TOPICS)]
         await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
-        notes = "".join(f"{line}\n" for text in sent_texts(runtime)[1:] for line in _strategy_lines(text))
+        notes = "".join(
+            f"{line}\n" for text in sent_texts(runtime)[1:] for line in _strategy_lines(text)
+        )
         assert count(playbook_section(runtime)) + count(notes) <= budget
         assert len(strategy_ids(runtime)) <= 30
         assert any(f"{topic}/logs.py" in line for line in strategy_lines(runtime)), (
@@ -129,19 +163,31 @@ async def test_a_strategy_that_names_a_missing_file_is_left_out_and_reported_onc
     Path("docs").mkdir()
     for name in ("docs/notes.md", "docs/plan.md"):
         Path(name).write_text("x")
-    teach(runtime, "Read `docs/notes.md` before you restart billing", "The order of all work stands in `docs/plan.md`")
+    teach(
+        runtime,
+        "Read `docs/notes.md` before you restart billing",
+        "The order of all work stands in `docs/plan.md`",
+    )
     await run_turn(runtime, "restart billing", learn=False)
     assert strategy_ids(runtime) == {"P-1", "P-2"}
     Path("docs/notes.md").rename("docs/old.md")
     events = await run_turn(runtime, "restart billing", learn=False)
     [line] = [event.text for event in events if isinstance(event, Notice) and "stale" in event.text]
     assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md does not exist")
-    assert "P-1 no longer applies" in "".join(strategy_lines(runtime)).replace("[", "").replace("]", "")
-    assert not [e for e in await run_turn(runtime, "again", learn=False) if isinstance(e, Notice) and "stale" in e.text]
+    assert "P-1 no longer applies" in "".join(strategy_lines(runtime)).replace("[", "").replace(
+        "]", ""
+    )
+    assert not [
+        e
+        for e in await run_turn(runtime, "again", learn=False)
+        if isinstance(e, Notice) and "stale" in e.text
+    ]
     Path("docs/plan.md").unlink()
     runtime.new_session()
     await run_turn(runtime, "restart billing", learn=False)
-    assert strategy_ids(runtime) == set(), "a new session checks the anchors of the strategies it inherits"
+    assert strategy_ids(runtime) == set(), (
+        "a new session checks the anchors of the strategies it inherits"
+    )
 
 
 @pytest.mark.parametrize("how", ["remove", "disable"])
@@ -177,6 +223,8 @@ async def test_strategies_that_differ_only_in_a_name_and_a_number_are_all_in_the
     runtime = make_runtime(lambda request: "Done.")
     services = ("auth", "billing", "search", "mail")
     for port, service in enumerate(services, 8001):
-        await run_turn(runtime, f"remember that the {service} service listens on port {port} in development")
+        await run_turn(
+            runtime, f"remember that the {service} service listens on port {port} in development"
+        )
     await run_turn(runtime, "which port does the auth service listen on in development")
     assert strategy_ids(runtime) == {"P-1", "P-2", "P-3", "P-4"}

@@ -40,7 +40,9 @@ def unreached(root: Path = ROOT) -> list[str]:
             seen.add(name)
             waiting += [used for _, uses in definitions.get(name, ()) for used in uses - seen]
     dead = (full for name, found in definitions.items() if name not in seen for full, _ in found)
-    return sorted(full for full in dead if not full.split(".")[-1].startswith("__") and full != SEED_ENTRY)
+    return sorted(
+        full for full in dead if not full.split(".")[-1].startswith("__") and full != SEED_ENTRY
+    )
 
 
 def _declared(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
@@ -91,7 +93,9 @@ def _foreign(tree: ast.Module) -> set[str]:
     """Return the names from other packages, whose classes call the methods of subclasses."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith((PACKAGE, *PLAIN_BASES)):
+        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(
+            (PACKAGE, *PLAIN_BASES)
+        ):
             found |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}

@@ -48,7 +48,10 @@ class Tree:
 
     def swecli(self, *arguments: str, **environ: str) -> CompletedRun:
         """Run the copy in the test's own empty folder."""
-        return swecli(*arguments, environ={"PYTHONPATH": os.pathsep.join((str(self.root), ON_PATH)), **environ})
+        return swecli(
+            *arguments,
+            environ={"PYTHONPATH": os.pathsep.join((str(self.root), ON_PATH)), **environ},
+        )
 
     def python(self, code: str) -> str:
         """Return the output of Python code with the copy on its path."""
@@ -58,7 +61,9 @@ class Tree:
     def reference(self, page: str) -> str:
         """Return a page of the reference, generated from the copy."""
         script = self.root / "scripts" / "reference"
-        subprocess.run([sys.executable, str(script)], check=True, capture_output=True, cwd=self.root)
+        subprocess.run(
+            [sys.executable, str(script)], check=True, capture_output=True, cwd=self.root
+        )
         return (self.root / "docs" / "reference" / page).read_text(encoding="utf-8")
 
 
@@ -156,13 +161,22 @@ def test_adding_a_provider_changes_one_code_file(tree: Tree) -> None:
 
 
 def test_adding_a_setting_changes_one_code_file(tree: Tree) -> None:
-    setting = '    loudness: int = _setting(3, integer(0, 9), "how loud the bell is", tightens=True)\n'
+    setting = (
+        '    loudness: int = _setting(3, integer(0, 9), "how loud the bell is", tightens=True)\n'
+    )
     tree.insert("swecli/config/settings.py", "    color: bool", setting)
     assert tree.swecli("config", "get", "loudness").out == "3\n"
-    assert "SWECLI_LOUDNESS: '10' is not" in tree.swecli("config", "get", SWECLI_LOUDNESS="10").complaint
+    assert (
+        "SWECLI_LOUDNESS: '10' is not"
+        in tree.swecli("config", "get", SWECLI_LOUDNESS="10").complaint
+    )
     assert tree.swecli("config", "set", "loudness", "4").code == 0
-    assert "loudness" in tree.swecli("config", "get", "loudness", "--origin", SWECLI_LOUDNESS="5").out
-    assert "| `loudness` | how loud the bell is | `SWECLI_LOUDNESS` | `3` |" in tree.reference("settings.md")
+    assert (
+        "loudness" in tree.swecli("config", "get", "loudness", "--origin", SWECLI_LOUDNESS="5").out
+    )
+    assert "| `loudness` | how loud the bell is | `SWECLI_LOUDNESS` | `3` |" in tree.reference(
+        "settings.md"
+    )
     assert len(tree.changed) == 1
 
 
@@ -183,7 +197,11 @@ FORMAT = Words
 
 def test_adding_an_output_format_changes_one_code_file(tree: Tree) -> None:
     tree.write("swecli/headless/writers/word_count.py", WORDS)
-    assert tree.swecli("-p", "hi", "-m", HELLO, "--output-format", "word-count").out.strip().isdecimal()
+    assert (
+        tree.swecli("-p", "hi", "-m", HELLO, "--output-format", "word-count")
+        .out.strip()
+        .isdecimal()
+    )
     assert "word-count" in tree.swecli("--help").out
     assert len(tree.changed) == 1
 
@@ -192,9 +210,19 @@ def test_adding_a_session_column_changes_the_table_the_migrations_and_the_model(
     swecli("-p", "hi", "-m", HELLO)  # an older database
     column = '    mood: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})\n'
     tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)
-    tree.insert("swecli/store/sqlite/migrations.py", ")\n\n\ndef migrate(", "    None,  # sessions have a mood\n")
-    tree.insert("swecli/models/session.py", "    cost: float | None = 0.0\n    context:", '    mood: str = ""\n')
-    (session,) = tree.swecli("sessions", "list", "--json").json  # migrates the database to the new schema
+    tree.insert(
+        "swecli/store/sqlite/migrations.py",
+        ")\n\n\ndef migrate(",
+        "    None,  # sessions have a mood\n",
+    )
+    tree.insert(
+        "swecli/models/session.py",
+        "    cost: float | None = 0.0\n    context:",
+        '    mood: str = ""\n',
+    )
+    (session,) = tree.swecli(
+        "sessions", "list", "--json"
+    ).json  # migrates the database to the new schema
     file = Path(os.environ["SWECLI_HOME"], "swecli.db")
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE session SET mood = 'good'")

@@ -31,7 +31,9 @@ def nodes(module: str) -> tuple[ast.AST, ...]:
 
 
 def functions(module: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in nodes(module) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [
+        node for node in nodes(module) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
 
 
 def test_no_folder_has_a_generic_name() -> None:
@@ -43,7 +45,11 @@ def test_no_definition_is_reached_only_by_tests() -> None:
 
 
 def test_every_module_has_a_docstring() -> None:
-    described = {m for m in TEXTS if (top := nodes(m)[0]) and isinstance(top, ast.Module) and ast.get_docstring(top)}
+    described = {
+        m
+        for m in TEXTS
+        if (top := nodes(m)[0]) and isinstance(top, ast.Module) and ast.get_docstring(top)
+    }
     assert {m for m in TEXTS if not m.endswith("__init__.py")} <= described
 
 
@@ -56,13 +62,19 @@ def test_only_the_command_line_reads_the_environment() -> None:
         if isinstance(n, ast.Attribute) and n.attr in {"environ", "getenv"}
         if isinstance(n.value, ast.Name) and n.value.id == "os"
     }
-    assert not {m for m in reading if not m.startswith("cli/") and "# reads the environment:" not in TEXTS[m]}
+    assert not {
+        m
+        for m in reading
+        if not m.startswith("cli/") and "# reads the environment:" not in TEXTS[m]
+    }
 
 
 def test_git_is_started_or_looked_up_only_in_tools_git_and_doctor() -> None:
     """`tools/git.py` keeps git from running other programs."""
     lists = {m: [n for n in nodes(m) if isinstance(n, ast.List) and n.elts] for m in TEXTS}
-    starting = {m for m, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
+    starting = {
+        m for m, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"
+    }
     asking = {m for m, text in TEXTS.items() if 'find_program("git"' in text}
     assert starting | asking == {"tools/git.py", "repl/actions/doctor.py"}
 
@@ -77,7 +89,9 @@ def test_a_late_import_has_a_comment_with_its_reason() -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
     lines = {module: text.splitlines() for module, text in TEXTS.items()}
-    assert not {(m, at) for m, at in late if "# late" not in "\n".join(lines[m][max(0, at - 6) : at])}
+    assert not {
+        (m, at) for m, at in late if "# late" not in "\n".join(lines[m][max(0, at - 6) : at])
+    }
 
 
 def loaded_by(code: str) -> set[str]:
@@ -91,7 +105,14 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.rpartition("MODULES ")[2].split())
 
 
-NO_STORE = ["sessions --help", "playbook --help", "findings --help", "config get", "db path", "models gpt-4o"]
+NO_STORE = [
+    "sessions --help",
+    "playbook --help",
+    "findings --help",
+    "config get",
+    "db path",
+    "models gpt-4o",
+]
 
 
 @pytest.mark.parametrize("words", NO_STORE)
@@ -111,7 +132,18 @@ def test_importing_the_package_imports_no_submodule() -> None:
     assert not {m for m in loaded_by("import swecli") if m.startswith("swecli.")}
 
 
-HEAVY = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "tiktoken", "typer", "rich", "mcp"}
+HEAVY = {
+    "litellm",
+    "openai",
+    "httpx",
+    "pydantic",
+    "sqlalchemy",
+    "sqlmodel",
+    "tiktoken",
+    "typer",
+    "rich",
+    "mcp",
+}
 
 
 def test_reading_flags_and_settings_loads_no_heavy_library() -> None:

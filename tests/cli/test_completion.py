@@ -62,7 +62,9 @@ def test_bash_completes_words_and_falls_back_to_its_file_completion(tmp_path: Pa
     lines = """source <(swecli completion bash)
     try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _swecli swecli "${@: -1}"; echo "${COMPREPLY[*]}"; }
     try swecli rev; try swecli sessions s; try swecli review --st; try swecli --db ''; complete -p swecli"""
-    done = subprocess.run([shell_path("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [shell_path("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.stdout.split("\n")[:4] == ["review", "show search", "--staged", ""], done.stderr
     assert "-o default" in done.stdout
 
@@ -73,9 +75,16 @@ def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> Non
     lines = """swecli completion fish | source
     complete -C 'swecli sessions sh'; complete -C 'swecli rev'; complete -C 'swecli --db bas'"""
     done = subprocess.run(
-        [shell_path("fish"), "--no-config", "-c", lines], capture_output=True, text=True, cwd=tmp_path
+        [shell_path("fish"), "--no-config", "-c", lines],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
-    assert done.stdout.splitlines() == ["show\tThe conversation of one session.", "review", "base.db"], done.stderr
+    assert done.stdout.splitlines() == [
+        "show\tThe conversation of one session.",
+        "review",
+        "base.db",
+    ], done.stderr
 
 
 @pytest.mark.slow

@@ -25,19 +25,26 @@ def test_path_is_printed_for_a_missing_or_broken_file(run: Run, config_file: Pat
     assert run("config", "path", "--config", "x.toml").out == f"{Path.cwd() / 'x.toml'}\n"
 
 
-def test_get_shows_all_settings_and_their_origins(run: Run, config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_shows_all_settings_and_their_origins(
+    run: Run, config_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config_file.write_text('mode = "plan"')
     monkeypatch.setenv("SWECLI_MAX_TURNS", "7")
     lines = [line.split() for line in run("config", "get").out.splitlines()]
     assert lines[0] == ["setting", "value"]
     assert ["mode", '"plan"'] in lines
     assert ["learn", "true"] in lines
-    origins = [line.split() for line in run("config", "get", "--origin", "--db", "x.db").out.splitlines()]
+    origins = [
+        line.split() for line in run("config", "get", "--origin", "--db", "x.db").out.splitlines()
+    ]
     assert ["mode", str(config_file), '"plan"'] in origins
     assert ["max_turns", "environment", "7"] in origins
     assert ["db", "flags", '"x.db"'] in origins
     assert ["learn", "default", "true"] in origins
-    assert run("config", "get", "--json").json["mode"] == {"value": "plan", "origin": str(config_file)}
+    assert run("config", "get", "--json").json["mode"] == {
+        "value": "plan",
+        "origin": str(config_file),
+    }
 
 
 def test_get_with_a_name_prints_only_the_value(run: Run, config_file: Path) -> None:
@@ -54,13 +61,20 @@ def test_get_with_a_name_prints_only_the_value(run: Run, config_file: Path) -> N
         str(config_file),
         '"plan"',
     ]
-    assert run("config", "get", "window", "--json").json == {"window": {"value": "5+3", "origin": "default"}}
+    assert run("config", "get", "window", "--json").json == {
+        "window": {"value": "5+3", "origin": "default"}
+    }
 
 
-def test_set_changes_one_setting_and_keeps_the_rest_of_the_file(run: Run, config_file: Path) -> None:
+def test_set_changes_one_setting_and_keeps_the_rest_of_the_file(
+    run: Run, config_file: Path
+) -> None:
     config_file.write_text('# mine\nmode = "plan" # for now\n')
     assert run("config", "set", "mode", "edits").out == f'mode = "edits" in {config_file}\n'
-    assert run("config", "set", "window", "5+3", "--json").json == {"path": str(config_file), "name": "window"}
+    assert run("config", "set", "window", "5+3", "--json").json == {
+        "path": str(config_file),
+        "name": "window",
+    }
     assert run("config", "set", "allow", "run(git status*)", "edit(src/**)").code == 0
     assert config_file.read_text() == (
         '# mine\nmode = "edits" # for now\nwindow = "5+3"\nallow = ["run(git status*)", "edit(src/**)"]\n'
@@ -113,7 +127,9 @@ def test_a_broken_file_is_not_changed_by_set_but_can_be_edited(
     assert config_file.read_text() == 'mode = "plan"\n'
 
 
-def test_edit_creates_a_file_with_commented_defaults(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_creates_a_file_with_commented_defaults(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VISUAL", "true")
     assert run("config", "edit").code == 0
     assert "# max_turns = 50" in Paths.find(os.environ).config_file.read_text()
@@ -129,14 +145,18 @@ def test_edit_reports_an_invalid_setting_afterwards(
 
 
 @pytest.mark.parametrize(("editor", "code"), [("false", 1), ("/no/such/editor", 42), ("'", 42)])
-def test_an_editor_that_fails_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch, editor: str, code: int) -> None:
+def test_an_editor_that_fails_is_reported(
+    run: Run, monkeypatch: pytest.MonkeyPatch, editor: str, code: int
+) -> None:
     monkeypatch.setenv("VISUAL", editor)
     done = run("config", "edit")
     assert done.code == code
     assert "editor" in done.complaint.lower()
 
 
-def test_a_settings_file_that_cannot_be_written_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_settings_file_that_cannot_be_written_is_an_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     done = run("config", "set", "mode", "ask")

@@ -22,21 +22,37 @@ SESSION = "0190a0b0-0000-7000-8000-000000000001"
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def store_session(turns: int, model: str = "anthropic/claude-sonnet-4-5", title: str = "the parser") -> None:
+def store_session(
+    turns: int, model: str = "anthropic/claude-sonnet-4-5", title: str = "the parser"
+) -> None:
     """Store a session in the database `long.db`: one tool call per turn, turns one minute apart."""
     messages: list[dict[str, Any]] = []
     for number in range(1, turns + 1):
         at = (BEGAN + timedelta(minutes=number)).isoformat()
-        call = {"id": f"c{number}", "name": "read_file", "parameters": {"path": "a"}, "result": f"{number} " * 500}
+        call = {
+            "id": f"c{number}",
+            "name": "read_file",
+            "parameters": {"path": "a"},
+            "result": f"{number} " * 500,
+        }
         for role, content, calls in (
             ("user", f"query {number}", []),
             ("assistant", "", [call]),
             ("assistant", "ok", []),
         ):
-            row = {"role": role, "content": content, "tool_calls": calls, "interaction": number, "created_at": at}
+            row = {
+                "role": role,
+                "content": content,
+                "tool_calls": calls,
+                "interaction": number,
+                "created_at": at,
+            }
             messages.append(row)
     times = {"created_at": BEGAN.isoformat(), "updated_at": BEGAN.isoformat()}
-    rows = [{"number": n, "status": "done", "started_at": BEGAN.isoformat()} for n in range(1, turns + 1)]
+    rows = [
+        {"number": n, "status": "done", "started_at": BEGAN.isoformat()}
+        for n in range(1, turns + 1)
+    ]
     whole = {
         "id": SESSION,
         "directory": "/w",
@@ -62,9 +78,18 @@ def test_replay_prints_a_row_for_each_policy_and_the_assumptions(run: Run) -> No
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0].split("  ")[0] == "policy"
-    assert [line.split()[0] for line in lines[1:6]] == ["full", "exact", "slack", "compact90", "ours"]
+    assert [line.split()[0] for line in lines[1:6]] == [
+        "full",
+        "exact",
+        "slack",
+        "compact90",
+        "ours",
+    ]
     assert all(line.split()[1] == "24" and "$" in line for line in lines[1:6])
-    assert f"A simulation over the 12 stored turns of {SESSION}: nothing was sent to a model." in done.out
+    assert (
+        f"A simulation over the 12 stored turns of {SESSION}: nothing was sent to a model."
+        in done.out
+    )
     assert "Prices of anthropic/claude-sonnet-4-5 in litellm's local table" in done.out
     assert "ours costs" in done.out
 
@@ -73,7 +98,12 @@ def test_replay_prints_its_figures_as_json(run: Run) -> None:
     store_session(12)
     value = replay(run, "--json").json
     assert value["simulation"] is True
-    assert (value["turns"], value["window"], value["ttl"], value["cost_unit"]) == (12, "5+3", 300, "USD")
+    assert (value["turns"], value["window"], value["ttl"], value["cost_unit"]) == (
+        12,
+        "5+3",
+        300,
+        "USD",
+    )
     policies = {row["policy"]: row for row in value["policies"]}
     assert list(policies) == ["full", "exact", "slack", "compact90", "ours"]
     for row in policies.values():
@@ -160,7 +190,9 @@ def test_ttl_window_and_context_window_flags_are_applied(run: Run) -> None:
         (("--context-window", "0"), "'0' is not a whole number above 0"),
     ],
 )
-def test_an_invalid_argument_is_a_usage_error(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_an_invalid_argument_is_a_usage_error(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
     done = replay(run, *arguments)
     assert done.code == 2
     assert message in done.complaint
@@ -169,7 +201,10 @@ def test_an_invalid_argument_is_a_usage_error(run: Run, arguments: tuple[str, ..
 def test_an_unknown_session_or_database_is_an_error(run: Run) -> None:
     store_session(1)
     done = replay(run, session="nobody")
-    assert (done.code, done.complaint) == (42, "swecli: There is no session 'nobody'.  See: swecli sessions list")
+    assert (done.code, done.complaint) == (
+        42,
+        "swecli: There is no session 'nobody'.  See: swecli sessions list",
+    )
     assert run("context", "replay", SESSION, "--db", "none.db").code == 42
     assert run("context").code == run("context", "forecast").code == 2
 

@@ -55,7 +55,9 @@ def test_a_session_is_measured_for_its_model_even_if_that_is_unavailable(run: Ru
     other = run("context", "show", "--json", "--model", "openai/gpt-4.1")
     assert other.json["limit"] > 500_000, "sizes come from the local table, without a key"
     asked = run("context", "compact", "--model", "openai/gpt-4.1")
-    assert "OPENAI_API_KEY is not set" in asked.complaint, "a summary is requested, which needs the key"
+    assert "OPENAI_API_KEY is not set" in asked.complaint, (
+        "a summary is requested, which needs the key"
+    )
 
 
 def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:

@@ -48,14 +48,18 @@ def test_invalid_settings_fail_and_the_model_is_not_checked(run: Run) -> None:
     assert checks["model"] == (False, "not checked: the settings cannot be read")
 
 
-def test_a_model_without_its_key_fails_the_model_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_its_key_fails_the_model_check(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SWECLI_MODEL", "openai/gpt-4o")
     code, checks = doctor_rows(run)
     assert code == 1
     assert "OPENAI_API_KEY" in checks["model"][1]
 
 
-def test_a_home_that_cannot_be_written_fails_the_folder_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_fails_the_folder_check(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     code, checks = doctor_rows(run)

@@ -36,7 +36,9 @@ def test_a_session_is_continued_with_c_or_resumed_by_id_prefix(run: Run) -> None
     model = script("s.json", "One.", "Two.")
     first = run("-p", "a", "-m", model, "--output-format", "json").json
     second = run("-p", "-c", "b", "-m", model, "--output-format", "json").json
-    third = run("-p", "-r", first["session_id"][:-4], "c", "-m", model, "--output-format", "json").json
+    third = run(
+        "-p", "-r", first["session_id"][:-4], "c", "-m", model, "--output-format", "json"
+    ).json
     assert first["session_id"] == second["session_id"] == third["session_id"]
 
 
@@ -116,7 +118,9 @@ BAD_FLAGS = [
 
 
 @pytest.mark.parametrize(("argv", "code"), BAD_FLAGS, ids=[" ".join(argv) for argv, _ in BAD_FLAGS])
-def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(run: Run, argv: list[str], code: int) -> None:
+def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(
+    run: Run, argv: list[str], code: int
+) -> None:
     done = run(*argv)
     assert done.code == code, done.err
     assert done.complaint
@@ -125,19 +129,32 @@ def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(run: Run,
 
 @pytest.mark.parametrize("style", ["json", "stream-json"])
 @pytest.mark.parametrize(
-    ("argv", "code"), [row for row in BAD_FLAGS if row[0][:2] == ["-p", "x"] and "--output-format" not in row[0]]
+    ("argv", "code"),
+    [row for row in BAD_FLAGS if row[0][:2] == ["-p", "x"] and "--output-format" not in row[0]],
 )
-def test_an_error_is_emitted_as_a_json_result_too(run: Run, argv: list[str], code: int, style: str) -> None:
+def test_an_error_is_emitted_as_a_json_result_too(
+    run: Run, argv: list[str], code: int, style: str
+) -> None:
     done = run(*argv, "--output-format", style)
     assert done.code == code
     assert done.complaint
-    assert (done.json["type"], done.json["subtype"], done.json["is_error"]) == ("result", "error", True)
+    assert (done.json["type"], done.json["subtype"], done.json["is_error"]) == (
+        "result",
+        "error",
+        True,
+    )
     assert done.json["result"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("WINDOW", "x"), ("MODE", "x"), ("MAX_TURNS", "0"), ("MAX_BUDGET_USD", "free"), ("LEARN", "perhaps")],
+    [
+        ("WINDOW", "x"),
+        ("MODE", "x"),
+        ("MAX_TURNS", "0"),
+        ("MAX_BUDGET_USD", "free"),
+        ("LEARN", "perhaps"),
+    ],
 )
 def test_an_invalid_environment_variable_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str
@@ -201,12 +218,22 @@ def make_broken_database(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [("text", "not a database"), ("other", "another program"), ("newer", "newer")]
+    ("kind", "message"),
+    [("text", "not a database"), ("other", "another program"), ("newer", "newer")],
 )
 @pytest.mark.parametrize(
-    "argv", [["-p", "x", "-m", HELLO], ["sessions", "list"], ["playbook", "list"], ["db", "check"], ["db", "backup"]]
+    "argv",
+    [
+        ["-p", "x", "-m", HELLO],
+        ["sessions", "list"],
+        ["playbook", "list"],
+        ["db", "check"],
+        ["db", "backup"],
+    ],
 )
-def test_an_unusable_database_is_reported_and_not_changed(run: Run, kind: str, message: str, argv: list[str]) -> None:
+def test_an_unusable_database_is_reported_and_not_changed(
+    run: Run, kind: str, message: str, argv: list[str]
+) -> None:
     make_broken_database(kind)
     before = Path("x.db").read_bytes()
     done = run(*argv, "--db", "x.db")
@@ -218,14 +245,20 @@ def test_an_unusable_database_is_reported_and_not_changed(run: Run, kind: str, m
 @pytest.mark.slow
 def test_an_ambiguous_session_is_refused_with_the_candidates(run: Run) -> None:
     model = script("s.json", "One.")
-    ids = [run("-p", "a", "-m", model, "--output-format", "json").json["session_id"] for _ in range(2)]
+    ids = [
+        run("-p", "a", "-m", model, "--output-format", "json").json["session_id"] for _ in range(2)
+    ]
     done = run("-p", "x", "-r", ids[0][:4], "-m", model)
     assert done.code == 42
     assert all(name in done.complaint for name in ids)
 
 
-def test_an_error_is_printed_to_stderr_and_as_json_if_requested(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
+def test_an_error_is_printed_to_stderr_and_as_json_if_requested(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (
+        _fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
+    )
     out, err = capsys.readouterr()
     assert err == "swecli: It is odd.  Mend it.\n"
     assert json.loads(out)["is_error"] is True
@@ -234,7 +267,9 @@ def test_an_error_is_printed_to_stderr_and_as_json_if_requested(capsys: pytest.C
     assert _fail(Unavailable("Busy."), []) == 75
 
 
-def test_running_without_a_terminal_and_prompt_suggests_p(capsys: pytest.CaptureFixture[str]) -> None:
+def test_running_without_a_terminal_and_prompt_suggests_p(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run_safely([]) == 2
     assert "swecli -p" in capsys.readouterr().err
 

@@ -16,8 +16,14 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def review_project(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make_project(Path("shop")))
-    rows = [("shop/prices.py", 3, "MAGIC_NUMBERS"), ("README.md", 3, "DEAD_CODE"), ("gone.py", 1, "LONG_METHOD")]
-    assert run("review", ".", "-m", script("../s.json", script_report(*rows)), "--no-verify").code == 0
+    rows = [
+        ("shop/prices.py", 3, "MAGIC_NUMBERS"),
+        ("README.md", 3, "DEAD_CODE"),
+        ("gone.py", 1, "LONG_METHOD"),
+    ]
+    assert (
+        run("review", ".", "-m", script("../s.json", script_report(*rows)), "--no-verify").code == 0
+    )
 
 
 def finding_states(run: Run) -> list[str]:
@@ -58,7 +64,10 @@ def test_check_estimates_its_cost_and_sends_requests_only_with_yes(run: Run) -> 
     priced = run("findings", "check", "F-1", "-m", model)
     assert (priced.code, priced.out) == (0, "Nothing was checked: add --yes.\n")
     assert priced.err.startswith("1 finding to check: 1 request, about")
-    assert run("findings", "check", "F-1", "-m", model, "--yes").out == "F-1 shop/prices.py:3: open, confirmed\n"
+    assert (
+        run("findings", "check", "F-1", "-m", model, "--yes").out
+        == "F-1 shop/prices.py:3: open, confirmed\n"
+    )
     again = run("findings", "check", "F-1", "-m", model)
     assert "0 requests" in again.err, "a verdict is reused"
 
@@ -68,6 +77,8 @@ def test_findings_are_exported(run: Run, style: str) -> None:
     assert "MAGIC_NUMBERS" in run("findings", "export", "--format", style).out
 
 
-@pytest.mark.parametrize("words", [("show", "F-9"), ("dismiss", "x", "y"), ("dismiss", "F-1"), ("recheck", "F-9"), ()])
+@pytest.mark.parametrize(
+    "words", [("show", "F-9"), ("dismiss", "x", "y"), ("dismiss", "F-1"), ("recheck", "F-9"), ()]
+)
 def test_an_invalid_argument_is_an_error_in_one_line(run: Run, words: tuple[str, ...]) -> None:
     assert run("findings", *words).complaint

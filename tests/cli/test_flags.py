@@ -12,7 +12,13 @@ from swecli.models.errors import UsageError
 
 def test_no_arguments_start_a_new_interactive_session() -> None:
     args = parse_run([])
-    assert (args.prompt, args.continue_last, args.resume, args.headless, args.model) == ("", False, None, False, None)
+    assert (args.prompt, args.continue_last, args.resume, args.headless, args.model) == (
+        "",
+        False,
+        None,
+        False,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,13 +52,22 @@ def test_each_flag_sets_its_value(argv: list[str], name: str, value: object) -> 
         (["--yolo"], r"Unknown option --yolo\.  Did you mean --mode auto\?"),
         (["--dangerously-skip-permissions"], r"Did you mean --mode auto\?"),
         (["--allowedTools=Bash"], r"Did you mean `swecli config set allow RULE`\?"),
-        (["fix", "it", "now"], r'Unexpected arguments: it now\.  Put the prompt in quotes: "fix it now"'),
+        (
+            ["fix", "it", "now"],
+            r'Unexpected arguments: it now\.  Put the prompt in quotes: "fix it now"',
+        ),
         (
             ["session", "list"],
             r"Unknown subcommand 'session'\.  Did you mean `swecli sessions list`\? Put the prompt",
         ),
-        (["--db", "x", "sessions"], r"Put the subcommand first\.  For example: swecli sessions --help"),
-        (["--db", "x", "sessions", "list"], r"Put the subcommand first\.  For example: swecli sessions list"),
+        (
+            ["--db", "x", "sessions"],
+            r"Put the subcommand first\.  For example: swecli sessions --help",
+        ),
+        (
+            ["--db", "x", "sessions", "list"],
+            r"Put the subcommand first\.  For example: swecli sessions list",
+        ),
         (["-m"], r"-m/--model: expected one argument\."),
         (
             ["-p", "x", "--output-format", "xml"],

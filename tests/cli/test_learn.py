@@ -22,7 +22,10 @@ def run_session(run: Run, *queries: str) -> None:
     Path("always.toml").write_text('reflect = "always"\n')
     for at, query in enumerate(queries):
         more = ["-c"] if at else []
-        assert run("-p", query, "-m", script("s.json", "Done."), "--config", "no.toml", *more).code == 0
+        assert (
+            run("-p", query, "-m", script("s.json", "Done."), "--config", "no.toml", *more).code
+            == 0
+        )
 
 
 def exported_playbook(run: Run) -> Any:
@@ -52,20 +55,40 @@ def test_a_model_reflects_on_each_turn_once_per_epoch(run: Run) -> None:
     learned = exported_playbook(run)
     assert "Build with `sh build.sh`" in learned
     assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--json").json["turns"] == 0
-    assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json["turns"] == 2
-    assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json["turns"] == 0
+    assert (
+        run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json[
+            "turns"
+        ]
+        == 2
+    )
+    assert (
+        run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json[
+            "turns"
+        ]
+        == 0
+    )
 
 
 def test_failed_reflections_are_reported_with_reasons_and_exit_code_1(run: Run) -> None:
     run_session(run, "how is it built, see build.sh for it")
-    done = run("learn", "--from", "here", *ALWAYS, "-m", script("reflector.json", "no JSON", "none again"), "--json")
+    done = run(
+        "learn",
+        "--from",
+        "here",
+        *ALWAYS,
+        "-m",
+        script("reflector.json", "no JSON", "none again"),
+        "--json",
+    )
     assert done.code == 1
     [failure] = done.json["failures"]
     assert (failure["turn"], done.json["failed"]) == (1, 1)
     assert "JSON" in failure["reason"]
 
 
-def test_a_session_whose_directory_is_missing_is_skipped_and_reported(run: Run, tmp_path: Path) -> None:
+def test_a_session_whose_directory_is_missing_is_skipped_and_reported(
+    run: Run, tmp_path: Path
+) -> None:
     place = tmp_path / "gone"
     place.mkdir()
     os.chdir(place)
@@ -90,7 +113,9 @@ def test_a_session_whose_directory_is_missing_is_skipped_and_reported(run: Run, 
         (["--from", "here", "-m", "nobody/nothing"], 42),
     ],
 )
-def test_an_invalid_source_or_option_is_an_error_in_one_line(run: Run, argv: list[str], code: int) -> None:
+def test_an_invalid_source_or_option_is_an_error_in_one_line(
+    run: Run, argv: list[str], code: int
+) -> None:
     done = run("learn", *argv)
     assert done.code == code
     assert done.complaint

@@ -23,7 +23,9 @@ def restore_handlers() -> Iterator[None]:
         handler.close()
 
 
-def test_only_warnings_and_tracebacks_are_logged_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_only_warnings_and_tracebacks_are_logged_and_nothing_is_printed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     _log_to(Path("x.log").absolute())
     logging.getLogger("a").info("no")
     try:
@@ -42,7 +44,10 @@ def test_the_log_file_is_private_also_after_rotation() -> None:
     _log_to(Path("x.log").absolute())
     for _ in range(3):
         logging.getLogger("a").warning("x" * (MAX_LOG_BYTES // 2))
-    assert {p.name: p.stat().st_mode & 0o777 for p in Path.cwd().glob("x.log*")} == {"x.log": 0o600, "x.log.1": 0o600}
+    assert {p.name: p.stat().st_mode & 0o777 for p in Path.cwd().glob("x.log*")} == {
+        "x.log": 0o600,
+        "x.log.1": 0o600,
+    }
 
 
 def test_the_log_file_is_not_created_before_the_first_record() -> None:
@@ -78,5 +83,7 @@ def test_a_log_that_cannot_be_written_prints_nothing(capfd: pytest.CaptureFixtur
 def test_lone_surrogates_are_replaced_in_the_log() -> None:
     _log_to(Path("x.log").absolute())
     # Call the handler directly: pytest would put records that are logged normally into its report, which must be UTF-8.
-    logging.getLogger().handlers[-1].handle(logging.LogRecord("a", logging.WARNING, "", 0, "half \udcff", (), None))
+    logging.getLogger().handlers[-1].handle(
+        logging.LogRecord("a", logging.WARNING, "", 0, "half \udcff", (), None)
+    )
     assert "half ?" in Path("x.log").read_text()

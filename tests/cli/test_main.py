@@ -29,7 +29,11 @@ def imported_modules(*arguments: str) -> set[str]:
     """Return the names of all modules that a run imports."""
     words = [sys.executable, "-X", "importtime", "-m", "swecli", *arguments]
     done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
-    rows = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    rows = [
+        line.rpartition("|")[2].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    ]
     return set(rows)
 
 
@@ -76,13 +80,17 @@ def test_help_and_version_are_printed_to_stdout() -> None:
 def run_shell_line(command: str, **environ: str) -> tuple[int, str, str]:
     """Run a shell line in which `$S` is swecli; return the exit code of its last command, stdout and stderr."""
     words = {"S": " ".join(COMMAND), **environ}
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(words), check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, env=environment(words), check=False
+    )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("arguments", ["--help", "--version", "config get", "models", "-p --frob --output-format json"])
+@pytest.mark.parametrize(
+    "arguments", ["--help", "--version", "config get", "models", "-p --frob --output-format json"]
+)
 def test_a_broken_pipe_is_not_reported(arguments: str, unbuffered: str) -> None:
     _, out, err = run_shell_line(f"$S {arguments} | true", PYTHONUNBUFFERED=unbuffered)
     assert out == ""

@@ -23,7 +23,9 @@ def test_without_keys_each_model_is_listed_with_its_state_and_demo_is_chosen(run
     assert "In this folder swecli would use demo" in run("models").out
 
 
-def test_a_key_makes_its_provider_ready_and_chosen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_makes_its_provider_ready_and_chosen(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
     listed = run("models", "--json").json
     assert listed["chosen"].startswith("anthropic/")
@@ -31,7 +33,9 @@ def test_a_key_makes_its_provider_ready_and_chosen(run: Run, monkeypatch: pytest
     assert {row["model"]: row["state"] for row in listed["models"]}["anthropic/…"] == "ready"
 
 
-def test_an_alternative_key_variable_makes_its_provider_ready(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alternative_key_variable_makes_its_provider_ready(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "x")
     row = next(row for row in run("models", "--json").json["models"] if row["model"] == "gemini/…")
     assert (row["key"], row["state"]) == ("GOOGLE_API_KEY", "ready")
@@ -76,15 +80,34 @@ def test_configured_models_are_listed_shown_and_forgotten_by_name(
 ) -> None:
     table = '[models.work]\napi = "openai"\nmodel = "m"\nbase_url = "http://gw.example/v1"\nkey_env = "WORK_KEY"\n'
     write_config(
-        own_home, f'{table}context_window = 9000\n[models.w2]\nmodel = "openai/gpt-4.1"\nkey_command = ["false"]'
+        own_home,
+        f'{table}context_window = 9000\n[models.w2]\nmodel = "openai/gpt-4.1"\nkey_command = ["false"]',
     )
     rows = run("models", "--json").json["models"][:2]
-    assert rows[0] == {"model": "work", "key": "WORK_KEY", "state": "key not set", "address": "http://gw.example/v1"}
-    assert rows[1] == {"model": "w2", "key": "key_command", "state": "ready", "address": "openai/gpt-4.1"}
+    assert rows[0] == {
+        "model": "work",
+        "key": "WORK_KEY",
+        "state": "key not set",
+        "address": "http://gw.example/v1",
+    }
+    assert rows[1] == {
+        "model": "w2",
+        "key": "key_command",
+        "state": "ready",
+        "address": "openai/gpt-4.1",
+    }
     monkeypatch.setenv("WORK_KEY", "k")
-    assert run("models", "show", "work", "--json").json["window"] == {"value": 9000, "from": "config"}
-    LearnedFacts(own_home / "swecli" / "models.json").learn("openai http://gw.example/v1 m", "max_output", 99, "so")
-    assert run("models", "show", "work", "--json").json["max_output"] == {"value": 99, "from": "learned"}
+    assert run("models", "show", "work", "--json").json["window"] == {
+        "value": 9000,
+        "from": "config",
+    }
+    LearnedFacts(own_home / "swecli" / "models.json").learn(
+        "openai http://gw.example/v1 m", "max_output", 99, "so"
+    )
+    assert run("models", "show", "work", "--json").json["max_output"] == {
+        "value": 99,
+        "from": "learned",
+    }
     assert run("models", "forget", "work").code == 0
     assert run("config", "get", "models").out.strip() == '["work", "w2"]'
 
@@ -95,8 +118,12 @@ def test_testing_a_model_reports_its_answer_cost_and_tool_support(
 ) -> None:
     no_tools = Refusal(400, "gpt-4.1 does not support tools")
     monkeypatch.setenv("WORK_KEY", "test-key")
-    with StrictProvider([no_tools, Reply("pong", usage=Tokens(40)), Reply(calls=(Call("ping"),))]) as server:
-        table = f'[models.work]\napi = "openai"\nmodel = "gpt-4.1"\nbase_url = "{server.openai_base}"\n'
+    with StrictProvider(
+        [no_tools, Reply("pong", usage=Tokens(40)), Reply(calls=(Call("ping"),))]
+    ) as server:
+        table = (
+            f'[models.work]\napi = "openai"\nmodel = "gpt-4.1"\nbase_url = "{server.openai_base}"\n'
+        )
         write_config(own_home, f'{table}key_env = "WORK_KEY"\nprice = {{ input = 1, output = 2 }}')
         done = run("models", "test", "work", "--json").json
         assert (done["answer"], done["prompt_tokens"]) == ("answered in text: 'pong'", 40)
@@ -112,7 +139,9 @@ def test_testing_a_model_reports_its_answer_cost_and_tool_support(
 
 
 @pytest.mark.slow
-def test_models_of_a_local_server_are_listed_with_state_and_port(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_of_a_local_server_are_listed_with_state_and_port(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with StrictProvider(models=("qwen3:8b",)) as server:
         monkeypatch.setenv("VLLM_BASE_URL", f"127.0.0.1:{server.port}")
         row = run("models", "--json").json["models"][-1]

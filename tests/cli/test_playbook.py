@@ -19,8 +19,17 @@ def test_listing_an_empty_playbook_suggests_the_add_command(run: Run) -> None:
 def test_an_added_strategy_is_listed_and_shown_with_its_evidence(run: Run) -> None:
     assert run("playbook", "add", "run", "the tests", "with pytest -q").out == "Added as P-1.\n"
     row = run("playbook", "list", "--json").json[0]
-    assert (row["id"], row["content"], row["scope"]) == ("P-1", "run the tests with pytest -q", "project")
-    assert run("playbook", "list").out.splitlines()[1].split()[:4] == ["P-1", "active", "new", "run"]
+    assert (row["id"], row["content"], row["scope"]) == (
+        "P-1",
+        "run the tests with pytest -q",
+        "project",
+    )
+    assert run("playbook", "list").out.splitlines()[1].split()[:4] == [
+        "P-1",
+        "active",
+        "new",
+        "run",
+    ]
     shown = run("playbook", "show", "p1").out.splitlines()
     assert shown[0] == "P-1  run the tests with pytest -q"
     assert "because (user): run the tests with pytest -q" in shown
@@ -30,14 +39,22 @@ def test_an_added_strategy_is_listed_and_shown_with_its_evidence(run: Run) -> No
 
 def test_a_duplicate_strategy_is_not_added_and_a_similar_one_is_reported(run: Run) -> None:
     run("playbook", "add", "use tabs for indentation")
-    assert run("playbook", "add", "Use tabs for indentation").out == "P-1 already covers it and is active.\n"
-    assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {"added": [], "known": "P-1"}
+    assert (
+        run("playbook", "add", "Use tabs for indentation").out
+        == "P-1 already covers it and is active.\n"
+    )
+    assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {
+        "added": [],
+        "known": "P-1",
+    }
     near = run("playbook", "add", "never use tabs for indentation").out.splitlines()
     assert near[0] == "Added as P-2."
     assert near[1].startswith("P-1 covers the same: `swecli playbook remove P-1`")
 
 
-def test_an_added_strategy_is_kept_after_a_turn_and_not_listed_in_another_directory(run: Run, tmp_path: Path) -> None:
+def test_an_added_strategy_is_kept_after_a_turn_and_not_listed_in_another_directory(
+    run: Run, tmp_path: Path
+) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello."))
     assert [row["id"] for row in run("playbook", "list", "--json").json] == ["P-1"]
@@ -68,7 +85,9 @@ def test_a_text_with_flag_like_words_must_be_quoted_or_follow_two_dashes(
     done = run("playbook", "add", *words)
     assert text or "in quotes, or after --" in done.err
     assert (done.code == 0) == (text is not None)
-    assert [row["content"] for row in run("playbook", "list", "--json").json] == ([text] if text else [])
+    assert [row["content"] for row in run("playbook", "list", "--json").json] == (
+        [text] if text else []
+    )
 
 
 def test_playbook_without_an_action_lists(run: Run) -> None:
@@ -86,7 +105,9 @@ def test_a_strategy_can_be_edited_pinned_removed_undone_and_redone(run: Run) -> 
     )
     assert run("playbook", "list", "--json").json[0]["state"] == "pinned"
     assert run("playbook", "edit", "--off", "P-1").code == 0
-    assert run("playbook", "remove", "1").out.startswith("P-1 removed; `swecli playbook undo` restores it")
+    assert run("playbook", "remove", "1").out.startswith(
+        "P-1 removed; `swecli playbook undo` restores it"
+    )
     assert run("playbook", "list", "--json").json == []
     assert 'undone: P-1 removed "answer in verse"' in run("playbook", "undo").out
     assert run("playbook", "undo", "--redo").out.startswith("redone")
@@ -94,7 +115,9 @@ def test_a_strategy_can_be_edited_pinned_removed_undone_and_redone(run: Run) -> 
     assert run("playbook", "undo").code == 42
 
 
-def test_a_strategy_can_be_neither_shown_nor_undone_in_another_directory(run: Run, tmp_path: Path) -> None:
+def test_a_strategy_can_be_neither_shown_nor_undone_in_another_directory(
+    run: Run, tmp_path: Path
+) -> None:
     run("playbook", "add", "here only")
     (tmp_path / "there").mkdir()
     assert run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json == []
@@ -130,7 +153,10 @@ def test_an_imported_playbook_is_quarantined_unless_it_is_trusted(run: Run, tmp_
     assert run("playbook", "list", "--json", *other).json[0]["state"] == "quarantined"
     assert run("playbook", "review", "P-1", "use", *other).out == "P-1 is active.\n"
     third = ("--db", str(tmp_path / "third.db"))
-    assert run("playbook", "add", "--from", str(file), "--trust", "--json", *third).json["waiting"] == []
+    assert (
+        run("playbook", "add", "--from", str(file), "--trust", "--json", *third).json["waiting"]
+        == []
+    )
 
 
 @pytest.mark.slow
@@ -142,7 +168,9 @@ def test_ten_thousand_strategies_are_imported_at_once(run: Run, tmp_path: Path) 
     assert len(done.json["added"]) == 10_000
 
 
-def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "x.md").write_text("<!-- swecli playbook 1 -->\n- P-1 x\n")
     for name in ("x.md", "nothing.md"):
         done = run("playbook", "add", "--from", str(tmp_path / name))
@@ -151,7 +179,15 @@ def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(run: Run, tm
 
 @pytest.mark.parametrize(
     "argv",
-    [["show", "P-9"], ["show", "x"], ["edit", "P-1"], ["remove"], ["undo", "x"], ["review", "P-1", "use"], ["add"]],
+    [
+        ["show", "P-9"],
+        ["show", "x"],
+        ["edit", "P-1"],
+        ["remove"],
+        ["undo", "x"],
+        ["review", "P-1", "use"],
+        ["add"],
+    ],
 )
 def test_an_invalid_action_is_refused_without_a_traceback(run: Run, argv: list[str]) -> None:
     run("playbook", "add", "answer in rhymes")

@@ -55,7 +55,9 @@ def test_escapes_markup_and_mentions_in_a_finding_are_neutralised(run: Run) -> N
 
 
 def test_an_answer_without_a_report_is_shown_and_exits_with_3(run: Run) -> None:
-    done = run("review", "shop", "-m", script("../s.json", "I cannot review this.", "I still cannot."))
+    done = run(
+        "review", "shop", "-m", script("../s.json", "I cannot review this.", "I still cannot.")
+    )
     assert done.code == 3
     assert "I still cannot." in done.err
 
@@ -77,7 +79,9 @@ def test_an_empty_or_unknown_review_target_is_an_error_in_one_line(
     assert message in done.complaint
 
 
-def test_a_file_with_conflicts_is_not_read_and_a_detached_head_is_reviewed(run: Run, shop: Path) -> None:
+def test_a_file_with_conflicts_is_not_read_and_a_detached_head_is_reviewed(
+    run: Run, shop: Path
+) -> None:
     run_git("checkout", "-q", "-b", "other")
     (shop / "README.md").write_text("other\n")
     run_git("commit", "-qam", "other")

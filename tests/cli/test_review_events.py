@@ -12,16 +12,21 @@ from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
 from swecli.review.publish.view import row_view
 
-ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified=False, why="no such file")
+ONE = Finding(
+    "a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified=False, why="no such file"
+)
 
 
 def test_a_finding_is_formatted_as_one_line() -> None:
     assert (
-        row_view(ONE).line == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
+        row_view(ONE).line
+        == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
     )
 
 
-def test_review_events_are_streamed_with_their_names_and_fields(capsys: pytest.CaptureFixture[str]) -> None:
+def test_review_events_are_streamed_with_their_names_and_fields(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for event in (
         FindingsAccumulated(1, 2, 3, (ONE,), "R-1"),
         LoopWindowApplied(6, 5, 11, "R-1"),
@@ -38,7 +43,10 @@ def test_review_events_are_streamed_with_their_names_and_fields(capsys: pytest.C
         "type": "sliding_window_applied", "loop": 6, "removed": 5, "kept": 11, "review": "R-1", "taskId": "R-1",
         "data": {"loop": 6, "messagesRemoved": 5, "messagesKept": 11},
     }  # fmt: skip
-    assert (first["taskId"], first["data"]) == ("R-1", {"newIssues": 1, "totalIssues": 2, "loop": 3})
+    assert (first["taskId"], first["data"]) == (
+        "R-1",
+        {"newIssues": 1, "totalIssues": 2, "loop": 3},
+    )
     assert last["data"] == {"totalIssues": 1, "loops": 6, "issuesByType": {"DEAD_CODE": 1}}
     assert [last[k] for k in ("type", "total", "unique", "loops", "by_type")] == [
         "final_code_smells_summary", 2, 1, 6, {"DEAD_CODE": 1},

@@ -18,7 +18,11 @@ def run_session(run: Run, *prompts: str, **replies: object) -> str:
     for number, prompt in enumerate(prompts):
         rest = json.loads(Path("talk.json").read_text())[number:]
         script("talk.json", *rest)
-        lines.append(run("-p", prompt, "-m", model, "--output-format", "json", *(["-c"] if number else [])).json)
+        lines.append(
+            run(
+                "-p", prompt, "-m", model, "--output-format", "json", *(["-c"] if number else [])
+            ).json
+        )
     return str(lines[-1]["session_id"])
 
 
@@ -58,15 +62,24 @@ def test_search_finds_words_in_messages(run: Run) -> None:
     session = run_session(run, "where is the walrus?")
     assert session in run("sessions", "search", "walrus").out
     hits = run("sessions", "search", "walrus", "--json").json
-    assert {(hit["session_id"], hit["role"]) for hit in hits} == {(session, "user"), (session, "assistant")}
+    assert {(hit["session_id"], hit["role"]) for hit in hits} == {
+        (session, "user"),
+        (session, "assistant"),
+    }
     assert len(run("sessions", "search", "walrus", "--limit", "1", "--json").json) == 1
     assert run("sessions", "search", "zebra").out == "Nothing found.\n"
 
 
 def test_a_renamed_session_is_found_by_its_title(run: Run) -> None:
     session = run_session(run, "alpha")
-    assert run("sessions", "rename", session, "the", "parser").out == f"{session} is now 'the parser'.\n"
-    assert run("sessions", "rename", "the parser", "two", "--json").json == {"session_id": session, "title": "two"}
+    assert (
+        run("sessions", "rename", session, "the", "parser").out
+        == f"{session} is now 'the parser'.\n"
+    )
+    assert run("sessions", "rename", "the parser", "two", "--json").json == {
+        "session_id": session,
+        "title": "two",
+    }
     assert run("sessions", "rename", session, " ").code == 42
 
 
@@ -109,12 +122,24 @@ def test_an_export_contains_secrets_if_requested_and_is_imported_unchanged(run: 
 
 
 @pytest.mark.slow
-def test_a_typed_secret_is_redacted_in_lists_searches_exports_and_logs(run: Run, tmp_path: Path) -> None:
-    names = ("GitHub personal", "AWS secret in the environment", "Postgres URL", "RSA key", "quoted password", "cookie")
+def test_a_typed_secret_is_redacted_in_lists_searches_exports_and_logs(
+    run: Run, tmp_path: Path
+) -> None:
+    names = (
+        "GitHub personal",
+        "AWS secret in the environment",
+        "Postgres URL",
+        "RSA key",
+        "quoted password",
+        "cookie",
+    )
     for text, secret in (secrets()[name] for name in names):
         session = run_session(run, text)
         run("sessions", "rename", session, f"about {text}")
-        shown = [run("sessions", *words).out for words in (("list",), ("list", "--json"), ("search", "about"))]
+        shown = [
+            run("sessions", *words).out
+            for words in (("list",), ("list", "--json"), ("search", "about"))
+        ]
         shown += [
             run("sessions", "search", secret.split()[0][:8], "--json").out,
             run("sessions", "export", session).out,
@@ -142,7 +167,9 @@ def test_an_export_is_imported_into_another_database_and_continued(run: Run) -> 
         k: v | {} if isinstance(v, dict) else v for k, v in done.json.items() if k != "totals"
     }
     model = script("s.json", "Gamma.")
-    went_on = run("-p", "gamma", "-r", session, "-m", model, "--db", "other.db", "--output-format", "json").json
+    went_on = run(
+        "-p", "gamma", "-r", session, "-m", model, "--db", "other.db", "--output-format", "json"
+    ).json
     assert (went_on["session_id"], went_on["result"]) == (session, "Gamma.")
 
 
@@ -192,7 +219,9 @@ def test_a_replay_shows_a_diff_of_changed_requests_and_exits_with_1(run: Run) ->
     done = run("sessions", "replay", name, "--diff")
     assert done.code == 1
     assert any(line.startswith("-") and "Prices are net" in line for line in done.out.splitlines())
-    assert any(line.startswith("+") and "Prices are gross" in line for line in done.out.splitlines())
+    assert any(
+        line.startswith("+") and "Prices are gross" in line for line in done.out.splitlines()
+    )
     assert "T2: 1 of 1 differences were already shown" in done.out
     assert done.out.splitlines()[-1].startswith("2 of 2 turns send something else")
     assert run("sessions", "replay", name, "--diff", "--json").json["turns"][0]["tokens"][0] > 0

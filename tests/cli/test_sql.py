@@ -15,8 +15,13 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 
 def test_rows_are_printed_as_a_table_or_json(run: Run) -> None:
     open_database("x.db").close()
-    assert run("sql", "SELECT 1 AS one, 'a\x1b[31mb' AS two", "--db", "x.db").out == "one  two\n1    ab\n"
-    assert run("sql", "SELECT 1 AS one, NULL AS two", "--json", "--db", "x.db").json == [{"one": 1, "two": None}]
+    assert (
+        run("sql", "SELECT 1 AS one, 'a\x1b[31mb' AS two", "--db", "x.db").out
+        == "one  two\n1    ab\n"
+    )
+    assert run("sql", "SELECT 1 AS one, NULL AS two", "--json", "--db", "x.db").json == [
+        {"one": 1, "two": None}
+    ]
     assert run("sql", "SELECT * FROM sessions", "--db", "x.db").out == "No rows.\n"
 
 

@@ -36,15 +36,26 @@ def write_settings(text: str) -> Path:
 def test_the_start_combines_flags_settings_files_and_defaults() -> None:
     write_settings('mode = "plan"\nmax_turns = 3')
     start = start_of("-m", "scripted/test", "--max-turns", "9", "--no-color", "do it")
-    assert (start.settings.mode, start.settings.max_turns, start.settings.color) == ("plan", 9, False)
-    assert (start.choice.name, start.choice.why, start.prompt) == ("scripted/test", "set by -m", "do it")
+    assert (start.settings.mode, start.settings.max_turns, start.settings.color) == (
+        "plan",
+        9,
+        False,
+    )
+    assert (start.choice.name, start.choice.why, start.prompt) == (
+        "scripted/test",
+        "set by -m",
+        "do it",
+    )
     assert (start.cwd, start.resume, start.pick, start.trusted) == (Path.cwd(), None, False, False)
 
 
 @pytest.mark.parametrize(
-    ("argv", "resume", "pick"), [(["-c"], "", False), (["-r", "x"], "x", False), (["-r"], None, True)]
+    ("argv", "resume", "pick"),
+    [(["-c"], "", False), (["-r", "x"], "x", False), (["-r"], None, True)],
 )
-def test_continue_and_resume_flags_select_the_session(argv: list[str], resume: str | None, pick: bool) -> None:
+def test_continue_and_resume_flags_select_the_session(
+    argv: list[str], resume: str | None, pick: bool
+) -> None:
     start = start_of(*argv)
     assert (start.resume, start.pick) == (resume, pick)
 
@@ -58,7 +69,9 @@ def test_the_cwd_flag_changes_the_directory_after_resolving_config(tmp_path: Pat
     assert start.settings.origins["max_turns"] == str(here / "c.toml")
 
 
-def test_project_settings_are_used_only_in_a_trusted_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_settings_are_used_only_in_a_trusted_repository(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (Path.cwd() / ".git").mkdir()
     (Path.cwd() / ".swecli").mkdir()
     (Path.cwd() / ".swecli" / "config.toml").write_text('mode = "plan"\nallow = ["run"]')
@@ -66,7 +79,9 @@ def test_project_settings_are_used_only_in_a_trusted_repository(monkeypatch: pyt
     monkeypatch.chdir("src")
     before = read_configuration(None, {})
     assert before.settings.mode == "ask"
-    assert before.notices == (".swecli/config.toml is not used: this folder is not trusted (run /trust to use it)",)
+    assert before.notices == (
+        ".swecli/config.toml is not used: this folder is not trusted (run /trust to use it)",
+    )
     before.paths.trust(Path.cwd().parent)
     after = read_configuration(None, {})
     assert (after.settings.mode, after.settings.allow) == ("plan", ())
@@ -91,7 +106,9 @@ def test_changing_to_an_invalid_directory_is_an_error(place: str) -> None:
         enter_directory(argparse.Namespace(cwd=place, db=None, config=None))
 
 
-def test_a_deleted_working_directory_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_working_directory_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -125,6 +142,8 @@ def test_an_internal_error_is_logged_without_secrets_and_reported() -> None:
     assert "hunter22x" not in log.read_text()
 
 
-def test_an_internal_error_is_reported_even_if_it_cannot_be_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported_even_if_it_cannot_be_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
     assert internal_error(ValueError("x")).message == "Internal error: ValueError: x."

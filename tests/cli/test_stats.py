@@ -85,7 +85,8 @@ def test_stats_and_report_work_without_requests() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments", [("stats", "0"), ("stats", "many"), ("stats", "1000"), ("report", "nowhere/x.html")]
+    "arguments",
+    [("stats", "0"), ("stats", "many"), ("stats", "1000"), ("report", "nowhere/x.html")],
 )
 def test_an_invalid_period_or_file_is_an_error_in_one_line(arguments: tuple[str, ...]) -> None:
     make_runtime().sessions.database.close()

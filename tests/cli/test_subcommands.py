@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS, Parser
-from swecli.cli.subcommands import _format_table, open_sessions, positive_int, print_line, run_subcommand
+from swecli.cli.subcommands import (
+    _format_table,
+    open_sessions,
+    positive_int,
+    print_line,
+    run_subcommand,
+)
 from swecli.models.errors import BadInput, UsageError
 
 
@@ -44,12 +50,16 @@ def test_table_columns_are_aligned_for_any_text() -> None:
     ]
 
 
-def test_control_characters_are_removed_from_printed_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_removed_from_printed_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     print_line("a\x1b]0;title\x07b\u202ec")
     assert capsys.readouterr().out == "abc\n"
 
 
-def test_opening_a_missing_database_for_reading_does_not_create_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_opening_a_missing_database_for_reading_does_not_create_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with (
         pytest.raises(BadInput, match=r"There is no database .*none\.db"),
         open_sessions(parse_arguments("--db", "none.db")),

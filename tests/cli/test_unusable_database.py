@@ -49,14 +49,18 @@ def test_reading_a_missing_named_database_is_an_error_and_does_not_create_it(
 
 
 @pytest.mark.parametrize("command", READING)
-def test_reading_reports_a_missing_default_database_and_does_not_create_it(run: Run, command: tuple[str, ...]) -> None:
+def test_reading_reports_a_missing_default_database_and_does_not_create_it(
+    run: Run, command: tuple[str, ...]
+) -> None:
     done = run(*command)
     assert f"There is no database {Path(os.environ['SWECLI_HOME'], 'swecli.db')} yet" in done.err
     assert not Path(os.environ["SWECLI_HOME"], "swecli.db").exists()
 
 
 @pytest.mark.parametrize("command", READING)
-def test_an_empty_database_file_is_refused_and_not_changed(run: Run, command: tuple[str, ...]) -> None:
+def test_an_empty_database_file_is_refused_and_not_changed(
+    run: Run, command: tuple[str, ...]
+) -> None:
     Path("empty.db").touch()
     done = run(*command, "--db", "empty.db")
     assert done.code == 1
@@ -94,7 +98,9 @@ def test_an_unusable_database_is_refused_with_the_reason(
     assert (done.code, line in done.complaint) == (code, True), done.err
 
 
-@pytest.mark.parametrize("name", ["mine.db", "sqlite:///mine.db", "sqlite:///{here}/mine.db", "{here}/mine.db"])
+@pytest.mark.parametrize(
+    "name", ["mine.db", "sqlite:///mine.db", "sqlite:///{here}/mine.db", "{here}/mine.db"]
+)
 def test_relative_db_and_config_paths_are_resolved_before_the_directory_changes(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +115,11 @@ def test_relative_db_and_config_paths_are_resolved_before_the_directory_changes(
 
 
 # Drop the capabilities with which root ignores file permissions.
-WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all")
+WITHOUT_RIGHTS = (
+    "setpriv",
+    "--bounding-set=-dac_override,-dac_read_search,-fowner",
+    "--inh-caps=-all",
+)
 
 
 @pytest.fixture
@@ -149,9 +159,21 @@ def test_a_full_disk_is_reported_with_the_database_path(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     make_database(tmp_path / "copy.db")
-    there = ("unshare", "-m", "sh", "-c", ON_A_FULL_DISK, "sh", str(tmp_path / "copy.db"), str(disk))
+    there = (
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        ON_A_FULL_DISK,
+        "sh",
+        str(tmp_path / "copy.db"),
+        str(disk),
+    )
     listed = swecli("sessions", "list", "--db", f"{disk}/swecli.db", before=there)
-    assert (listed.code, f"No space is left to write {disk}/swecli.db." in listed.complaint) == (1, True), listed.err
+    assert (listed.code, f"No space is left to write {disk}/swecli.db." in listed.complaint) == (
+        1,
+        True,
+    ), listed.err
     asked = swecli("-p", "and now?", "-m", "demo", "--db", f"{disk}/swecli.db", before=there)
     assert (asked.code, asked.out) == (1, "")
     assert f"No space is left to write {disk}/swecli.db." in asked.complaint
@@ -167,5 +189,8 @@ def test_a_read_only_database_is_refused_and_not_changed(locked_folder: Path) ->
     make_database(path)
     was = file_contents(path)
     refused = run_without_write_access(locked_folder, "sessions", "list", "--db", str(path))
-    assert (refused.code, f"The database {path} cannot be written." in refused.complaint) == (1, True), refused.err
+    assert (refused.code, f"The database {path} cannot be written." in refused.complaint) == (
+        1,
+        True,
+    ), refused.err
     assert file_contents(path) == was

@@ -54,10 +54,14 @@ def test_the_workspace_check_works_with_an_unset_or_invalid_home_variable(
     assert "whole disk" in refusal("/")
     account = Path(pwd.getpwuid(os.getuid()).pw_dir)
     if account.is_dir():
-        assert "home folder" in refusal(account), "the account's home folder counts, whatever HOME is"
+        assert "home folder" in refusal(account), (
+            "the account's home folder counts, whatever HOME is"
+        )
 
 
-@pytest.mark.parametrize("argv", [["-p", "hello"], ["review"], ["review", "--allow-home"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "argv", [["-p", "hello"], ["review"], ["review", "--allow-home"]], ids=" ".join
+)
 def test_the_home_folder_is_refused_unless_allow_home_is_given(
     run: Run, argv: list[str], own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

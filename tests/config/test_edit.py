@@ -45,7 +45,10 @@ def test_a_new_setting_is_appended_to_the_file() -> None:
 
 
 def test_line_endings_and_spacing_are_preserved() -> None:
-    assert edit_setting('mode="ask"  # x\r\nlearn=true\r\n', "mode", "auto") == 'mode="auto"  # x\r\nlearn=true\r\n'
+    assert (
+        edit_setting('mode="ask"  # x\r\nlearn=true\r\n', "mode", "auto")
+        == 'mode="auto"  # x\r\nlearn=true\r\n'
+    )
     assert edit_setting("learn=true\r\n", "max_turns", 5) == "learn=true\r\nmax_turns = 5\r\n"
 
 
@@ -54,7 +57,10 @@ def test_a_setting_with_a_quoted_name_is_edited() -> None:
 
 
 def test_unsetting_removes_the_lines_of_a_setting() -> None:
-    assert edit_setting(FILE, "allow", None) == FILE[: FILE.index("allow")] + FILE[FILE.index("\nnote") :]
+    assert (
+        edit_setting(FILE, "allow", None)
+        == FILE[: FILE.index("allow")] + FILE[FILE.index("\nnote") :]
+    )
     assert edit_setting(FILE, "mode", None) == FILE
 
 
@@ -65,7 +71,10 @@ def test_editing_a_file_that_is_not_valid_toml_is_refused(text: str) -> None:
 
 
 def test_a_setting_is_inserted_before_tables_and_found_under_an_escaped_name() -> None:
-    assert tomllib.loads(edit_setting("[table]\nx = 1\n", "mode", "ask")) == {"mode": "ask", "table": {"x": 1}}
+    assert tomllib.loads(edit_setting("[table]\nx = 1\n", "mode", "ask")) == {
+        "mode": "ask",
+        "table": {"x": 1},
+    }
     assert tomllib.loads(edit_setting('"m\\u006fde" = 1\n', "mode", "ask")) == {"mode": "ask"}
 
 
@@ -103,7 +112,9 @@ def test_the_template_sets_nothing_and_its_uncommented_lines_are_valid() -> None
     assert set(tomllib.loads(used)) == set(SETTINGS)
 
 
-text_values = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=20)
+text_values = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=20
+)
 values = {
     "model": text_values,
     "mode": st.sampled_from(["ask", "edits", "plan", "auto"]),
@@ -113,11 +124,15 @@ values = {
     "allow": st.lists(text_values, max_size=3).map(tuple),
 }
 pairs = st.sampled_from(sorted(values)).flatmap(lambda name: st.tuples(st.just(name), values[name]))
-comments = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=15).map(lambda t: f"# {t}\n")
+comments = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=15).map(
+    lambda t: f"# {t}\n"
+)
 
 
 @given(st.lists(pairs | comments, max_size=6), st.lists(pairs, min_size=1, max_size=5))
-def test_edits_keep_every_comment_and_the_last_value_of_each_setting(start: list[Any], changes: list[Any]) -> None:
+def test_edits_keep_every_comment_and_the_last_value_of_each_setting(
+    start: list[Any], changes: list[Any]
+) -> None:
     text, message = "", {}
     for item in start:
         if isinstance(item, str):
@@ -128,7 +143,10 @@ def test_edits_keep_every_comment_and_the_last_value_of_each_setting(start: list
     for name, value in changes:
         text = edit_setting(text, name, value)
         message[name] = value
-    read = {name: tuple(value) if isinstance(value, list) else value for name, value in tomllib.loads(text).items()}
+    read = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in tomllib.loads(text).items()
+    }
     assert read == message
     assert all(item in text for item in start if isinstance(item, str))
     for name in message:

@@ -28,7 +28,9 @@ def load(user: str = "", project: str | None = None, **layers: Any) -> tuple[Set
 
 
 def test_without_any_layer_the_defaults_apply() -> None:
-    settings, notices = load_settings(user_file=Path("none"), project_file=Path("none"), environ={}, flags={})
+    settings, notices = load_settings(
+        user_file=Path("none"), project_file=Path("none"), environ={}, flags={}
+    )
     assert settings == Settings()
     assert not settings.origins
     assert not notices
@@ -70,10 +72,14 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ('max_turns = "51"', "max_turns"),
     ],
 )
-def test_a_project_setting_that_does_not_tighten_permissions_is_ignored_with_a_notice(text: str, name: str) -> None:
+def test_a_project_setting_that_does_not_tighten_permissions_is_ignored_with_a_notice(
+    text: str, name: str
+) -> None:
     settings, notices = load("max_budget_usd = 2.0", text)
     assert getattr(settings, name) == getattr(load("max_budget_usd = 2.0")[0], name)
-    assert notices == [f"project.toml: {name} is ignored, a project file may only tighten permissions"]
+    assert notices == [
+        f"project.toml: {name} is ignored, a project file may only tighten permissions"
+    ]
 
 
 def test_a_project_file_can_tighten_permissions_and_limits() -> None:
@@ -93,7 +99,9 @@ def test_an_invalid_profile_threshold_is_refused(percent: str) -> None:
         load(f'profile_thresholds = ["review=60", "code=-1", "default={percent}"]')
 
 
-@pytest.mark.parametrize("text", ["mode = ", "a = 1\na = 2", "= 3", "[[[", "x = 1_", 'm = "\\q"', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["mode = ", "a = 1\na = 2", "= 3", "[[[", "x = 1_", 'm = "\\q"', "\x00"]
+)
 def test_invalid_toml_is_an_error_that_names_the_file(text: str) -> None:
     with pytest.raises(ConfigError, match=r"user\.toml is not valid TOML"):
         load(text)
@@ -107,7 +115,12 @@ def test_a_file_that_is_not_utf8_is_an_error_that_names_it() -> None:
 
 def test_a_byte_order_mark_is_accepted() -> None:
     Path("user.toml").write_bytes(b"\xef\xbb\xbfmax_turns = 3")
-    assert load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})[0].max_turns == 3
+    assert (
+        load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})[
+            0
+        ].max_turns
+        == 3
+    )
 
 
 def test_a_folder_in_place_of_the_settings_file_is_an_error() -> None:
@@ -118,11 +131,15 @@ def test_a_folder_in_place_of_the_settings_file_is_an_error() -> None:
 
 def test_a_missing_settings_file_that_must_exist_is_an_error() -> None:
     with pytest.raises(ConfigError, match="There is no settings file gone.toml"):
-        load_settings(user_file=Path("gone.toml"), project_file=None, environ={}, flags={}, must_exist=True)
+        load_settings(
+            user_file=Path("gone.toml"), project_file=None, environ={}, flags={}, must_exist=True
+        )
 
 
 def test_an_unknown_setting_is_an_error_that_suggests_the_nearest() -> None:
-    with pytest.raises(ConfigError, match=r"user\.toml: unknown setting 'windw'\.  Did you mean window\?"):
+    with pytest.raises(
+        ConfigError, match=r"user\.toml: unknown setting 'windw'\.  Did you mean window\?"
+    ):
         load("windw = 3")
     assert "swecli config get" in unknown_setting("xyzzy").hint
 
@@ -130,12 +147,20 @@ def test_an_unknown_setting_is_an_error_that_suggests_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ({"user": "max_turns = 0"}, r"user\.toml: max_turns: 0 is not a whole number from 1 to 10000\."),
-        ({"environ": {"SWECLI_MAX_TURNS": "many"}}, "SWECLI_MAX_TURNS: 'many' is not a whole number"),
+        (
+            {"user": "max_turns = 0"},
+            r"user\.toml: max_turns: 0 is not a whole number from 1 to 10000\.",
+        ),
+        (
+            {"environ": {"SWECLI_MAX_TURNS": "many"}},
+            "SWECLI_MAX_TURNS: 'many' is not a whole number",
+        ),
         ({"flags": {"max_budget_usd": "-1"}}, "--max-budget-usd: '-1' is not an amount"),
     ],
 )
-def test_an_invalid_value_is_reported_with_its_source_and_text(layers: dict[str, Any], message: str) -> None:
+def test_an_invalid_value_is_reported_with_its_source_and_text(
+    layers: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         load(**layers)
 
@@ -170,7 +195,9 @@ BAD: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{name}-{str(value)[:9]!r}" for name, value in BAD])
+@pytest.mark.parametrize(
+    ("name", "value"), BAD, ids=[f"{name}-{str(value)[:9]!r}" for name, value in BAD]
+)
 def test_an_invalid_value_is_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         SETTINGS[name].parse(value)
@@ -196,7 +223,9 @@ def test_a_valid_value_is_parsed_from_toml_or_text(name: str, value: Any, parsed
 
 plain_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 

@@ -13,7 +13,9 @@ from swecli.models.errors import ConfigError
 def load(user: str, project: str = "", **flags: str) -> tuple[Settings, list[str]]:
     Path("user.toml").write_text(user, encoding="utf-8")
     Path("project.toml").write_text(project, encoding="utf-8")
-    return load_settings(user_file=Path("user.toml"), project_file=Path("project.toml"), environ={}, flags=flags)
+    return load_settings(
+        user_file=Path("user.toml"), project_file=Path("project.toml"), environ={}, flags=flags
+    )
 
 
 WORK = """
@@ -42,7 +44,11 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         "https://gateway.example.com/anthropic",
         ("pass", "show", "llm/work"),
     )
-    assert (entry.price, entry.first_byte, entry.quiet) == ({"input": 3.0, "output": 15.0}, 60, None)
+    assert (entry.price, entry.first_byte, entry.quiet) == (
+        {"input": 3.0, "output": 15.0},
+        60,
+        None,
+    )
     assert not notices
 
 
@@ -52,7 +58,10 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ('modle = "x"', r"\[models.w\] has no key 'modle' \(did you mean model\?\)\."),
         ("zzzz = 1", r"has no key 'zzzz' \(it takes api, model"),
         ('api = "grpc"', r"api: unknown api 'grpc' \(choose: openai, anthropic, litellm\)"),
-        ('api_key = "sk-1234"', r"api_key: a key is not kept in a file; use key_env = .* or key_command"),
+        (
+            'api_key = "sk-1234"',
+            r"api_key: a key is not kept in a file; use key_env = .* or key_command",
+        ),
         ('key_env = "sk-12 34"', "key_env: takes the name of an environment variable, not a key"),
         ('key_env = "A"\nkey_command = ["b"]', "leave one out"),
         ('key_command = "pass show x"', "key_command: takes the words of a command"),
@@ -69,7 +78,10 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ('headers = { X-Team = "a\\nb" }', "the value of X-Team is not one line of plain text"),
         ("extra_body = { messages = [] }", "extra_body: messages cannot be set here"),
         ("extra_body = { stream = false }", "extra_body: stream cannot be set here"),
-        ("extra_body = { until = 2026-01-01 }", "extra_body: contains a value that JSON does not support"),
+        (
+            "extra_body = { until = 2026-01-01 }",
+            "extra_body: contains a value that JSON does not support",
+        ),
         ("extra_body = { top_p = nan }", "extra_body: contains a value that JSON does not support"),
         ('thinking = "hard"', "thinking: unknown effort 'hard' .choose: off, low"),
         ("context_window = 0", "context_window: 0 is not a whole number from 256"),
@@ -81,7 +93,9 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ('aliases = ["w"]', "'w' names two tables"),
     ],
 )
-def test_an_invalid_entry_of_a_model_table_is_a_one_line_error_that_shows_no_key(line: str, says: str) -> None:
+def test_an_invalid_entry_of_a_model_table_is_a_one_line_error_that_shows_no_key(
+    line: str, says: str
+) -> None:
     with pytest.raises(ConfigError, match=f"user.toml: models: .*{says}") as caught:
         load(f"[models.w]\n{line}")
     assert "sk-1" not in str(caught.value)
@@ -95,7 +109,9 @@ def test_credentials_in_an_address_are_refused_without_showing_them(start: str) 
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["models = 3", 'models = ["a"]', "[models]\nwork = 3", 'models."" = {}'])
+@pytest.mark.parametrize(
+    "text", ["models = 3", 'models = ["a"]', "[models]\nwork = 3", 'models."" = {}']
+)
 def test_a_models_value_that_is_not_named_tables_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"user.toml: models: "):
         load(text)

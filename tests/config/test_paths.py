@@ -14,7 +14,9 @@ from swecli.models.errors import ConfigError
 def test_swecli_home_holds_everything(tmp_path: Path) -> None:
     paths = Paths.find({"SWECLI_HOME": str(tmp_path / "here")})
     assert {paths.config, paths.data, paths.state, paths.cache} == {tmp_path / "here"}
-    assert [p.name for p in (paths.config_file, paths.database, paths.history, paths.log, paths.trusted)] == [
+    assert [
+        p.name for p in (paths.config_file, paths.database, paths.history, paths.log, paths.trusted)
+    ] == [
         "config.toml",
         "swecli.db",
         "history",
@@ -42,7 +44,9 @@ def test_an_invalid_swecli_home_is_an_error(home: str) -> None:
         Paths.find({"SWECLI_HOME": home})
 
 
-def test_without_swecli_home_the_xdg_folders_are_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_swecli_home_the_xdg_folders_are_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("CONFIG", "DATA", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     paths = Paths.find({})

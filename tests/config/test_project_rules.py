@@ -37,7 +37,9 @@ def test_rules_added_through_a_symlink_belong_to_its_target(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["[", "a = 1", "[a]", "[a]\nallow = 1", "[a]\nallow = [1]"])
-def test_an_invalid_rules_file_is_an_error_that_names_it_and_is_not_changed(tmp_path: Path, text: str) -> None:
+def test_an_invalid_rules_file_is_an_error_that_names_it_and_is_not_changed(
+    tmp_path: Path, text: str
+) -> None:
     file = tmp_path / "p.toml"
     rules = ProjectRules(file, tmp_path)
     file.write_text(text)
@@ -49,14 +51,22 @@ def test_an_invalid_rules_file_is_an_error_that_names_it_and_is_not_changed(tmp_
 
 
 def test_writable_file_is_empty_if_the_file_cannot_be_created(tmp_path: Path) -> None:
-    assert ProjectRules(tmp_path / "new" / "p.toml", tmp_path).writable_file() == str(tmp_path / "new" / "p.toml")
+    assert ProjectRules(tmp_path / "new" / "p.toml", tmp_path).writable_file() == str(
+        tmp_path / "new" / "p.toml"
+    )
     (tmp_path / "p.toml").mkdir()
     (tmp_path / "file").write_text("")
     assert ProjectRules(tmp_path / "file" / "p.toml", tmp_path).writable_file() == ""
 
 
-@given(rule=st.text(min_size=1).filter(lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)))
-def test_any_rule_is_stored_and_read_unchanged(tmp_path_factory: pytest.TempPathFactory, rule: str) -> None:
+@given(
+    rule=st.text(min_size=1).filter(
+        lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)
+    )
+)
+def test_any_rule_is_stored_and_read_unchanged(
+    tmp_path_factory: pytest.TempPathFactory, rule: str
+) -> None:
     folder = tmp_path_factory.mktemp("any")
     ProjectRules(folder / "p.toml", folder / '[a]"b').add(rule)
     assert ProjectRules(folder / "p.toml", folder / '[a]"b').rules == (rule,)

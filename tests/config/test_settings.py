@@ -20,7 +20,9 @@ def test_every_setting_has_a_description_and_accepts_its_default(name: str) -> N
     assert setting.doc.strip()
     assert getattr(Settings(), name) == setting.default
     if setting.default is not None:
-        written = str(setting.default) if isinstance(setting.default, WindowSpec) else setting.default
+        written = (
+            str(setting.default) if isinstance(setting.default, WindowSpec) else setting.default
+        )
         assert setting.parse(written) == setting.default
 
 

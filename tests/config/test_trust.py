@@ -40,8 +40,12 @@ def test_trusting_a_symlink_trusts_its_target(paths: Paths, tmp_path: Path) -> N
     assert paths.is_trusted(tmp_path / "real")
 
 
-@pytest.mark.parametrize("name", ["übung", "a b", " a ", "x\u2028y", "x\x0by", os.fsdecode(b"\xff")])
-def test_a_folder_with_an_unusual_name_can_be_trusted(paths: Paths, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["übung", "a b", " a ", "x\u2028y", "x\x0by", os.fsdecode(b"\xff")]
+)
+def test_a_folder_with_an_unusual_name_can_be_trusted(
+    paths: Paths, tmp_path: Path, name: str
+) -> None:
     folder = tmp_path / name
     folder.mkdir()
     paths.trust(folder)

@@ -32,6 +32,8 @@ def test_the_size_stays_within_its_bounds() -> None:
 
 @given(st.text(), st.integers(1, 20), st.integers(1, 20), st.integers(1, 20))
 @settings(deadline=None)
-def test_any_query_gets_a_size_within_the_bounds(query: str, default: int, low: int, high: int) -> None:
+def test_any_query_gets_a_size_within_the_bounds(
+    query: str, default: int, low: int, high: int
+) -> None:
     low, high = sorted((low, high))
     assert low <= adaptive_window_size(query, default, low, high) <= high

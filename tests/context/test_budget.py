@@ -18,7 +18,11 @@ from swecli.models.message import Usage
 
 
 def test_the_budget_constants_have_the_specified_values() -> None:
-    assert (TOKEN_BUFFER_PERCENTAGE, MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD) == (0.1, 50, 100)
+    assert (TOKEN_BUFFER_PERCENTAGE, MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD) == (
+        0.1,
+        50,
+        100,
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,9 +45,18 @@ def test_allowed_tokens_are_ninety_percent_of_the_window_minus_the_reserve(
 
 @pytest.mark.parametrize(
     ("profiles", "expected"),
-    [({}, 75), ({"code": -1}, 75), ({"code": 50}, 50), ({"code": 100}, 100), ({"other": 60}, 75), ({"code": 60}, 60)],
+    [
+        ({}, 75),
+        ({"code": -1}, 75),
+        ({"code": 50}, 50),
+        ({"code": 100}, 100),
+        ({"other": 60}, 75),
+        ({"code": 60}, 60),
+    ],
 )
-def test_a_profile_uses_its_threshold_or_inherits_the_global_one(profiles: dict[str, int], expected: int) -> None:
+def test_a_profile_uses_its_threshold_or_inherits_the_global_one(
+    profiles: dict[str, int], expected: int
+) -> None:
     assert effective_threshold(75, profiles, "code") == expected
 
 
@@ -69,10 +82,17 @@ def test_an_unknown_window_has_no_request_limit(window: int | None) -> None:
 
 @pytest.mark.parametrize("size", [1, 20])
 def test_a_server_that_drops_the_tools_is_reported_once_even_for_a_small_request(size: int) -> None:
-    first = ModelLimits().record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size)
+    first = ModelLimits().record_usage(
+        "tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size
+    )
     assert "does not seem to pass on the tools" in first.notice
-    assert not first.observed.record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size).notice
+    assert not first.observed.record_usage(
+        "tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size
+    ).notice
 
 
 def test_a_token_count_too_small_for_the_request_is_ignored() -> None:
-    assert ModelLimits().record_usage("tiny", Usage(input=11), ours=5_000, tools=611).observed == ModelLimits()
+    assert (
+        ModelLimits().record_usage("tiny", Usage(input=11), ours=5_000, tools=611).observed
+        == ModelLimits()
+    )

@@ -54,7 +54,9 @@ async def test_a_conversation_within_the_allowed_tokens_is_unchanged() -> None:
 
 async def test_a_conversation_over_the_allowed_tokens_is_truncated_once() -> None:
     answer = await truncate_conversation_if_needed(make_options(60_001))
-    assert answer == TruncateResponse(messages=[HISTORY[0], *HISTORY[3:]], prev_context_tokens=60_001)
+    assert answer == TruncateResponse(
+        messages=[HISTORY[0], *HISTORY[3:]], prev_context_tokens=60_001
+    )
 
 
 async def test_the_tokens_of_the_last_message_are_added_to_the_total() -> None:
@@ -70,9 +72,14 @@ async def test_an_empty_conversation_stays_empty() -> None:
 
 
 @pytest.mark.parametrize(("total", "condensed"), [(49_999, False), (50_000, True)])
-async def test_a_summary_replaces_the_history_from_the_threshold_on(total: int, condensed: bool) -> None:
+async def test_a_summary_replaces_the_history_from_the_threshold_on(
+    total: int, condensed: bool
+) -> None:
     asked = make_options(
-        total, auto_condense_context=True, auto_condense_context_percent=50, condense=condense_returning()
+        total,
+        auto_condense_context=True,
+        auto_condense_context_percent=50,
+        condense=condense_returning(),
     )
     answer = await truncate_conversation_if_needed(asked)
     assert (answer.messages == SHORT) is condensed
@@ -80,16 +87,28 @@ async def test_a_summary_replaces_the_history_from_the_threshold_on(total: int, 
     assert (answer.prev_context_tokens, answer.error) == (total, None)
 
 
-async def test_a_conversation_over_the_allowed_tokens_is_condensed_below_the_threshold_too() -> None:
+async def test_a_conversation_over_the_allowed_tokens_is_condensed_below_the_threshold_too() -> (
+    None
+):
     asked = make_options(
-        60_001, auto_condense_context=True, auto_condense_context_percent=100, condense=condense_returning()
+        60_001,
+        auto_condense_context=True,
+        auto_condense_context_percent=100,
+        condense=condense_returning(),
     )
     assert (await truncate_conversation_if_needed(asked)).summary
 
 
-@pytest.mark.parametrize(("threshold", "condensed"), [(60, True), (-1, False), (150, False), (70, False)])
-async def test_a_valid_profile_threshold_replaces_the_global_one(threshold: int, condensed: bool) -> None:
-    profiles: dict[str, Any] = {"profile_thresholds": {"code": threshold}, "current_profile_id": "code"}
+@pytest.mark.parametrize(
+    ("threshold", "condensed"), [(60, True), (-1, False), (150, False), (70, False)]
+)
+async def test_a_valid_profile_threshold_replaces_the_global_one(
+    threshold: int, condensed: bool
+) -> None:
+    profiles: dict[str, Any] = {
+        "profile_thresholds": {"code": threshold},
+        "current_profile_id": "code",
+    }
     asked = make_options(
         60_000,
         max_tokens=8192,
@@ -104,7 +123,9 @@ async def test_a_valid_profile_threshold_replaces_the_global_one(threshold: int,
 
 async def test_a_summary_that_is_still_too_large_is_truncated() -> None:
     large = condense_returning(messages=HISTORY, new_context_tokens=90_000)
-    answer = await truncate_conversation_if_needed(make_options(95_000, auto_condense_context=True, condense=large))
+    answer = await truncate_conversation_if_needed(
+        make_options(95_000, auto_condense_context=True, condense=large)
+    )
     assert answer.messages == [HISTORY[0], *HISTORY[3:]]
     assert answer.new_context_tokens == 90_000 - len("second") - len("third")
     assert (answer.summary, answer.error) == ("What happened.", None)
@@ -113,7 +134,9 @@ async def test_a_summary_that_is_still_too_large_is_truncated() -> None:
 async def test_the_tokens_are_counted_if_the_condenser_does_not_report_them() -> None:
     silent = condense_returning(new_context_tokens=None)
     asked = make_options(70_000, auto_condense_context=True, condense=silent, system_prompt="four")
-    assert (await truncate_conversation_if_needed(asked)).new_context_tokens == len("firstsummary") + 4
+    assert (await truncate_conversation_if_needed(asked)).new_context_tokens == len(
+        "firstsummary"
+    ) + 4
 
 
 async def failing_condense(make_options: TruncateOptions) -> TruncateResponse:
@@ -145,7 +168,10 @@ async def test_a_condenser_that_fails_is_reported_and_truncation_follows(reason:
 
 async def test_a_failed_condenser_below_the_allowed_tokens_leaves_the_messages_unchanged() -> None:
     asked = make_options(
-        55_000, auto_condense_context=True, auto_condense_context_percent=50, condense=failing_condense
+        55_000,
+        auto_condense_context=True,
+        auto_condense_context_percent=50,
+        condense=failing_condense,
     )
     answer = await truncate_conversation_if_needed(asked)
     assert answer.messages == HISTORY

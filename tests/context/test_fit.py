@@ -19,14 +19,24 @@ COUNTER = TokenCounter("no table")  # a token is four characters
 
 
 def turn_with_results(*sizes: int, query: str = "go") -> list[Message]:
-    out: list[Message] = [{"role": "system", "content": "You help."}, {"role": "user", "content": query}]
+    out: list[Message] = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": query},
+    ]
     for n, size in enumerate(sizes):
-        out += [{"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "x" * size)]
+        out += [
+            {"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]},
+            result(f"c{n}", "x" * size),
+        ]
     return out
 
 
 def chat(turns: int, size: int) -> list[Message]:
-    rows = [{"role": role, "content": f"{n} " + "x" * size} for n in range(turns) for role in ("user", "assistant")]
+    rows = [
+        {"role": role, "content": f"{n} " + "x" * size}
+        for n in range(turns)
+        for role in ("user", "assistant")
+    ]
     return [{"role": "system", "content": "You help."}, *rows, {"role": "user", "content": "now"}]
 
 
@@ -40,7 +50,12 @@ class FitResult:
 
 
 def fit_messages(
-    messages: list[Message], tools: int, counter: TokenCounter, window: int | None, *more: int, **named: int
+    messages: list[Message],
+    tools: int,
+    counter: TokenCounter,
+    window: int | None,
+    *more: int,
+    **named: int,
 ) -> FitResult:
     limits = RequestLimits(window, *more, **named, tools_tokens=tools)
     fitted, reduced = Ladder(limits, counter).fit(messages)
@@ -62,7 +77,10 @@ def test_a_request_that_fits_is_unchanged() -> None:
 
 
 def test_fitting_makes_an_invalid_history_valid() -> None:
-    assert complaint(fit_messages(turn_with_results(100)[:-1], 0, COUNTER, 20_000, 2_000).messages) == ""
+    assert (
+        complaint(fit_messages(turn_with_results(100)[:-1], 0, COUNTER, 20_000, 2_000).messages)
+        == ""
+    )
 
 
 def test_with_shrink_before_truncate_results_are_cut_and_no_message_is_removed() -> None:
@@ -89,11 +107,13 @@ def test_old_results_are_cleared_first_and_the_newest_five_are_kept() -> None:
 
 def test_a_small_window_clears_more_results_but_never_those_of_the_newest_step() -> None:
     fitted = fit_messages(turn_with_results(*[4_000] * 12), 0, COUNTER, 12_000, 2_000)
-    assert [m["content"].startswith("[Cleared") for m in fitted.messages if m["role"] == "tool"] == [True] * 10 + [
-        False
-    ] * 2
+    assert [
+        m["content"].startswith("[Cleared") for m in fitted.messages if m["role"] == "tool"
+    ] == [True] * 10 + [False] * 2
     together = turn_with_results(4_000)[:2]
-    together += [{"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}]
+    together += [
+        {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}
+    ]
     together += [result(name, "x" * 12_000) for name in "abc"]
     assert reduction_names(fit_messages(together, 0, COUNTER, 10_000, 2_000)) == ["shrink"]
 
@@ -149,7 +169,9 @@ def test_the_number_of_characters_is_the_limit_if_the_window_is_unknown() -> Non
 
 
 def test_the_limit_of_characters_also_applies_to_known_windows() -> None:
-    assert reduction_names(fit_messages(chat(50, 6000), 0, COUNTER, 10_000_000, 2_000)) == ["truncate"]
+    assert reduction_names(fit_messages(chat(50, 6000), 0, COUNTER, 10_000_000, 2_000)) == [
+        "truncate"
+    ]
 
 
 def test_a_threshold_clears_results_early_only_if_enough_tokens_are_saved() -> None:
@@ -169,7 +191,12 @@ def test_fitting_does_not_change_its_input() -> None:
     assert history == before
 
 
-@given(legal_histories(longest=16_000, turns=7), st.integers(1, 12_000), st.integers(0, 60), st.integers(50, 100))
+@given(
+    legal_histories(longest=16_000, turns=7),
+    st.integers(1, 12_000),
+    st.integers(0, 60),
+    st.integers(50, 100),
+)
 @settings(max_examples=120, deadline=None)
 @pytest.mark.slow
 def test_any_history_is_reduced_to_the_limit_or_is_an_error(

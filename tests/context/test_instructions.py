@@ -24,7 +24,9 @@ def load(cwd: Path, limit: int = 1000) -> Project:
     return load_instructions(cwd, trusted=True, limit=limit)
 
 
-def test_instructions_are_ordered_from_the_repository_root_to_the_working_directory(cwd: Path) -> None:
+def test_instructions_are_ordered_from_the_repository_root_to_the_working_directory(
+    cwd: Path,
+) -> None:
     found = load(cwd)
     assert found.text.index("Root rules.") < found.text.index("Deep rules.")
     assert 'path="AGENTS.md"' in found.text
@@ -42,7 +44,9 @@ def test_claude_md_is_read_only_in_a_directory_without_agents_md(cwd: Path) -> N
     assert text.index("Root rules.") < text.index("but this") < text.index("Deep rules.")
 
 
-def test_outside_a_repository_instructions_of_parent_directories_are_not_read(tmp_path: Path) -> None:
+def test_outside_a_repository_instructions_of_parent_directories_are_not_read(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "AGENTS.md").write_text("above")
     below = tmp_path / "below"
     below.mkdir()
@@ -56,7 +60,9 @@ def test_a_directory_with_a_git_file_is_a_repository_root(tmp_path: Path) -> Non
     assert load(tmp_path / "a").files == [tmp_path / "AGENTS.md"]
 
 
-def test_instructions_of_an_untrusted_folder_are_not_read_and_a_notice_names_the_command(cwd: Path) -> None:
+def test_instructions_of_an_untrusted_folder_are_not_read_and_a_notice_names_the_command(
+    cwd: Path,
+) -> None:
     found = load_instructions(cwd, trusted=False)
     assert (found.text, found.files) == ("", [])
     (notice,) = found.notices
@@ -89,14 +95,19 @@ def test_a_file_cannot_open_or_close_a_project_file_tag(cwd: Path) -> None:
     assert load(cwd).text.lower().count("<project_file") == 2
 
 
-def test_a_directory_and_a_link_out_of_the_repository_are_reported_and_not_read(cwd: Path, tmp_path: Path) -> None:
+def test_a_directory_and_a_link_out_of_the_repository_are_reported_and_not_read(
+    cwd: Path, tmp_path: Path
+) -> None:
     (cwd / "AGENTS.md").unlink()
     (cwd / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
     (cwd.parent / "AGENTS.md").mkdir()
     found = load(cwd)
     assert "above the repository" not in found.text
     assert "Root rules." in found.text
-    assert [notice.split(":")[0] for notice in found.notices] == ["pkg/AGENTS.md", "pkg/deep/AGENTS.md"]
+    assert [notice.split(":")[0] for notice in found.notices] == [
+        "pkg/AGENTS.md",
+        "pkg/deep/AGENTS.md",
+    ]
 
 
 def test_a_link_within_the_repository_is_followed(cwd: Path) -> None:

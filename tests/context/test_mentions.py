@@ -71,7 +71,9 @@ def test_mentions_accept_line_ranges_quotes_punctuation_and_directories(
 
 
 def test_a_fence_in_the_file_cannot_end_the_quote(root: Path) -> None:
-    assert expand("@README.md", root)[0].endswith("File README.md:\n````\n# Title\n```sh\nrun\n```\n````")
+    assert expand("@README.md", root)[0].endswith(
+        "File README.md:\n````\n# Title\n```sh\nrun\n```\n````"
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,9 @@ def test_a_fence_in_the_file_cannot_end_the_quote(root: Path) -> None:
         "",
     ],
 )
-def test_addresses_decorators_and_lone_at_signs_stay_text_without_a_note(root: Path, query: str) -> None:
+def test_addresses_decorators_and_lone_at_signs_stay_text_without_a_note(
+    root: Path, query: str
+) -> None:
     assert expand(query, root) == (query, [])
 
 
@@ -97,7 +101,9 @@ def test_a_decorator_name_is_a_mention_if_a_file_has_that_name(root: Path) -> No
     assert "deeds" in expand("what does @property do", root)[0]
 
 
-@pytest.mark.parametrize("query", ["@src/missing.py", '@"no such"', "@gone.txt?", "@src/app.py/below"])
+@pytest.mark.parametrize(
+    "query", ["@src/missing.py", '@"no such"', "@gone.txt?", "@src/app.py/below"]
+)
 def test_a_missing_path_stays_text_with_a_note(root: Path, query: str) -> None:
     text, (note,) = expand(query, root)
     assert text == query
@@ -166,7 +172,24 @@ def test_an_empty_file_is_an_empty_block(root: Path) -> None:
 queries = st.one_of(
     st.text(st.characters(codec=None), max_size=60),
     st.lists(
-        st.sampled_from(["@", '"', "src", "/", "app.py", ":", "1-2", "..", " ", "\x00", "\ud800", "~", "a" * 300, "("]),
+        st.sampled_from(
+            [
+                "@",
+                '"',
+                "src",
+                "/",
+                "app.py",
+                ":",
+                "1-2",
+                "..",
+                " ",
+                "\x00",
+                "\ud800",
+                "~",
+                "a" * 300,
+                "(",
+            ]
+        ),
         max_size=12,
     ).map("".join),
 )

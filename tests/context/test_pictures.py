@@ -29,7 +29,9 @@ def write_picture(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.JPG"), ("GIF", "a.gif"), ("WEBP", "a.webp")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.JPG"), ("GIF", "a.gif"), ("WEBP", "a.webp")]
+)
 def test_a_small_picture_is_sent_byte_for_byte(tmp_path: Path, kind: str, name: str) -> None:
     data = picture(kind=kind)
     found = read_picture(write_picture(tmp_path, name, data), name)
@@ -66,7 +68,9 @@ def test_an_animation_is_sent_as_a_png_picture(tmp_path: Path) -> None:
         (picture(kind="JPEG")[:600], "is damaged or truncated"),
     ],
 )
-def test_an_invalid_picture_file_is_refused_with_the_reason(tmp_path: Path, data: bytes, why: str) -> None:
+def test_an_invalid_picture_file_is_refused_with_the_reason(
+    tmp_path: Path, data: bytes, why: str
+) -> None:
     write_picture(tmp_path, "shot.png", data)
     with pytest.raises(BadInput) as raised:
         expand_mentions("see @shot.png", tmp_path)
@@ -98,14 +102,21 @@ def test_a_mentioned_picture_outside_the_project_is_labelled_and_attached(tmp_pa
 def test_the_tokens_of_a_picture_are_estimated_from_the_length_of_its_data() -> None:
     message = {"role": "user", "content": "what is it?"}
     counter = TokenCounter()
-    more = counter.count_message(message | {"images": [{"data": "x" * 1000}]}) - counter.count_message(message)
+    more = counter.count_message(
+        message | {"images": [{"data": "x" * 1000}]}
+    ) - counter.count_message(message)
     assert more == _image_tokens(1000) == 48
 
 
 def test_old_pictures_are_cleared_and_the_newest_is_kept() -> None:
     image = {"name": "a.png", "data": "x"}
     asked = {"role": "user", "content": "what is it?", "images": [image]}
-    messages = [asked, {"role": "assistant", "content": "a cat"}, asked, {"role": "assistant", "content": "a dog"}]
+    messages = [
+        asked,
+        {"role": "assistant", "content": "a cat"},
+        asked,
+        {"role": "assistant", "content": "a dog"},
+    ]
     smaller, count = _clear_old_pictures(messages)
     assert count == 1
     assert smaller[0]["images"] == []

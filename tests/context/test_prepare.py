@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.epochs import OpeningConditions
-from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
+from swecli.context.prepare import (
+    PreparedRequest,
+    RequestInput,
+    build_request,
+    past_request,
+    prepare_messages,
+)
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import _INTERRUPTED_REPLY, strip_keys
@@ -57,7 +63,9 @@ def store_turn(session: Session, ready: PreparedRequest, *answers: ChatMessage) 
         session.context.add(ready.opened)
         session.window_start = ready.window[0]
     session.add_message(user_message(f"Query {session.interactions + 1}", sent=ready.enhanced))
-    for one in answers or (assistant_message(f"Answer {session.interactions}", f"c{session.interactions}"),):
+    for one in answers or (
+        assistant_message(f"Answer {session.interactions}", f"c{session.interactions}"),
+    ):
         session.add_message(one)
 
 
@@ -90,7 +98,11 @@ def test_a_negative_window_is_refused() -> None:
 def test_messages_without_interaction_numbers_are_counted_by_position() -> None:
     session = Session(id="s", messages=make_session(10).messages)
     assert session.interactions == 0
-    assert user_contents(prepare_messages(session, "s", "q", "q", 2)) == ["Query 9", "Query 10", "q"]
+    assert user_contents(prepare_messages(session, "s", "q", "q", 2)) == [
+        "Query 9",
+        "Query 10",
+        "q",
+    ]
 
 
 def test_the_running_query_is_sent_once_and_does_not_count_in_the_window() -> None:
@@ -143,7 +155,9 @@ def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> 
     assert ready.shown == ("P-1", "P-2")
     assert ready.enhanced == "Now\n\n<turn_notes>\n- Date: today\n</turn_notes>"
     assert ready.messages[-1] == {"role": "user", "content": ready.enhanced}
-    assert ready.messages[0]["content"].startswith(f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook")
+    assert ready.messages[0]["content"].startswith(
+        f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook"
+    )
     assert (ready.window, ready.removed) == ((3, 7), 2)
     assert ready.tokens == COUNTER.count_messages(ready.messages)
     assert 0 <= ready.tokens - sum(s.tokens for s in ready.segments) < 20
@@ -239,7 +253,13 @@ def test_pinned_turns_are_sent_before_the_window() -> None:
         store_turn(session, prepare_request(session))
     ready = prepare_request(session)
     assert [str(q).split("\n", maxsplit=1)[0] for q in user_contents(ready.messages)] == ["Now"] * 4
-    assert [s.name for s in ready.segments] == ["system", "pinned 2", "interaction 5", "interaction 6", "query"]
+    assert [s.name for s in ready.segments] == [
+        "system",
+        "pinned 2",
+        "interaction 5",
+        "interaction 6",
+        "query",
+    ]
     session.context.pins = (1, 2)
     assert [s.name for s in prepare_request(session).segments][1:3] == ["pinned 1", "pinned 2"]
 
@@ -248,7 +268,9 @@ def test_the_head_contains_retained_facts_of_turns_that_left_the_window() -> Non
     session = Session("s", window=WindowSpec(1))
     session.context.keep([RetainedFact("constraint", "x", "Never touch setup.py", 1)])
     store_turn(session, prepare_request(session))
-    assert "Never touch" not in prepare_request(session).messages[0]["content"], "turn 1 is still sent verbatim"
+    assert "Never touch" not in prepare_request(session).messages[0]["content"], (
+        "turn 1 is still sent verbatim"
+    )
     store_turn(session, prepare_request(session))
     assert '"Never touch setup.py" (T1)' in prepare_request(session).messages[0]["content"]
 
@@ -315,7 +337,9 @@ def test_preparing_reads_as_many_messages_of_a_long_session_as_of_a_short_one() 
 
 @given(st.integers(0, 15), st.integers(1, 12), st.integers(0, 6), st.integers(0, 20))
 @settings(deadline=None)
-def test_any_window_is_valid_and_has_the_newest_interactions(count: int, size: int, slack: int, start: int) -> None:
+def test_any_window_is_valid_and_has_the_newest_interactions(
+    count: int, size: int, slack: int, start: int
+) -> None:
     session = make_session(count, window=WindowSpec(size, slack), window_start=start)
     ready = prepare_request(session)
     first, last = ready.window

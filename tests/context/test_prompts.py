@@ -43,7 +43,9 @@ def test_the_example_in_the_reflector_prompt_has_the_required_keys() -> None:
     assert set(example) == {"tags", "add", "update"}
     assert set(example["tags"][0]) == {"id", "tag"}
     assert set(example["add"][0]) == {"text", "when", "kind", "quote", "call_id"}
-    assert all(f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_next"))
+    assert all(
+        f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_next")
+    )
 
 
 def test_the_condense_prompt_asks_for_fixed_headings() -> None:

@@ -19,7 +19,10 @@ LONG = "".join(f"line {n}\n" for n in range(1000))
 def turn_with_results(*sizes: int) -> list[Message]:
     out: list[Message] = [{"role": "user", "content": "go"}]
     for n, size in enumerate(sizes):
-        out += [{"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "x" * size)]
+        out += [
+            {"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]},
+            result(f"c{n}", "x" * size),
+        ]
     return out
 
 
@@ -76,7 +79,11 @@ def test_long_texts_in_arguments_are_cut_and_the_arguments_remain_a_json_object(
     arguments = json.dumps({"path": "a.py", "content": LONG, "edits": [{"new_text": LONG}], "n": 3})
     history: list[Message] = [
         {"role": "user", "content": LONG},
-        {"role": "assistant", "content": LONG, "tool_calls": [call("a", "write_file", arguments), call("b")]},
+        {
+            "role": "assistant",
+            "content": LONG,
+            "tool_calls": [call("a", "write_file", arguments), call("b")],
+        },
     ]
     out = _shrink_texts(history, "assistant", 500)
     value = json.loads(out[1]["tool_calls"][0]["function"]["arguments"])
@@ -91,7 +98,9 @@ def test_long_texts_in_arguments_are_cut_and_the_arguments_remain_a_json_object(
 @given(legal_histories(longest=900), st.sampled_from([200, 500]))
 @settings(deadline=None)
 @pytest.mark.slow
-def test_shrinking_keeps_a_history_valid_and_does_not_enlarge_it(history: list[Message], cap: int) -> None:
+def test_shrinking_keeps_a_history_valid_and_does_not_enlarge_it(
+    history: list[Message], cap: int
+) -> None:
     out = _shrink_texts(_shrink_texts(history, "tool", cap), "assistant", cap)
     assert complaint(out) == ""
     assert _count_characters(out) <= _count_characters(history)
@@ -99,6 +108,10 @@ def test_shrinking_keeps_a_history_valid_and_does_not_enlarge_it(history: list[M
 
 def test_deeply_nested_arguments_can_be_normalized_and_shrunk() -> None:
     arguments = '{"a": ' + "[" * 900 + "]" * 900 + "}"
-    message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=arguments)]}
+    message: Message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call("a", arguments=arguments)],
+    }
     assert complaint([{"role": "user", "content": "go"}, *normalize([message])[1:]]) == ""
     assert len(_shrink_texts([message], "assistant", 500)) == 1

@@ -45,7 +45,9 @@ def test_without_skills_the_result_is_empty() -> None:
     assert find() == Project()
 
 
-def test_skills_are_found_from_a_folder_below_the_project_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skills_are_found_from_a_folder_below_the_project_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     Path(".git").mkdir()
     write_skill(Path(".agents/skills"), "pdf")
     Path("deep/er").mkdir(parents=True)
@@ -58,7 +60,10 @@ def test_skills_are_found_from_a_folder_below_the_project_root(monkeypatch: pyte
     [
         ("name: x\ndescription: One line.", "- x: One line."),
         ("name: 'x'\ndescription: \"Quoted: yes.\"", "- x: Quoted: yes."),
-        ("name: x\ndescription: >-\n  Folded over\n\n  three lines.\nlicense: MIT", "- x: Folded over three lines."),
+        (
+            "name: x\ndescription: >-\n  Folded over\n\n  three lines.\nlicense: MIT",
+            "- x: Folded over three lines.",
+        ),
         ("description: |\n  Block\nmetadata:\n  name: no\nname: x", "- x: Block"),
         ("name: x\ndescription: " + "w" * 500, "- x: " + "w" * 399 + "…"),
     ],
@@ -90,7 +95,9 @@ def test_an_invalid_skill_file_is_one_notice_and_other_skills_are_used(text: str
     assert "\n" not in notice
 
 
-def test_links_out_of_the_project_are_reported_and_cyclic_links_are_not_used(tmp_path: Path) -> None:
+def test_links_out_of_the_project_are_reported_and_cyclic_links_are_not_used(
+    tmp_path: Path,
+) -> None:
     outside = write_skill(tmp_path / "elsewhere", "secret")
     folder = Path(".agents/skills")
     write_skill(folder, "inside")
@@ -123,7 +130,9 @@ def test_a_duplicate_skill_name_is_reported_and_the_user_skill_is_used() -> None
 def test_the_list_of_skills_has_a_size_limit_and_omitted_skills_are_reported() -> None:
     for number in range(30):
         write_skill(
-            Path(".agents/skills"), f"s{number:02}", f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n"
+            Path(".agents/skills"),
+            f"s{number:02}",
+            f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n",
         )
     found = find()
     assert len(found.text.encode()) < 6_300

@@ -10,7 +10,10 @@ from swecli.models.message import STEER, ChatMessage, Role
 
 def test_the_first_of_duplicate_findings_is_kept() -> None:
     first = Finding("a.py", 3, "MAGIC_NUMBERS", "first")
-    others = [Finding("a.py", 3, "MAGIC_NUMBERS", "second"), Finding("a.py", 4, "MAGIC_NUMBERS", "other line")]
+    others = [
+        Finding("a.py", 3, "MAGIC_NUMBERS", "second"),
+        Finding("a.py", 4, "MAGIC_NUMBERS", "other line"),
+    ]
     assert dedupe_findings([first, *others]) == [first, others[1]]
 
 
@@ -26,7 +29,11 @@ def test_findings_as_dicts_are_duplicates_in_snake_case_and_camel_case() -> None
 
 
 def test_duplicate_findings_with_an_unhashable_key_are_removed() -> None:
-    rows = [{"path": "a", "line": [1, 2]}, {"path": "a", "line": [1, 2]}, {"path": "a", "line": [3]}]
+    rows = [
+        {"path": "a", "line": [1, 2]},
+        {"path": "a", "line": [1, 2]},
+        {"path": "a", "line": [3]},
+    ]
     assert len(dedupe_findings(rows)) == 2
 
 

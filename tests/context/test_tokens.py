@@ -13,7 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context import estimate_token_count
-from swecli.context.tokens import _PER_CALL, MISSING_IMAGE_TOKENS, PER_MESSAGE, TokenCounter, _image_tokens
+from swecli.context.tokens import (
+    _PER_CALL,
+    MISSING_IMAGE_TOKENS,
+    PER_MESSAGE,
+    TokenCounter,
+    _image_tokens,
+)
 from swecli.models.message import ToolSpec
 from tests.support.histories import call
 
@@ -55,7 +61,11 @@ def test_counts_are_estimated_until_the_table_is_loaded(tables: Path) -> None:
     counter = TokenCounter(exact=False)
     assert (counter.count("hello world"), counter.estimated, counter.label) == (3, True, "")
     assert counter.load()
-    assert (counter.count("hello world"), counter.estimated, counter.label) == (2, False, "o200k_base")
+    assert (counter.count("hello world"), counter.estimated, counter.label) == (
+        2,
+        False,
+        "o200k_base",
+    )
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
@@ -71,14 +81,18 @@ def test_an_encoding_without_a_table_is_estimated(tables: Path, encoding: str) -
     assert other.estimated
 
 
-def test_without_tiktoken_cache_dir_four_characters_are_estimated_as_one_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tiktoken_cache_dir_four_characters_are_estimated_as_one_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     counter = TokenCounter()
     assert [counter.count(text) for text in ("a", "abcd", "abcde", "漢字")] == [1, 1, 2, 1]
     assert counter.estimated
 
 
-def test_a_damaged_table_is_neither_used_nor_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_table_is_neither_used_nor_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     damaged = tmp_path / TABLE_O200K
     shutil.copy(bundled_tables() / TABLE_O200K, damaged)
     with damaged.open("ab") as file:
@@ -88,10 +102,19 @@ def test_a_damaged_table_is_neither_used_nor_removed(tmp_path: Path, monkeypatch
     assert damaged.exists()
 
 
-PATHOLOGICAL = ["a" * 1_000_000, " " * 1_000_000, "\n" * 300_000, "\ud800" * 300_000, "\x00" * 300_000, "漢" * 300_000]
+PATHOLOGICAL = [
+    "a" * 1_000_000,
+    " " * 1_000_000,
+    "\n" * 300_000,
+    "\ud800" * 300_000,
+    "\x00" * 300_000,
+    "漢" * 300_000,
+]
 
 
-@pytest.mark.parametrize("text", PATHOLOGICAL, ids=["letter", "spaces", "lines", "surrogates", "nul", "cjk"])
+@pytest.mark.parametrize(
+    "text", PATHOLOGICAL, ids=["letter", "spaces", "lines", "surrogates", "nul", "cjk"]
+)
 def test_pathological_text_is_counted(counter: TokenCounter, text: str) -> None:
     assert 0 < counter.count(text) <= 3 * len(text)
     assert not counter.estimated
@@ -109,7 +132,9 @@ def test_counting_the_same_text_again_gives_the_same_count(counter: TokenCounter
     assert counter.count("some words " * 1000) == first
 
 
-def test_a_message_counts_its_content_reasoning_tool_calls_and_overhead(counter: TokenCounter) -> None:
+def test_a_message_counts_its_content_reasoning_tool_calls_and_overhead(
+    counter: TokenCounter,
+) -> None:
     words = counter.count("hello world")
     assert counter.count_message({"role": "user", "content": "hello world"}) == PER_MESSAGE + words
     calling = {"role": "assistant", "content": None, "tool_calls": [call("c1", "hello", " world")]}
@@ -126,8 +151,12 @@ def test_tools_count_by_their_schema(counter: TokenCounter) -> None:
     assert counter.count_tools([]) == 0
 
 
-@pytest.mark.parametrize(("length", "tokens"), [(0, 0), (1, 2), (10, 6), (1000, 48), (1024, 48), (1025, 50)])
-def test_image_tokens_grow_with_the_square_root_of_the_data_length(length: int, tokens: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "tokens"), [(0, 0), (1, 2), (10, 6), (1000, 48), (1024, 48), (1025, 50)]
+)
+def test_image_tokens_grow_with_the_square_root_of_the_data_length(
+    length: int, tokens: int
+) -> None:
     assert _image_tokens(length) == tokens
     block = {"type": "image", "source": {"data": "X" * length}}
     assert estimate_token_count([block], count_characters) == tokens
@@ -139,13 +168,22 @@ def test_an_image_url_counts_by_its_inline_data_or_as_a_fixed_number() -> None:
     assert estimate_token_count([inline], count_characters) == 48
     for away in ({"url": "https://example.org/a.png"}, "https://example.org/a.png", None):
         assert (
-            estimate_token_count([{"type": "image_url", "image_url": away}], count_characters) == MISSING_IMAGE_TOKENS
+            estimate_token_count([{"type": "image_url", "image_url": away}], count_characters)
+            == MISSING_IMAGE_TOKENS
         )
-    assert estimate_token_count([{"type": "image", "source": {}}, {"type": "image"}], count_characters) == 900
+    assert (
+        estimate_token_count([{"type": "image", "source": {}}, {"type": "image"}], count_characters)
+        == 900
+    )
 
 
 def test_the_tokens_of_content_are_the_sum_of_its_blocks() -> None:
-    blocks = [{"type": "text", "text": "abc"}, {"type": "text", "text": ""}, {"type": "image"}, "de"]
+    blocks = [
+        {"type": "text", "text": "abc"},
+        {"type": "text", "text": ""},
+        {"type": "image"},
+        "de",
+    ]
     assert estimate_token_count(blocks, count_characters) == 3 + 450 + 2
     assert estimate_token_count([{"type": "tool_result", "content": "four"}], count_characters) == 4
     assert estimate_token_count("text", count_characters) == 4
@@ -161,6 +199,19 @@ def test_empty_content_has_no_tokens(empty: object) -> None:
 
 def test_importing_the_context_package_loads_no_tokenizer_config_or_store() -> None:
     code = "import swecli.context, sys; print(' '.join(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     loaded = set(done.stdout.split())
-    assert not {"tiktoken", "regex", "pydantic", "litellm", "sqlmodel", "swecli.config", "swecli.store"} & loaded
+    assert (
+        not {
+            "tiktoken",
+            "regex",
+            "pydantic",
+            "litellm",
+            "sqlmodel",
+            "swecli.config",
+            "swecli.store",
+        }
+        & loaded
+    )

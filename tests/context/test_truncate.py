@@ -36,7 +36,9 @@ def contents(messages: list[Message]) -> list[str]:
         (8, 1, "07"),
     ],
 )
-def test_the_first_message_is_kept_and_an_even_number_is_removed(count: int, fraction: float, kept: str) -> None:
+def test_the_first_message_is_kept_and_an_even_number_is_removed(
+    count: int, fraction: float, kept: str
+) -> None:
     assert "".join(contents(truncate_conversation(make_messages(count), fraction))) == kept
 
 
@@ -61,7 +63,9 @@ def test_any_truncation_keeps_the_first_and_newest_messages_and_removes_an_even_
 @given(legal_histories(turns=6))
 @settings(max_examples=120, deadline=None)
 @pytest.mark.slow
-def test_safe_truncation_is_valid_and_keeps_the_first_and_last_messages(history: list[Message]) -> None:
+def test_safe_truncation_is_valid_and_keeps_the_first_and_last_messages(
+    history: list[Message],
+) -> None:
     after = truncate_safely(history)
     assert complaint(after) == ""
     assert normalize(after) == after
@@ -123,7 +127,9 @@ def test_the_loop_window_keeps_the_system_message_and_the_last_ten_messages() ->
 
 
 @pytest.mark.parametrize(("loop", "count"), [(5, 40), (1, 40), (6, 14), (20, 3)])
-def test_the_loop_window_keeps_everything_in_early_loops_and_short_histories(loop: int, count: int) -> None:
+def test_the_loop_window_keeps_everything_in_early_loops_and_short_histories(
+    loop: int, count: int
+) -> None:
     history = [SYSTEM, *make_messages(count)]
     assert loop_window(history, loop) == history
 

@@ -8,9 +8,23 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from swecli.context.validate import _EARLIER_LEFT_OUT, _EMPTY_TEXT, _GO_ON, _INTERRUPTED_REPLY, _clean_text, normalize
+from swecli.context.validate import (
+    _EARLIER_LEFT_OUT,
+    _EMPTY_TEXT,
+    _GO_ON,
+    _INTERRUPTED_REPLY,
+    _clean_text,
+    normalize,
+)
 from swecli.models.message import INTERRUPTED_RESULT
-from tests.support.histories import Message, call, complaint, legal_histories, result, wild_histories
+from tests.support.histories import (
+    Message,
+    call,
+    complaint,
+    legal_histories,
+    result,
+    wild_histories,
+)
 from tests.support.strict_provider import openai_rules
 
 SYSTEM: Message = {"role": "system", "content": "You help."}
@@ -40,7 +54,9 @@ def test_normalizing_is_idempotent(history: list[Message]) -> None:
 @given(wild_histories)
 @settings(max_examples=80, deadline=None)
 @pytest.mark.slow
-def test_any_normalized_history_passes_the_rules_of_the_strict_provider(history: list[Message]) -> None:
+def test_any_normalized_history_passes_the_rules_of_the_strict_provider(
+    history: list[Message],
+) -> None:
     body = {"model": "m", "messages": normalize([SYSTEM, *history, ASK]), "stream": True}
     openai_rules.check(body, {"m"})
     assert json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8")) == body
@@ -80,7 +96,10 @@ def test_a_call_without_a_result_gets_a_stub_under_its_id() -> None:
 
 
 def test_tool_results_are_put_in_the_order_of_the_tool_calls() -> None:
-    assert normalize([ASK, call_message("a", "b"), result("b"), result("a")])[2:] == [result("a"), result("b")]
+    assert normalize([ASK, call_message("a", "b"), result("b"), result("a")])[2:] == [
+        result("a"),
+        result("b"),
+    ]
 
 
 def test_a_late_tool_result_is_moved_to_its_tool_call() -> None:
@@ -91,14 +110,29 @@ def test_a_late_tool_result_is_moved_to_its_tool_call() -> None:
 
 def test_orphan_and_duplicate_tool_results_are_dropped() -> None:
     out = normalize(
-        [result("z"), ASK, call_message("a"), result("a", "first"), result("a", "second"), result("z"), SAY]
+        [
+            result("z"),
+            ASK,
+            call_message("a"),
+            result("a", "first"),
+            result("a", "second"),
+            result("z"),
+            SAY,
+        ]
     )
     assert out == [ASK, call_message("a"), result("a", "first"), SAY]
 
 
 def test_duplicate_call_ids_become_unique_and_keep_their_results() -> None:
     out = normalize(
-        [ASK, call_message("a"), result("a", "1"), call_message("a", "a"), result("a", "2"), result("a", "3")]
+        [
+            ASK,
+            call_message("a"),
+            result("a", "1"),
+            call_message("a", "a"),
+            result("a", "2"),
+            result("a", "3"),
+        ]
     )
     assert [c["id"] for m in out for c in m.get("tool_calls", [])] == ["a", "a-2", "a-3"]
     assert [(m["tool_call_id"], m["content"]) for m in out if m["role"] == "tool"] == [
@@ -122,7 +156,9 @@ def test_a_placeholder_reply_is_inserted_between_two_user_messages() -> None:
 def test_empty_replies_are_removed_and_an_empty_user_message_gets_a_placeholder() -> None:
     blank: list[Message] = [{"role": "assistant", "content": c} for c in ("", " \n", None)]
     assert normalize([ASK, *blank, SAY]) == [ASK, SAY]
-    assert normalize([{"role": "user", "content": ""}]) == [{"role": "user", "content": _EMPTY_TEXT}]
+    assert normalize([{"role": "user", "content": ""}]) == [
+        {"role": "user", "content": _EMPTY_TEXT}
+    ]
 
 
 def test_a_user_message_is_inserted_before_a_reply_without_one() -> None:
@@ -133,12 +169,23 @@ def test_a_user_message_is_inserted_before_a_reply_without_one() -> None:
 def test_leading_system_messages_are_merged_and_a_late_one_becomes_a_user_message() -> None:
     late = {"role": "system", "content": "later"}
     out = normalize([SYSTEM, {"role": "developer", "content": "Short."}, ASK, SAY, late])
-    assert out == [{"role": "system", "content": "You help.\n\nShort."}, ASK, SAY, late | {"role": "user"}]
+    assert out == [
+        {"role": "system", "content": "You help.\n\nShort."},
+        ASK,
+        SAY,
+        late | {"role": "user"},
+    ]
 
 
-@pytest.mark.parametrize("given_text", ["[1]", '{"a": ', "NaN", '{"a": Infinity}', "1" * 5000, "[" * 100_000])
+@pytest.mark.parametrize(
+    "given_text", ["[1]", '{"a": ', "NaN", '{"a": Infinity}', "1" * 5000, "[" * 100_000]
+)
 def test_arguments_that_are_not_a_json_object_are_kept_as_text(given_text: str) -> None:
-    message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=given_text)]}
+    message: Message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call("a", arguments=given_text)],
+    }
     fixed = normalize([ASK, message])[1]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(fixed) == {"malformed_arguments": given_text}
 

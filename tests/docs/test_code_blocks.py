@@ -49,13 +49,17 @@ def test_links_between_pages_have_existing_targets(page: Path) -> None:
     assert not [target for target in targets if not (page.parent / target).exists()]
 
 
-WITH_BLOCKS = [p for p in PAGES if {kind for kind, _ in blocks(p)} & {"swecli", "console", "python", "toml"}]
+WITH_BLOCKS = [
+    p for p in PAGES if {kind for kind, _ in blocks(p)} & {"swecli", "console", "python", "toml"}
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
 def test_code_blocks_produce_the_documented_output(page: Path, tmp_path: Path) -> None:
-    tutorial = page.parent.name == "tutorial"  # Its reader begins in a folder of their own, with a clone elsewhere.
+    tutorial = (
+        page.parent.name == "tutorial"
+    )  # Its reader begins in a folder of their own, with a clone elsewhere.
     project = (tmp_path / "begun") if tutorial else make_project(tmp_path / "shop")
     project.mkdir(exist_ok=True)
     (tmp_path / "home" / "src").mkdir()
@@ -65,14 +69,20 @@ def test_code_blocks_produce_the_documented_output(page: Path, tmp_path: Path) -
     (commands / "swecli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m swecli "$@"\n')
     (commands / "swecli").chmod(0o755)
     python = str(Path(sys.executable).parent)
-    env = {"PATH": f"{commands}:{python}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    env = {
+        "PATH": f"{commands}:{python}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "NO_COLOR": "1",
+    }
     for kind, text in blocks(page):
         if kind == "swecli":
             converse(text, project, env)
         elif kind == "console":
             project = run_console(text, project, env)
         elif kind == "python":
-            subprocess.run([sys.executable, "-c", text], cwd=project, env={**os.environ, **env}, check=True)
+            subprocess.run(
+                [sys.executable, "-c", text], cwd=project, env={**os.environ, **env}, check=True
+            )
         elif kind == "toml":
             file = tmp_path / "config.toml"
             file.write_text(text)
@@ -98,11 +108,18 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
                 talk.line(line[2:])
             elif match := re.fullmatch(rf"\[(\d|{'|'.join(KEYS)})\]", line.strip()):
                 talk.settle()
-                if match[1].isdigit():  # A question accepts no key before it has been visible for a moment.
+                if match[
+                    1
+                ].isdigit():  # A question accepts no key before it has been visible for a moment.
                     talk.wait("Answer with a number", since)
                 talk.child.send(KEYS.get(match[1], match[1]))
             elif line.strip() != "...":
-                talk.wait(re.escape(" ".join(line.split())).replace(r"\ ", r"\s+").replace(r"\.\.\.", ".*"), since)
+                talk.wait(
+                    re.escape(" ".join(line.split()))
+                    .replace(r"\ ", r"\s+")
+                    .replace(r"\.\.\.", ".*"),
+                    since,
+                )
             typed = line.startswith("> ")
         if talk.child.isalive():
             talk.settle()
@@ -119,8 +136,16 @@ def run_console(text: str, project: Path, env: dict[str, str]) -> Path:
             project = project / command[3:]
             continue
         done = subprocess.run(
-            command, shell=True, cwd=project, env={**os.environ, **env}, capture_output=True, text=True, check=False
+            command,
+            shell=True,
+            cwd=project,
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         pattern = re.escape(expected.strip()).replace(r"\.\.\.", r"[\s\S]*")
-        assert re.fullmatch(pattern, (done.stdout + done.stderr).strip()), f"{command}\n{done.stdout}{done.stderr}"
+        assert re.fullmatch(pattern, (done.stdout + done.stderr).strip()), (
+            f"{command}\n{done.stdout}{done.stderr}"
+        )
     return project

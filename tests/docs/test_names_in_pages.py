@@ -23,7 +23,10 @@ def named_in(page: Path) -> list[str]:
     """Return the texts in backticks, and the commands of shell blocks."""
     text = page.read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return [*re.findall(r"`([^`\n]+)`", prose), *re.findall(r"^\$ (swecli .*)", text, flags=re.MULTILINE)]
+    return [
+        *re.findall(r"`([^`\n]+)`", prose),
+        *re.findall(r"^\$ (swecli .*)", text, flags=re.MULTILINE),
+    ]
 
 
 def parser_of(words: list[str]) -> Parser:
@@ -56,15 +59,24 @@ def test_commands_flags_and_scripts_named_on_a_page_exist(page: Path) -> None:
 
 def test_each_listed_feature_has_a_page_and_a_test_or_is_marked_as_missing() -> None:
     text = (ROOT / "docs/explanation/compared.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if re.match(r"\| (?!feature|---)", line)]
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in text.splitlines()
+        if re.match(r"\| (?!feature|---)", line)
+    ]
     has = [row for row in rows if row[1] != "–"]
     assert all("](../" in page and "](../../tests/" in test for _, page, test in has)
-    assert f"{len(rows)} features that users of coding assistants ask for; swecli has {len(has)} of them" in text
+    assert (
+        f"{len(rows)} features that users of coding assistants ask for; swecli has {len(has)} of them"
+        in text
+    )
 
 
 def test_the_glossary_names_each_term_once() -> None:
     rows = re.findall(
-        r"^\| (.+?) \|", (ROOT / "docs/explanation/glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| (.+?) \|",
+        (ROOT / "docs/explanation/glossary.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     terms = [term for term in rows if term not in ("word", "---")]
     assert len(terms) == len(set(terms))

@@ -17,12 +17,17 @@ from tests.support.shell import COMMAND, ROOT, environment, script
 
 pytestmark = pytest.mark.slow
 
-STEP = re.search(r"- run: (swecli review --pr .*)", (ROOT / "docs/how-to/review-code.md").read_text(encoding="utf-8"))
+STEP = re.search(
+    r"- run: (swecli review --pr .*)",
+    (ROOT / "docs/how-to/review-code.md").read_text(encoding="utf-8"),
+)
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org")
 
 
 def git(root: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=root, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def runner(depth: str) -> tuple[Path, str]:
@@ -63,23 +68,35 @@ def test_the_ci_step_fails_with_a_report_and_comments(depth: str, tmp_path: Path
     )
     with FakeGitHub({"shop/prices.py": patch}) as hub:
         hub.head = git(clone, "rev-parse", "HEAD").strip()
-        own = hub.environ() | {"SWECLI_MODEL": model, "OPENAI_API_KEY": "", "SWECLI_HOME": str(tmp_path / "home")}
+        own = hub.environ() | {
+            "SWECLI_MODEL": model,
+            "OPENAI_API_KEY": "",
+            "SWECLI_HOME": str(tmp_path / "home"),
+        }
         env = environment(own)
         env["PATH"] = f"{bin_folder}:{env['PATH']}"
         line = STEP[1].replace("${{ github.event.number }}", "7")
-        done = subprocess.run(["bash", "-ec", line], cwd=clone, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-ec", line], cwd=clone, env=env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 1, done.stderr
         assert [kind for kind, _ in hub.posted] == ["reviews", "summary"]
         log = json.loads((clone / "review.sarif").read_text())
         check_sarif(log)
         assert log["runs"][0]["invocations"][0]["exitCode"] == 1
-        again = subprocess.run(["bash", "-ec", line], cwd=clone, env=env, capture_output=True, text=True, check=False)
-        assert (again.returncode, len(hub.posted)) == (1, 2), "a finding of an earlier push fails it too"
+        again = subprocess.run(
+            ["bash", "-ec", line], cwd=clone, env=env, capture_output=True, text=True, check=False
+        )
+        assert (again.returncode, len(hub.posted)) == (1, 2), (
+            "a finding of an earlier push fails it too"
+        )
 
 
 def test_a_review_in_a_shallow_clone_is_refused_with_the_required_fetch_depth() -> None:
     clone, _ = runner("1")
     command = [*COMMAND, "review", "--base", "main", "-m", "demo"]
-    done = subprocess.run(command, cwd=clone, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=clone, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 42
     assert "fetch-depth: 0" in done.stderr

@@ -40,12 +40,18 @@ os._exit(code)
 
 @pytest.mark.slow
 def test_a_turn_calls_the_documented_functions_in_order() -> None:
-    stops = [f"{file} {function}" for file, function in STOP.findall(PAGE.read_text(encoding="utf-8"))]
+    stops = [
+        f"{file} {function}" for file, function in STOP.findall(PAGE.read_text(encoding="utf-8"))
+    ]
     assert 8 <= len(stops) <= 12
     Path("notes.txt").write_text("seven\n")
-    model = script("s.json", {"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}, "Seven.")
+    model = script(
+        "s.json", {"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}, "Seven."
+    )
     argv = [sys.executable, "-c", TRACED, "-p", "what is in notes.txt?", "-m", model]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env=environment())
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=120, check=False, env=environment()
+    )
     assert (done.returncode, done.stdout) == (0, "Seven.\n"), done.stderr
     called = Path("called").read_text().splitlines()
     assert [stop for stop in called if stop in stops] == stops

@@ -27,7 +27,18 @@ from tests.support.strict_provider import Call, Received, Refusal, Reply, Strict
 pytestmark = pytest.mark.slow
 
 MODEL = ("-m", "openai/gpt-4.1", "--no-reflect")
-HEAVY = {"litellm", "openai", "pydantic", "sqlmodel", "sqlalchemy", "tiktoken", "rich", "click", "prompt_toolkit", "h2"}
+HEAVY = {
+    "litellm",
+    "openai",
+    "pydantic",
+    "sqlmodel",
+    "sqlalchemy",
+    "tiktoken",
+    "rich",
+    "click",
+    "prompt_toolkit",
+    "h2",
+}
 MOST_OWN = 66
 AT_CONNECT = """
 import sys
@@ -68,7 +79,9 @@ class Place:
         """Run swecli and return the modules that were loaded when it connected to the model."""
         file = self.home / "modules"
         command = [sys.executable, "-c", AT_CONNECT, str(file), "-p", *arguments, *MODEL]
-        done = subprocess.run(command, env=environment(self.environ), stdin=subprocess.DEVNULL, capture_output=True)
+        done = subprocess.run(
+            command, env=environment(self.environ), stdin=subprocess.DEVNULL, capture_output=True
+        )
         assert done.returncode == 0, done.stderr
         loaded = set(file.read_text().split())
         file.unlink()
@@ -79,11 +92,21 @@ class Place:
         """Return all rows by table, without times, process ids and random values."""
         with closing(sqlite3.connect(f"file:{self.home / 'swecli.db'}?mode=ro", uri=True)) as db:
             db.row_factory = sqlite3.Row
-            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            ids = {row["id"]: f"session {row['number']}" for row in db.execute("SELECT id, number FROM session")}
+            tables = [
+                name
+                for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            ]
+            ids = {
+                row["id"]: f"session {row['number']}"
+                for row in db.execute("SELECT id, number FROM session")
+            }
             return {
                 table: [
-                    {name: ids.get(row[name], row[name]) for name in row.keys() if name not in VARYING_COLUMNS}  # noqa: SIM118
+                    {
+                        name: ids.get(row[name], row[name])
+                        for name in row.keys()  # noqa: SIM118
+                        if name not in VARYING_COLUMNS
+                    }
                     for row in db.execute(f"SELECT * FROM {table}")
                 ]
                 for table in tables
@@ -91,7 +114,16 @@ class Place:
             }
 
 
-VARYING_COLUMNS = {"created_at", "updated_at", "started_at", "finished_at", "at", "pid", "duration_ms", "last_used"}
+VARYING_COLUMNS = {
+    "created_at",
+    "updated_at",
+    "started_at",
+    "finished_at",
+    "at",
+    "pid",
+    "duration_ms",
+    "last_used",
+}
 VARYING_COLUMNS |= {"verified_at"}
 
 
@@ -105,9 +137,13 @@ def assert_paths_equal(place: Place, *arguments: str) -> CompletedRun:
     early = place.server.requests[began:]
     query, *flags = arguments
     line = json.dumps({"type": "user", "text": query}) + "\n"
-    full = swecli("-p", "--input-format", "stream-json", *flags, *MODEL, stdin=line, environ=copied.environ)
+    full = swecli(
+        "-p", "--input-format", "stream-json", *flags, *MODEL, stdin=line, environ=copied.environ
+    )
     assert (done.code, full.code, full.out) == (0, 0, done.out), (done.err, full.err)
-    assert [one.raw for one in early] == [one.raw for one in place.server.requests[began + len(early) :]]
+    assert [one.raw for one in early] == [
+        one.raw for one in place.server.requests[began + len(early) :]
+    ]
     assert place.all_rows() == copied.all_rows()
     return done
 
@@ -176,7 +212,13 @@ def test_the_message_is_stored_before_the_request_is_sent(place: Place) -> None:
 
     place.server.script = answer
     assert place.run("keep this").code == 0
-    assert seen == [[("user", "once", "done"), ("assistant", "Hello.", "done"), ("user", "keep this", "running")]]
+    assert seen == [
+        [
+            ("user", "once", "done"),
+            ("assistant", "Hello.", "done"),
+            ("user", "keep this", "running"),
+        ]
+    ]
 
 
 def test_few_modules_and_no_heavy_ones_are_loaded_before_the_request_is_sent(place: Place) -> None:
@@ -191,16 +233,21 @@ def test_few_modules_and_no_heavy_ones_are_loaded_before_the_request_is_sent(pla
 def test_the_token_table_is_loaded_only_for_a_large_request(place: Place) -> None:
     place.run("once")
     code = (
-        "import sys; from swecli.cli.main import run_safely; run_safely(sys.argv[1:]); print('tiktoken' in sys.modules)"
+        "import sys; from swecli.cli.main import run_safely;"
+        " run_safely(sys.argv[1:]); print('tiktoken' in sys.modules)"
     )
     command = [sys.executable, "-c", code, "-p", "hello", *MODEL]
-    done = subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run(
+        command, env=environment(place.environ), stdin=subprocess.DEVNULL, capture_output=True
+    )
     assert done.stdout == b"Hello.\nFalse\n", done.stderr
     place.run("sum this up", stdin="漢" * 300_000)
     assert {row["encoding"] for row in place.all_rows()["message"]} == {"", "o200k_base"}
 
 
-def test_the_early_path_continues_a_session_with_the_same_request_as_the_full_path(place: Place) -> None:
+def test_the_early_path_continues_a_session_with_the_same_request_as_the_full_path(
+    place: Place,
+) -> None:
     place.server.script = read_notes
     place.run("what is in the notes?", "--window", "1")
     assert_paths_equal(place, "what did the walrus server say on port 7411?", "-c")
@@ -210,7 +257,10 @@ def test_the_early_path_continues_a_session_with_the_same_request_as_the_full_pa
     place.teach("playbook", "add", "Never edit notes.txt.")
     assert_paths_equal(place, "what else @notes.txt?", "-c")
     assert_paths_equal(
-        place, "walrus server port", "-r", place.all_rows()["session"][0]["title"] or session_id(place)[:20]
+        place,
+        "walrus server port",
+        "-r",
+        place.all_rows()["session"][0]["title"] or session_id(place)[:20],
     )
     assert_paths_equal(place, "hello")
     assert not HEAVY & place.modules("more", "-c")
@@ -226,7 +276,10 @@ def test_the_early_path_sends_the_strategies_of_the_folder(place: Place) -> None
 
 def test_the_early_path_retries_a_failed_request(place: Place) -> None:
     place.run("once")
-    place.server.script = [Refusal(status=503, message="busy", headers={"retry-after": "0"}), Reply("Hello.")]
+    place.server.script = [
+        Refusal(status=503, message="busy", headers={"retry-after": "0"}),
+        Reply("Hello."),
+    ]
     done = place.run("hello")
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
     assert len(place.server.requests) == 3
@@ -242,12 +295,18 @@ def kill_at_request(place: Place, *arguments: str) -> None:
 
     def answer(received: Received) -> Reply:
         with closing(sqlite3.connect(place.home / "swecli.db")) as db:
-            os.kill(db.execute("SELECT pid FROM interaction ORDER BY id DESC LIMIT 1").fetchone()[0], signal.SIGKILL)
+            os.kill(
+                db.execute("SELECT pid FROM interaction ORDER BY id DESC LIMIT 1").fetchone()[0],
+                signal.SIGKILL,
+            )
         return Reply("Too late.")
 
     place.server.script = answer
     command = [sys.executable, "-m", "swecli", "-p", *arguments, *MODEL]
-    assert subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL).returncode == -9
+    assert (
+        subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL).returncode
+        == -9
+    )
 
 
 def test_the_message_of_a_killed_run_is_in_the_next_request(place: Place) -> None:
@@ -260,7 +319,9 @@ def test_the_message_of_a_killed_run_is_in_the_next_request(place: Place) -> Non
     assert [row[1:] for row in place.rows()[2:]] == [
         ("remember me", "interrupted"), ("go on", "done"), ("Hello.", "done")
     ]  # fmt: skip
-    sent = [message["content"].split("\n")[0] for message in place.server.requests[-1].body["messages"]]
+    sent = [
+        message["content"].split("\n")[0] for message in place.server.requests[-1].body["messages"]
+    ]
     assert sent[-3:-2] == ["remember me"]
 
 
@@ -268,12 +329,21 @@ def test_two_processes_can_continue_one_session_at_once(place: Place) -> None:
     place.run("once")
     command = [sys.executable, "-m", "swecli", "-p", "again", "-c", *MODEL]
     runs = [
-        subprocess.Popen(command, env=environment(place.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        subprocess.Popen(
+            command,
+            env=environment(place.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
         for _ in range(2)
     ]
     assert [(run.communicate()[0], run.returncode) for run in runs] == [(b"Hello.\n", 0)] * 2
     turns = place.all_rows()["interaction"]
-    assert [(turn["number"], turn["status"]) for turn in turns] == [(1, "done"), (2, "done"), (3, "done")]
+    assert [(turn["number"], turn["status"]) for turn in turns] == [
+        (1, "done"),
+        (2, "done"),
+        (3, "done"),
+    ]
 
 
 def test_a_strategy_that_names_a_deleted_file_is_not_sent(place: Place) -> None:
@@ -293,7 +363,8 @@ def test_the_early_path_selects_the_same_of_many_strategies_as_the_full_path(pla
     database = open_database(place.home / "swecli.db")
     session = SessionManager(database).resume(None, str(Path.cwd()))
     adds = [
-        Op("ADD", fields={"content": f"Rule {n}: 漢字 for part-{n} of milk.", "scope": "project"}) for n in range(90)
+        Op("ADD", fields={"content": f"Rule {n}: 漢字 for part-{n} of milk.", "scope": "project"})
+        for n in range(90)
     ]
     PlaybookStore(database).apply(Delta("many", tuple(adds), "import"), session)
     database.close()

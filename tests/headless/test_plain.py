@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from swecli.headless.plain import LONGEST_LINE, complaint, dumps, one_line, plain
 
-STEERING = [chr(n) for n in (*range(9), *range(11, 32), *range(127, 160), 0x200E, *range(0x202A, 0x202F), 0xE0041)]
+STEERING = [
+    chr(n)
+    for n in (*range(9), *range(11, 32), *range(127, 160), 0x200E, *range(0x202A, 0x202F), 0xE0041)
+]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,8 @@ def test_a_complaint_is_one_line_with_message_and_hint() -> None:
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(), max_size=3), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(), max_size=3), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -74,13 +78,20 @@ def test_any_value_becomes_one_line_of_strict_ascii_json(value: Any) -> None:
     json.dumps(parse_strictly(text), ensure_ascii=False).encode("utf-8")  # no lone surrogates
 
 
-@given(st.recursive(st.integers() | st.text(st.characters(exclude_categories=["Cs"])), st.lists, max_leaves=8))
+@given(
+    st.recursive(
+        st.integers() | st.text(st.characters(exclude_categories=["Cs"])), st.lists, max_leaves=8
+    )
+)
 def test_json_values_are_unchanged_after_dumps_and_parsing(value: Any) -> None:
     assert parse_strictly(dumps(value)) == value
     assert parse_strictly(dumps(value, indent=2)) == value
 
 
 def test_values_that_json_does_not_support_become_null_or_text() -> None:
-    assert parse_strictly(dumps({"a": math.nan, "b": [math.inf, 1.5]})) == {"a": None, "b": [None, 1.5]}
+    assert parse_strictly(dumps({"a": math.nan, "b": [math.inf, 1.5]})) == {
+        "a": None,
+        "b": [None, 1.5],
+    }
     assert parse_strictly(dumps({"path": pytest})) == {"path": str(pytest)}
     assert parse_strictly(dumps(["\ud83d\ude00 \ud800", "\\ud800"])) == ["😀 ?", "\\ud800"]

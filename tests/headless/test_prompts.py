@@ -40,7 +40,9 @@ async def test_a_single_prompt_is_yielded_unchanged() -> None:
 
 
 async def test_each_json_line_is_a_prompt_even_without_a_final_newline() -> None:
-    with pipe(b'{"type":"us', b'er","text":"a\\nb"}\n\n  \n{"text":"\xc3\xa4","type":"user"}') as end:
+    with pipe(
+        b'{"type":"us', b'er","text":"a\\nb"}\n\n  \n{"text":"\xc3\xa4","type":"user"}'
+    ) as end:
         assert await collect_prompts(end) == ["a\nb", "ä"]
 
 
@@ -138,7 +140,9 @@ def test_a_non_blocking_pipe_is_waited_for_with_a_notice() -> None:
 
     assert read_piped(reading, say, patience=0.0) == "late"
     os.close(reading)
-    assert lines == ["swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"]
+    assert lines == [
+        "swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"
+    ]
 
 
 def test_piped_input_above_the_size_limit_is_refused() -> None:

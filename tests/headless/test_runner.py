@@ -32,7 +32,9 @@ async def make_prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:
         yield Prompt(text)
 
 
-async def run_headless(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[int, list[dict[str, Any]], str]:
+async def run_headless(
+    replies: Any, *texts: str | Exception, **settings: Any
+) -> tuple[int, list[dict[str, Any]], str]:
     """Run the prompts; return the exit code, the result objects and stderr."""
     runtime = make_runtime(replies, refuse, **settings)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
@@ -57,7 +59,9 @@ async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
         return []
 
     runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # runs first and may take long
-    code = await run_prompts(runtime, make_prompts("2 + 2?"), make_writer("json", io.StringIO(), io.StringIO()))
+    code = await run_prompts(
+        runtime, make_prompts("2 + 2?"), make_writer("json", io.StringIO(), io.StringIO())
+    )
     session = runtime.sessions.resume(None, str(Path.cwd()))
     runtime.close()
     assert (code, seen) == (0, [["2 + 2?"]])
@@ -87,14 +91,17 @@ async def test_mode_edits_allows_writing_files_without_approval() -> None:
     ("failure", "code"),
     [(AuthFailed("no key"), 1), (ModelNotFound("no model"), 42)],
 )
-async def test_a_failed_turn_exits_with_the_code_of_its_error(failure: Exception, code: int) -> None:
+async def test_a_failed_turn_exits_with_the_code_of_its_error(
+    failure: Exception, code: int
+) -> None:
     ended, results, err = await run_headless([failure], "hello")
     assert (ended, results[0]["is_error"], results[0]["result"]) == (code, True, str(failure))
     assert err == f"swecli: {failure}\n"
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"), [({"max_turns": 2}, "max_turns"), ({"max_budget_usd": 0.5}, "max_budget")]
+    ("settings", "reason"),
+    [({"max_turns": 2}, "max_turns"), ({"max_budget_usd": 0.5}, "max_budget")],
 )
 async def test_a_turn_or_budget_limit_exits_with_53(settings: dict[str, Any], reason: str) -> None:
     numbers = iter(range(1, 100))
@@ -136,7 +143,9 @@ async def test_piped_input_is_sent_separately_from_the_text_of_the_user() -> Non
     runtime.close()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     number: signal.Signals, code: int, request: pytest.FixtureRequest
 ) -> None:
@@ -160,10 +169,14 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     runtime.close()
 
 
-async def test_an_error_in_learning_is_reported_and_the_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_in_learning_is_reported_and_the_answer_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
-    runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), runtime.sessions.session)
+    runtime.sessions.playbook.apply(
+        Delta("d", (Op("ADD", fields=fields),), "user"), runtime.sessions.session
+    )
 
     def fail(*given: object) -> None:
         raise RuntimeError("blind" if len(given) == 2 else "odd")
@@ -185,8 +198,15 @@ async def test_a_strategy_that_names_a_missing_file_is_reported_once_and_not_sen
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
     err = io.StringIO()
-    await run_prompts(runtime, make_prompts("where are prices?", "really?"), make_writer("text", io.StringIO(), err))
-    assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py does not exist") == 1
+    await run_prompts(
+        runtime,
+        make_prompts("where are prices?", "really?"),
+        make_writer("text", io.StringIO(), err),
+    )
+    assert (
+        err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py does not exist")
+        == 1
+    )
     assert isinstance(runtime.agent.model, ScriptedModel)
     assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
     runtime.close()
@@ -199,10 +219,18 @@ async def test_a_run_reflects_after_the_last_answer_or_reports_the_turns_that_wa
 
     def answer(request: ModelRequest) -> Any:
         asked.append(request.purpose)
-        return '{"tags": [], "add": []}' if request.purpose == "reflect" else failing if len(asked) % 2 else "Done."
+        return (
+            '{"tags": [], "add": []}'
+            if request.purpose == "reflect"
+            else failing
+            if len(asked) % 2
+            else "Done."
+        )
 
     runtime, err = make_runtime(answer), io.StringIO()
-    await run_prompts(runtime, make_prompts("run false", "again"), make_writer("text", io.StringIO(), err))
+    await run_prompts(
+        runtime, make_prompts("run false", "again"), make_writer("text", io.StringIO(), err)
+    )
     assert asked == ["turn", "turn", "turn", "turn", "reflect", "reflect"], "after the last answer"
     assert "reflected on" not in err.getvalue()
     asked.clear()
@@ -220,6 +248,8 @@ async def test_an_unavailable_provider_exits_with_75(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("swecli.llm.reply.pause", at_once)
     out = io.StringIO()
-    assert await run_prompts(runtime, make_prompts("a"), make_writer("json", out, io.StringIO())) == 75
+    assert (
+        await run_prompts(runtime, make_prompts("a"), make_writer("json", out, io.StringIO())) == 75
+    )
     assert json.loads(out.getvalue())["result"] == "busy"
     runtime.close()

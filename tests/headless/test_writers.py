@@ -102,7 +102,9 @@ def test_text_writes_nothing_for_a_turn_without_an_answer() -> None:
 
 
 def test_text_removes_escape_sequences_from_answers_and_notices() -> None:
-    out, err = write_events("text", [*BEGUN, Notice("a\x1b[2Jb"), turn_finished("red \x1b[31mink\x07\nline")])
+    out, err = write_events(
+        "text", [*BEGUN, Notice("a\x1b[2Jb"), turn_finished("red \x1b[31mink\x07\nline")]
+    )
     assert out == "red ink\nline\n"
     assert err == "ab\n"
 
@@ -128,13 +130,28 @@ def test_json_writes_one_object_with_all_keys_of_a_result() -> None:
     result = json.loads(out)
     assert list(result) == KEYS
     assert (result["subtype"], result["is_error"], result["result"]) == ("success", False, "Done.")
-    assert (result["num_turns"], result["session_id"], result["duration_ms"] >= 0) == (2, "s-1", True)
-    assert (result["total_cost_usd"], result["usage"]["input"], result["usage"]["output"]) == (0.75, 30, 6)
-    assert result["permission_denials"] == [{"tool": "write_file", "input": {"path": "a"}, "reason": "nobody is there"}]
+    assert (result["num_turns"], result["session_id"], result["duration_ms"] >= 0) == (
+        2,
+        "s-1",
+        True,
+    )
+    assert (result["total_cost_usd"], result["usage"]["input"], result["usage"]["output"]) == (
+        0.75,
+        30,
+        6,
+    )
+    assert result["permission_denials"] == [
+        {"tool": "write_file", "input": {"path": "a"}, "reason": "nobody is there"}
+    ]
 
 
 def test_the_total_cost_is_null_if_the_cost_of_one_request_is_unknown() -> None:
-    events = [*BEGUN, UsageReported(Usage(1), None), UsageReported(Usage(1), 0.5), turn_finished("x")]
+    events = [
+        *BEGUN,
+        UsageReported(Usage(1), None),
+        UsageReported(Usage(1), 0.5),
+        turn_finished("x"),
+    ]
     assert json.loads(write_events("json", events)[0])["total_cost_usd"] is None
 
 
@@ -142,7 +159,13 @@ def test_stream_json_writes_all_events_and_then_the_result() -> None:
     events = [*BEGUN, TextDelta("ä\u2028"), turn_finished("ä\u2028")]
     out, _ = write_events("stream-json", events)
     lines = [json.loads(line) for line in out.splitlines()]
-    assert [line["type"] for line in lines] == ["turn_started", "step_started", "text_delta", "turn_finished", "result"]
+    assert [line["type"] for line in lines] == [
+        "turn_started",
+        "step_started",
+        "text_delta",
+        "turn_finished",
+        "result",
+    ]
     assert lines[2]["text"] == "ä\u2028"
     assert list(lines[-1]) == KEYS
 
@@ -162,8 +185,16 @@ def test_a_failed_turn_is_reported_with_its_error_cost_and_denials(style: str) -
         assert out == ""
         return
     result = json.loads(out.splitlines()[-1])
-    assert (result["subtype"], result["is_error"], result["result"]) == ("error", True, "It broke. Mend it.")
-    assert (result["total_cost_usd"], result["num_turns"], len(result["permission_denials"])) == (0.5, 1, 1)
+    assert (result["subtype"], result["is_error"], result["result"]) == (
+        "error",
+        True,
+        "It broke. Mend it.",
+    )
+    assert (result["total_cost_usd"], result["num_turns"], len(result["permission_denials"])) == (
+        0.5,
+        1,
+        1,
+    )
 
 
 @pytest.mark.parametrize("reason", ["max_turns", "max_budget", "loop", "length"])
@@ -178,9 +209,16 @@ def test_a_turn_that_ends_early_writes_its_answer_and_reports_the_reason(reason:
 @pytest.mark.parametrize("code", [130, 143])
 def test_an_interrupted_turn_is_reported_as_stored(code: int) -> None:
     out, err = write_events("text", [*BEGUN, TextDelta("half an ans")], code)
-    assert (out, err) == ("", "swecli: Interrupted.  Everything so far is stored; continue with -c.\n")
+    assert (out, err) == (
+        "",
+        "swecli: Interrupted.  Everything so far is stored; continue with -c.\n",
+    )
     result = json.loads(write_events("json", [*BEGUN, TextDelta("half an ans")], code)[0])
-    assert (result["subtype"], result["is_error"], result["session_id"]) == ("interrupted", True, "s-1")
+    assert (result["subtype"], result["is_error"], result["session_id"]) == (
+        "interrupted",
+        True,
+        "s-1",
+    )
 
 
 def test_a_run_that_cannot_start_writes_an_error_result() -> None:
@@ -193,8 +231,13 @@ def test_a_run_that_cannot_start_writes_an_error_result() -> None:
 
 def test_playbook_updates_and_failed_reflections_are_reported() -> None:
     learned = PlaybookUpdated(1, "d", ("P-1 is new",))
-    _, err = write_events("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), turn_finished("x")])
-    assert err.splitlines() == ["learned: P-1 is new", "could not learn from T1: no answer · will retry later"]
+    _, err = write_events(
+        "text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), turn_finished("x")]
+    )
+    assert err.splitlines() == [
+        "learned: P-1 is new",
+        "could not learn from T1: no answer · will retry later",
+    ]
 
 
 class FailingStream(io.StringIO):
@@ -210,8 +253,12 @@ class FailingStream(io.StringIO):
 
 def test_an_answer_that_cannot_be_written_is_reported_once() -> None:
     err = io.StringIO()
-    writer = make_writer("stream-json", FailingStream(OSError(errno.ENOSPC, "No space left on device")), err)
-    with pytest.raises(SwecliError, match="The answer cannot be written: No space left on device") as caught:
+    writer = make_writer(
+        "stream-json", FailingStream(OSError(errno.ENOSPC, "No space left on device")), err
+    )
+    with pytest.raises(
+        SwecliError, match="The answer cannot be written: No space left on device"
+    ) as caught:
         writer.write(BEGUN[0])
     writer.refuse(caught.value)
     assert err.getvalue().count("\n") == 1
@@ -228,7 +275,9 @@ def test_a_broken_pipe_is_raised_unchanged_when_the_writer_closes() -> None:
 
 
 def claude_messages(events: list[Event], code: int = 0) -> list[dict[str, Any]]:
-    return [json.loads(row) for row in write_events("claude-stream-json", events, code)[0].splitlines()]
+    return [
+        json.loads(row) for row in write_events("claude-stream-json", events, code)[0].splitlines()
+    ]
 
 
 def test_claude_stream_json_writes_the_messages_of_claude_code_in_order() -> None:
@@ -272,9 +321,20 @@ def test_claude_stream_json_writes_the_messages_of_claude_code_in_order() -> Non
         "cache_read_input_tokens": 5,
         "output_tokens": 7,
     }
-    assert (last["type"], last["subtype"], last["is_error"], last["num_turns"]) == ("result", "success", False, 2)
-    assert (last["result"], last["total_cost_usd"], last["usage"]["input_tokens"]) == ("It is x.", 0.75, 11)
-    assert last["permission_denials"] == [{"tool_name": "write_file", "tool_use_id": "c1", "tool_input": {"path": "a"}}]
+    assert (last["type"], last["subtype"], last["is_error"], last["num_turns"]) == (
+        "result",
+        "success",
+        False,
+        2,
+    )
+    assert (last["result"], last["total_cost_usd"], last["usage"]["input_tokens"]) == (
+        "It is x.",
+        0.75,
+        11,
+    )
+    assert last["permission_denials"] == [
+        {"tool_name": "write_file", "tool_use_id": "c1", "tool_input": {"path": "a"}}
+    ]
     assert last["duration_api_ms"] >= 0
 
 
@@ -299,9 +359,22 @@ def test_the_claude_code_sdk_reads_claude_stream_json(tmp_path: Path) -> None:
     if importlib.util.find_spec("claude_code_sdk") is None:
         pytest.skip("claude-code-sdk is not installed")
     file = tmp_path / "rows"
-    file.write_text(write_events("claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, turn_finished("hello")])[0])
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.claude_reader", str(file)], cwd=ROOT, capture_output=True, text=True
+    file.write_text(
+        write_events(
+            "claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, turn_finished("hello")]
+        )[0]
     )
-    kinds = ["SystemMessage", "AssistantMessage", "AssistantMessage", "UserMessage", "ResultMessage"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.claude_reader", str(file)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    kinds = [
+        "SystemMessage",
+        "AssistantMessage",
+        "AssistantMessage",
+        "UserMessage",
+        "ResultMessage",
+    ]
     assert done.stdout.split() == kinds, done.stderr

@@ -23,7 +23,13 @@ from tests.support.scripted import Reply, ScriptedModel
 STAGES = ("rules", "ruled", "reflect", "apply", "applied", "prompt", "never")
 ANSWER = {
     "tags": [{"id": "P-1", "tag": "harmful", "why": "make was refused"}],
-    "add": [{"text": "Build in the `release` profile", "section": "build", "quote": "build it in release"}],
+    "add": [
+        {
+            "text": "Build in the `release` profile",
+            "section": "build",
+            "quote": "build it in release",
+        }
+    ],
 }
 
 
@@ -83,11 +89,20 @@ async def resume(db: str) -> None:
     store = runtime.sessions.playbook
     bullets = [replace(b, created_at=b.created_at.min, updated_at=None, last_used=None, verified_at=None)
                for b in session.playbook.bullets.values()]  # fmt: skip
-    evidence = {b.id: [(e.source, e.quote, e.interaction) for e in store.evidence(b.id)] for b in bullets}
-    sent = "\n".join(str(message.get("content")) for message in runtime.agent.prepare("hello").messages)
+    evidence = {
+        b.id: [(e.source, e.quote, e.interaction) for e in store.evidence(b.id)] for b in bullets
+    }
+    sent = "\n".join(
+        str(message.get("content")) for message in runtime.agent.prepare("hello").messages
+    )
     pending = len(store.pending(session.id))
     log = [row.delta.id for row in store.log(session) if row.delta.id != "taught"]
-    state = {"bullets": [repr(b) for b in bullets], "evidence": evidence, "pending": pending, "changes": len(log)}
+    state = {
+        "bullets": [repr(b) for b in bullets],
+        "evidence": evidence,
+        "pending": pending,
+        "changes": len(log),
+    }
     print(json.dumps(state | {"prompt": [line for line in sent.splitlines() if "P-" in line]}))
 
 

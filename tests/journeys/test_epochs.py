@@ -26,7 +26,9 @@ class WorkingModel:
     """A model that reads files and answers; `summary` is its answer to a summary request, `talk` the length of its
     text."""
 
-    def __init__(self, steps: int = 3, summary: Any = "## Request\nThe user goes on.", talk: int = 20) -> None:
+    def __init__(
+        self, steps: int = 3, summary: Any = "## Request\nThe user goes on.", talk: int = 20
+    ) -> None:
         self.steps, self.summary, self.talk, self.count = steps, summary, talk, 0
 
     def __call__(self, request: ModelRequest) -> Any:
@@ -41,11 +43,15 @@ class WorkingModel:
 @pytest.fixture(autouse=True)
 def write_files(cwd_of_test: Path | None = None) -> None:
     for number in range(7):
-        Path(f"f{number}.txt").write_text("".join(f"line {n} of {number} {'x' * 40}\n" for n in range(40)))
+        Path(f"f{number}.txt").write_text(
+            "".join(f"line {n} of {number} {'x' * 40}\n" for n in range(40))
+        )
 
 
 def working_runtime(context_window: int = 16_000, model: Any = None, **settings: Any) -> Runtime:
-    scripted = ScriptedModel(model or WorkingModel(), context_window=context_window, max_output=1_000)
+    scripted = ScriptedModel(
+        model or WorkingModel(), context_window=context_window, max_output=1_000
+    )
     return make_runtime(scripted, **settings)
 
 
@@ -57,7 +63,9 @@ def current_session_of(runtime: Runtime) -> Session:
 def sent_turns(runtime: Runtime) -> list[str]:
     """Return the messages of each request of a turn, as text that shows every byte."""
     requests = runtime.agent.model.requests  # type: ignore[attr-defined]
-    return [json.dumps(r.messages, ensure_ascii=False)[:-1] for r in requests if r.purpose == "turn"]
+    return [
+        json.dumps(r.messages, ensure_ascii=False)[:-1] for r in requests if r.purpose == "turn"
+    ]
 
 
 def reduction_rows(runtime: Runtime) -> list[Reduction]:
@@ -76,31 +84,42 @@ QUICK = {("2+2", 9_000), ("auto", 200_000)}
 @pytest.mark.parametrize(
     ("window", "context_window"),
     [
-        pytest.param(spec, size, id=f"{name}-{size}", marks=() if (name, size) in QUICK else pytest.mark.slow)
+        pytest.param(
+            spec, size, id=f"{name}-{size}", marks=() if (name, size) in QUICK else pytest.mark.slow
+        )
         for name, spec in WINDOWS.items()
         for size in (9_000, 200_000)
     ],
 )
-async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, context_window: int) -> None:
+async def test_sent_bytes_change_only_with_a_reduction_row(
+    window: WindowSpec, context_window: int
+) -> None:
     runtime = working_runtime(context_window, window=window)
     before, known = "", 0
     for number in range(12):
         await run_turn(runtime, f"question {number}")
         seen = sent_turns(runtime)
         found = [row for row in reduction_rows(runtime) if row.how != "begin"]
-        changed = sum(not later.startswith(earlier) for earlier, later in zip([before, *seen], seen, strict=False))
+        changed = sum(
+            not later.startswith(earlier)
+            for earlier, later in zip([before, *seen], seen, strict=False)
+        )
         assert changed <= len(found) - known
         assert changed or len(found) == known, "a reduction row without a change of bytes"
         assert all(complaint(request.messages) == "" for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
         before, known = seen[-1], len(found)
         runtime.agent.model.requests.clear()  # type: ignore[attr-defined]
-        other = make_runtime(runtime.agent.model, resume=current_session_of(runtime).id, window=window)
+        other = make_runtime(
+            runtime.agent.model, resume=current_session_of(runtime).id, window=window
+        )
         assert other.agent.prepare("and now").messages == runtime.agent.prepare("and now").messages
         other.close()
 
 
 async def test_reductions_are_applied_in_order_and_each_makes_the_request_smaller() -> None:
-    runtime = working_runtime(6_000, WorkingModel(steps=9, summary=""), window=WindowSpec(mode="full"))
+    runtime = working_runtime(
+        6_000, WorkingModel(steps=9, summary=""), window=WindowSpec(mode="full")
+    )
     for number in range(6):
         await run_turn(runtime, f"question {number}")
     found = [row for row in reduction_rows(runtime) if row.how != "begin"]
@@ -119,15 +138,22 @@ async def test_undo_restores_the_earlier_bytes_also_after_a_restart() -> None:
     assert not sent_turns(runtime)[-1].startswith(older)
     taken = runtime.context_control.undo()
     assert taken.how == "window"
-    for again in (runtime, make_runtime(runtime.agent.model, resume=current_session_of(runtime).id)):
-        assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(older)
+    for again in (
+        runtime,
+        make_runtime(runtime.agent.model, resume=current_session_of(runtime).id),
+    ):
+        assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(
+            older
+        )
     await run_turn(runtime, "five")
     assert sent_turns(runtime)[-1].startswith(older), "an undone reduction is not repeated at once"
 
 
 async def test_a_summary_replaces_earlier_messages_and_is_requested_on_the_same_prefix() -> None:
     runtime = working_runtime(
-        24_000, WorkingModel(steps=1, summary="SUMMARY of all", talk=600), window=WindowSpec(mode="full")
+        24_000,
+        WorkingModel(steps=1, summary="SUMMARY of all", talk=600),
+        window=WindowSpec(mode="full"),
     )
     for number in range(9):
         await run_turn(runtime, f"question {number}; never touch setup.py, number {number}")
@@ -138,7 +164,9 @@ async def test_a_summary_replaces_earlier_messages_and_is_requested_on_the_same_
     before = requests[place - 1].messages
     assert asked.messages[: len(before)] == before
     assert "SUMMARY of all" in following.messages[0]["content"]
-    assert "never touch setup.py, number 0" in following.messages[0]["content"], "the user's request is kept"
+    assert "never touch setup.py, number 0" in following.messages[0]["content"], (
+        "the user's request is kept"
+    )
     assert row.after < row.before
     assert asked.tools == requests[place - 1].tools
     spent = runtime.sessions.totals().by_purpose
@@ -148,7 +176,9 @@ async def test_a_summary_replaces_earlier_messages_and_is_requested_on_the_same_
 async def test_a_custom_condensing_prompt_is_sent() -> None:
     asked = "Sum it up as a poem."
     model = WorkingModel(steps=1, talk=600)
-    runtime = working_runtime(24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked)
+    runtime = working_runtime(
+        24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked
+    )
     for number in range(9):
         await run_turn(runtime, f"question {number}", learn=False)
     condensing = [r for r in runtime.agent.model.requests if r.purpose == "condense"]  # type: ignore[attr-defined]
@@ -165,7 +195,9 @@ async def test_a_custom_condensing_prompt_is_sent() -> None:
     ],
 )
 async def test_a_bad_summary_is_reported_and_messages_are_truncated_instead(summary: Any) -> None:
-    runtime = working_runtime(6_000, WorkingModel(steps=9, summary=summary), window=WindowSpec(mode="full"))
+    runtime = working_runtime(
+        6_000, WorkingModel(steps=9, summary=summary), window=WindowSpec(mode="full")
+    )
     events = []
     for number in range(9):
         events += await run_turn(runtime, f"question {number}", learn=False)
@@ -187,7 +219,8 @@ async def test_a_cancelled_summary_changes_nothing() -> None:
 
     condensing = asyncio.Event()
     runtime = make_runtime(
-        Slow(WorkingModel(steps=1, talk=600), context_window=24_000, max_output=1_000), window=WindowSpec(mode="full")
+        Slow(WorkingModel(steps=1, talk=600), context_window=24_000, max_output=1_000),
+        window=WindowSpec(mode="full"),
     )
 
     async def talk() -> None:
@@ -224,7 +257,9 @@ async def test_token_counts_are_stored_and_not_computed_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("condense", "steps", "talk"), [(True, 0, 700), (False, 0, 700)])
-async def test_the_context_plan_predicts_the_next_reduction(condense: bool, steps: int, talk: int) -> None:
+async def test_the_context_plan_predicts_the_next_reduction(
+    condense: bool, steps: int, talk: int
+) -> None:
     runtime = working_runtime(
         24_000,
         WorkingModel(steps, talk=talk),

@@ -10,7 +10,14 @@ import pytest
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Notice, TurnFailed
-from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, ModelRequest, Role, ToolCall, Usage
+from swecli.models.message import (
+    INTERRUPTED_RESULT,
+    ChatMessage,
+    ModelRequest,
+    Role,
+    ToolCall,
+    Usage,
+)
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
@@ -31,9 +38,13 @@ async def test_a_megabyte_of_one_letter_is_counted_and_refused() -> None:
     assert isinstance(events[-1], TurnFailed)
 
 
-@pytest.mark.parametrize("text", ["lone \ud800 half", "nul \x00 byte", "漢字と仮名", "\u202e steering", " \n\t "])
+@pytest.mark.parametrize(
+    "text", ["lone \ud800 half", "nul \x00 byte", "漢字と仮名", "\u202e steering", " \n\t "]
+)
 async def test_unusual_characters_are_sent_identically_after_a_restart(text: str) -> None:
-    model = ScriptedModel([calls(("todo", {"items": [{"text": text, "status": "open"}]}), text=text), f"ok {text}"])
+    model = ScriptedModel(
+        [calls(("todo", {"items": [{"text": text, "status": "open"}]}), text=text), f"ok {text}"]
+    )
     runtime = make_runtime(model)
     await run_turn(runtime, f"say {text}", learn=False)
     assert complaint(model.requests[-1].messages) == ""
@@ -41,14 +52,19 @@ async def test_unusual_characters_are_sent_identically_after_a_restart(text: str
     assert session is not None
     again = make_runtime(model, resume=session.id)
     assert again.agent.prepare("now").messages == runtime.agent.prepare("now").messages
-    assert again.agent.prepare("now").messages[: len(model.requests[-1].messages)] == model.requests[-1].messages
+    assert (
+        again.agent.prepare("now").messages[: len(model.requests[-1].messages)]
+        == model.requests[-1].messages
+    )
 
 
 async def test_a_session_with_an_unanswered_tool_call_resumes_with_a_valid_request() -> None:
     runtime = make_runtime(["one"])
     await run_turn(runtime, "first", learn=False)
     runtime.sessions.begin_interaction("second", "second")
-    runtime.sessions.append(ChatMessage(Role.ASSISTANT, "", [ToolCall("c9", "run_command", {"command": "make"})]))
+    runtime.sessions.append(
+        ChatMessage(Role.ASSISTANT, "", [ToolCall("c9", "run_command", {"command": "make"})])
+    )
     session = runtime.sessions.current_session
     assert session is not None
     model = ScriptedModel(["three"])
@@ -60,21 +76,29 @@ async def test_a_session_with_an_unanswered_tool_call_resumes_with_a_valid_reque
 
 def test_an_unknown_condensing_model_is_reported_and_replaced_by_the_session_model() -> None:
     runtime = make_runtime(["x"], condense_model="nobody/none")
-    assert any(line.startswith("nobody/none cannot summarise, so scripted/test does") for line in runtime.notices)
+    assert any(
+        line.startswith("nobody/none cannot summarise, so scripted/test does")
+        for line in runtime.notices
+    )
     assert runtime.agent.condense_model is None
 
 
 async def test_a_request_truncated_silently_by_the_provider_is_reduced_and_sent_again() -> None:
     def answer(request: ModelRequest) -> Any:
         size = sum(len(str(m.get("content"))) for m in request.messages) // 4
-        return Reply("I see a part." if size > 6_000 else "I see it all.", usage=Usage(input=min(size, 6_000)))
+        return Reply(
+            "I see a part." if size > 6_000 else "I see it all.",
+            usage=Usage(input=min(size, 6_000)),
+        )
 
     model = ScriptedModel(answer, context_window=100_000, offline=False)
     runtime = make_runtime(model, reflect_with_model=False, window=WindowSpec(mode="full"))
     events = []
     for number in range(9):
         events += await run_turn(runtime, f"question {number} " + "word " * 1_100, learn=False)
-    assert any("read only 6,000 of about" in event.text for event in events if isinstance(event, Notice))
+    assert any(
+        "read only 6,000 of about" in event.text for event in events if isinstance(event, Notice)
+    )
     assert "context_reduced" in {event.type for event in events}
     assert [event.error for event in events if isinstance(event, TurnFailed)] == []
     sizes = [sum(len(str(m["content"])) for m in r.messages) for r in model.requests]
@@ -82,15 +106,23 @@ async def test_a_request_truncated_silently_by_the_provider_is_reduced_and_sent_
     assert sizes[-1] < max(sizes)
 
 
-async def test_a_duplicate_tool_result_is_replaced_by_a_reference_to_the_first(tmp_path: Any) -> None:
+async def test_a_duplicate_tool_result_is_replaced_by_a_reference_to_the_first(
+    tmp_path: Any,
+) -> None:
     (tmp_path / "a.txt").write_text("a line of text\n" * 60)
-    steps = [calls(("read_file", {"path": "a.txt"})), calls(("read_file", {"path": "a.txt"})), "done"]
+    steps = [
+        calls(("read_file", {"path": "a.txt"})),
+        calls(("read_file", {"path": "a.txt"})),
+        "done",
+    ]
     model = ScriptedModel(steps)
     runtime = make_runtime(model, cwd=tmp_path)
     await run_turn(runtime, "read it twice", learn=False)
     first, second = (m for m in model.requests[-1].messages if m["role"] == "tool")
     assert "a line of text" in first["content"]
-    assert second["content"].startswith(f"[Unchanged: this is exactly the result of call {first['tool_call_id']}")
+    assert second["content"].startswith(
+        f"[Unchanged: this is exactly the result of call {first['tool_call_id']}"
+    )
     assert "a line of text" in (runtime.sessions.read_result(second["tool_call_id"]) or "")
     (tmp_path / "a.txt").write_text("another line\n" * 60)
     model._replies = lambda request: "done" if request.messages[-1]["role"] == "tool" else steps[0]
@@ -101,14 +133,23 @@ async def test_a_duplicate_tool_result_is_replaced_by_a_reference_to_the_first(t
 async def test_a_context_window_too_small_for_tools_is_reported_at_startup() -> None:
     runtime = make_runtime(ScriptedModel(["x"], context_window=1_024, max_output=1_024))
     [line] = [line for line in runtime.notices if "too small" in line]
-    assert line.startswith("scripted/test has a window of 1,024 tokens: too small, tools and system prompt leave 0")
+    assert line.startswith(
+        "scripted/test has a window of 1,024 tokens: too small, tools and system prompt leave 0"
+    )
     assert make_runtime(ScriptedModel(["x"], context_window=4_096, max_output=4_096)).notices == []
 
 
-@pytest.mark.parametrize(("context_window", "most"), [(8_192, 6), (16_384, 7), (32_768, 8), (None, 8)])
+@pytest.mark.parametrize(
+    ("context_window", "most"), [(8_192, 6), (16_384, 7), (32_768, 8), (None, 8)]
+)
 @pytest.mark.slow
-async def test_a_small_context_window_holds_fewer_turns(context_window: int | None, most: int) -> None:
-    runtime, held = make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False), []
+async def test_a_small_context_window_holds_fewer_turns(
+    context_window: int | None, most: int
+) -> None:
+    runtime, held = (
+        make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False),
+        [],
+    )
     for number in range(12):
         first, last = runtime.agent.prepare(f"question {number}").request.window
         held.append(last - first + 1)
@@ -123,7 +164,9 @@ async def test_a_limit_reported_by_the_provider_is_discarded_with_a_new_session_
     refusal.limit = 12_000
     for forget in ("new", "model"):
         replies = iter([refusal, "I see.", "And now."])
-        model = ScriptedModel(lambda request, replies=replies: next(replies), context_window=100_000, max_output=4_000)
+        model = ScriptedModel(
+            lambda request, replies=replies: next(replies), context_window=100_000, max_output=4_000
+        )
         runtime = make_runtime(model)
         await run_turn(runtime, "hello", learn=False)
         assert runtime.agent.make_fitter().limits.allowed
@@ -142,7 +185,9 @@ async def test_the_review_profile_truncates_no_ordinary_conversation() -> None:
     assert [len(request.messages) for request in model.requests] == list(range(2, 22, 2))
 
 
-async def test_an_oversized_first_message_stays_truncated_in_later_turns_and_after_a_restart() -> None:
+async def test_an_oversized_first_message_stays_truncated_in_later_turns_and_after_a_restart() -> (
+    None
+):
     runtime = make_runtime(lambda request: "fine", learn=False, auto_condense_context=False)
     runtime.agent.use_model(ScriptedModel(lambda request: "fine", context_window=8_000))
     assert isinstance((await run_turn(runtime, "paste " * 20_000, learn=False))[-1], TurnFailed)
@@ -153,7 +198,9 @@ async def test_an_oversized_first_message_stays_truncated_in_later_turns_and_aft
     model = ScriptedModel(lambda request: "fine", context_window=8_000)
     resumed = make_runtime(model, resume=session.id, learn=False, auto_condense_context=False)
     events = await run_turn(resumed, "go on", learn=False)
-    assert [event.type for event in events if event.type == "context_reduced"] == [], "the cut text is unchanged"
+    assert [event.type for event in events if event.type == "context_reduced"] == [], (
+        "the cut text is unchanged"
+    )
     assert "paste paste" in model.requests[-1].messages[1]["content"], "its beginning is still sent"
     resumed.close()
 
@@ -163,7 +210,10 @@ async def test_a_mentioned_file_too_long_for_the_window_is_reported() -> None:
     model = ScriptedModel(["fine"], context_window=8_192)
     events = await run_turn(make_runtime(model, learn=False), "what is in @big.txt?", learn=False)
     assert events[-1].type == "turn_finished"
-    assert any(isinstance(e, Notice) and "big.txt: 135,000 characters are too long" in e.text for e in events)
+    assert any(
+        isinstance(e, Notice) and "big.txt: 135,000 characters are too long" in e.text
+        for e in events
+    )
 
 
 async def test_a_turn_finishes_with_forty_dense_tool_results_in_one_step() -> None:
@@ -171,5 +221,7 @@ async def test_a_turn_finishes_with_forty_dense_tool_results_in_one_step() -> No
         Path(f"{number}.txt").write_text("漢字と仮名😀" * 800)
     reads = calls(*(("read_file", {"path": f"{number}.txt"}) for number in range(40)))
     model = ScriptedModel([reads, "done"], context_window=32_000, max_output=4_096)
-    events = await run_turn(make_runtime(model, learn=False, auto_condense_context=False), "read all", learn=False)
+    events = await run_turn(
+        make_runtime(model, learn=False, auto_condense_context=False), "read all", learn=False
+    )
     assert events[-1].type == "turn_finished"

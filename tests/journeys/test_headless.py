@@ -18,7 +18,16 @@ import pytest
 from swecli.config.paths import Paths
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from tests.support.shell import COMMAND, HELLO, SCRIPTS, environment, script, start_process, swecli, wait_for_exit
+from tests.support.shell import (
+    COMMAND,
+    HELLO,
+    SCRIPTS,
+    environment,
+    script,
+    start_process,
+    swecli,
+    wait_for_exit,
+)
 from tests.support.strict_provider import Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -61,14 +70,26 @@ def test_text_output_is_only_the_answer() -> None:
 
 
 def test_json_output_is_one_object() -> None:
-    done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "json")
+    done = swecli(
+        "-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "json"
+    )
     assert done.code == 0
-    assert (done.json["subtype"], done.json["result"], done.json["num_turns"]) == ("success", "Done.", 2)
-    assert [m["role"] for m in load_session(done.json["session_id"])["messages"]] == ["user", "assistant", "assistant"]
+    assert (done.json["subtype"], done.json["result"], done.json["num_turns"]) == (
+        "success",
+        "Done.",
+        2,
+    )
+    assert [m["role"] for m in load_session(done.json["session_id"])["messages"]] == [
+        "user",
+        "assistant",
+        "assistant",
+    ]
 
 
 def test_stream_json_output_is_events_in_their_order() -> None:
-    done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "stream-json")
+    done = swecli(
+        "-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "stream-json"
+    )
     kinds = [line["type"] for line in done.lines]
     assert kinds[0] == "turn_started"
     assert kinds[-2:] == ["turn_finished", "result"]
@@ -82,7 +103,9 @@ def test_piped_input_is_the_prompt_or_is_appended_to_it() -> None:
     model = script("s.json", "Fine.")
     alone = swecli("-p", "-m", model, "--output-format", "json", stdin="what is 2 + 2?\n").json
     assert load_session(alone["session_id"])["messages"][0]["content"] == "what is 2 + 2?"
-    both = swecli("-p", "explain", "-m", model, "--output-format", "json", stdin=b"log \xff line\n").json
+    both = swecli(
+        "-p", "explain", "-m", model, "--output-format", "json", stdin=b"log \xff line\n"
+    ).json
     message = load_session(both["session_id"])["messages"][0]
     assert message["content"] == "explain"
     assert "<piped>\nlog \ufffd line\n</piped>" in message["sent"]
@@ -91,7 +114,16 @@ def test_piped_input_is_the_prompt_or_is_appended_to_it() -> None:
 def test_each_prompt_of_an_input_stream_is_a_turn_of_one_session() -> None:
     model = script("s.json", "One.", {"text": "Two.", "stop": "length"}, "Three.")
     lines = "".join(json.dumps({"type": "user", "text": text}) + "\n" for text in ("a", "b", "c"))
-    done = swecli("-p", "-m", model, "--input-format", "stream-json", "--output-format", "stream-json", stdin=lines)
+    done = swecli(
+        "-p",
+        "-m",
+        model,
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        stdin=lines,
+    )
     results = [line for line in done.lines if line["type"] == "result"]
     assert [(r["result"], r["subtype"]) for r in results] == [
         ("One.", "success"),
@@ -100,12 +132,24 @@ def test_each_prompt_of_an_input_stream_is_a_turn_of_one_session() -> None:
     ]
     assert done.code == 53
     assert len({r["session_id"] for r in results}) == 1
-    assert [line["query"] for line in done.lines if line["type"] == "turn_started"] == ["a", "b", "c"]
+    assert [line["query"] for line in done.lines if line["type"] == "turn_started"] == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_each_streamed_prompt_is_answered_before_the_next_one_arrives() -> None:
     process = start_process(
-        *("-p", "-m", script("s.json", "One.", "Two."), "--input-format", "stream-json", "--output-format", "json"),
+        *(
+            "-p",
+            "-m",
+            script("s.json", "One.", "Two."),
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "json",
+        ),
         stdin=subprocess.PIPE,
     )
     assert process.stdin
@@ -139,7 +183,9 @@ def test_waiting_for_the_end_of_a_pipe_is_reported() -> None:
 
 
 def test_a_tool_call_that_requires_approval_is_denied_and_reported() -> None:
-    done = swecli("-p", "write it", "-m", script("s.json", WRITING, "I could not."), "--output-format", "json")
+    done = swecli(
+        "-p", "write it", "-m", script("s.json", WRITING, "I could not."), "--output-format", "json"
+    )
     assert done.code == 0
     assert not Path("a.txt").exists()
     assert "denied: Create a.txt" in done.err
@@ -152,10 +198,16 @@ def test_modes_and_allow_rules_permit_tool_calls() -> None:
     assert swecli("-p", "x", "-m", script("s.json", WRITING, "Done."), "--mode", "edits").code == 0
     assert Path("a.txt").read_text() == "x"
     swecli("config", "set", "allow", "run(echo *)")
-    command = {"calls": [{"name": "run_command", "arguments": {"command": "echo hi > b.txt; echo hi"}}]}
+    command = {
+        "calls": [{"name": "run_command", "arguments": {"command": "echo hi > b.txt; echo hi"}}]
+    }
     plain = {"calls": [{"name": "run_command", "arguments": {"command": "echo hi"}}]}
-    done = swecli("-p", "x", "-m", script("s.json", plain, command, "Done."), "--output-format", "json")
-    assert [d["input"]["command"] for d in done.json["permission_denials"]] == ["echo hi > b.txt; echo hi"]
+    done = swecli(
+        "-p", "x", "-m", script("s.json", plain, command, "Done."), "--output-format", "json"
+    )
+    assert [d["input"]["command"] for d in done.json["permission_denials"]] == [
+        "echo hi > b.txt; echo hi"
+    ]
 
 
 # --- exit codes and signals
@@ -164,7 +216,11 @@ def test_modes_and_allow_rules_permit_tool_calls() -> None:
 @pytest.mark.parametrize(
     ("arguments", "replies", "code"),
     [
-        (["--max-turns", "2"], [LISTING, {"calls": [{"name": "list_files", "arguments": {"depth": 1}}]}, "x"], 53),
+        (
+            ["--max-turns", "2"],
+            [LISTING, {"calls": [{"name": "list_files", "arguments": {"depth": 1}}]}, "x"],
+            53,
+        ),
         (["--max-budget-usd", "0.5"], [LISTING | {"cost": 0.6}, "x"], 53),
         ([], [LISTING] * 5, 53),
         ([], [{"text": "half", "stop": "length"}], 53),
@@ -175,7 +231,9 @@ def test_modes_and_allow_rules_permit_tool_calls() -> None:
     ],
     ids=["turns", "budget", "loop", "length", "script over", "no key", "no model", "usage"],
 )
-def test_each_failure_has_its_exit_code(arguments: list[str], replies: list[Any], code: int) -> None:
+def test_each_failure_has_its_exit_code(
+    arguments: list[str], replies: list[Any], code: int
+) -> None:
     model = script("s.json", *replies)
     done = swecli("-p", "go", "-m", model, *arguments, "--output-format", "json")
     assert done.code == code
@@ -185,7 +243,15 @@ def test_each_failure_has_its_exit_code(arguments: list[str], replies: list[Any]
 
 def test_a_long_retry_after_ends_the_run_with_75() -> None:
     with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "900"})]) as server:
-        done = swecli("-p", "hello", "-m", "openai/gpt-4.1", "--output-format", "json", environ=server.environ())
+        done = swecli(
+            "-p",
+            "hello",
+            "-m",
+            "openai/gpt-4.1",
+            "--output-format",
+            "json",
+            environ=server.environ(),
+        )
     assert done.code == 75
     assert (done.json["is_error"], done.json["subtype"]) == (True, "error")
     assert "slow down" in done.complaint
@@ -209,8 +275,12 @@ SLOW = {"text": "a very slow answer " * 400, "piece": 4, "delay": 0.05}
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_interrupts_the_run_and_the_partial_answer_is_stored(number: int, code: int) -> None:
-    process = start_process("-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json")
+def test_a_signal_interrupts_the_run_and_the_partial_answer_is_stored(
+    number: int, code: int
+) -> None:
+    process = start_process(
+        "-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json"
+    )
     assert process.stdout
     wait_until(lambda: json.loads(process.stdout.readline())["type"] == "text_delta")
     process.send_signal(number)
@@ -247,7 +317,15 @@ def test_a_signal_kills_the_running_command() -> None:
 
 def test_a_signal_ends_a_run_that_waits_for_a_prompt() -> None:
     process = start_process(
-        *("-p", "-m", script("s.json", "One."), "--input-format", "stream-json", "--output-format", "json"),
+        *(
+            "-p",
+            "-m",
+            script("s.json", "One."),
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "json",
+        ),
         stdin=subprocess.PIPE,
     )
     assert process.stdin
@@ -267,7 +345,9 @@ def test_a_reader_that_closes_the_pipe_early_causes_no_error(style: str) -> None
     long = {"text": "line\n" * 60_000, "piece": 2000}
     words = {"S": " ".join(COMMAND), "M": script("s.json", long)}
     line = f'{{ $S -p talk -m "$M" --output-format {style}; echo "code $?" >&2; }} | head -1'
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False
+    )
     assert done.stdout.count("\n") == 1
     assert done.stderr in ("code 0\n", "code 141\n")
     assert "Traceback" not in done.stderr
@@ -280,9 +360,14 @@ def test_a_reader_that_closes_the_pipe_early_causes_no_error(style: str) -> None
 def test_an_answer_that_cannot_be_written_is_reported_as_an_error(style: str) -> None:
     words = {"S": " ".join(COMMAND), "M": script("s.json", "Fine.")}
     line = f'$S -p talk -m "$M" --output-format {style} >/dev/full'
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False
+    )
     assert done.returncode == 1
-    assert done.stderr == "swecli: The answer cannot be written: No space left on device.  It is stored: swecli -c\n"
+    assert (
+        done.stderr
+        == "swecli: The answer cannot be written: No space left on device.  It is stored: swecli -c\n"
+    )
 
 
 # --- folders without permissions
@@ -298,7 +383,9 @@ def drop_privileges() -> tuple[str, ...]:
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
 
 
-def test_a_home_that_cannot_be_written_is_reported(drop_privileges: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_reported(
+    drop_privileges: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "shut").mkdir(mode=0o500)
     for home in ("shut", "shut/deeper"):
         environ = {"SWECLI_HOME": str(tmp_path / home)}
@@ -345,7 +432,11 @@ def test_a_directory_without_access_is_an_error(drop_privileges: tuple[str, ...]
 
 
 def test_arguments_that_are_not_utf8_are_refused() -> None:
-    for arguments in ([b"-p", b"\xff"], [b"-p", b"x", b"-m", b"\xff"], [b"-p", b"x", b"--db", b"\xff.db"]):
+    for arguments in (
+        [b"-p", b"\xff"],
+        [b"-p", b"x", b"-m", b"\xff"],
+        [b"-p", b"x", b"--db", b"\xff.db"],
+    ):
         done = swecli(*arguments)
         assert done.code == 42
         assert "UTF-8" in done.complaint
@@ -354,10 +445,26 @@ def test_arguments_that_are_not_utf8_are_refused() -> None:
 def test_a_folder_whose_name_is_not_utf8_can_be_worked_in() -> None:
     odd = os.fsdecode(b"odd \xff")
     Path(odd).mkdir()
-    done = swecli("-p", "x", "-C", os.fsencode(odd), "-m", script("s.json", "Fine."), "--output-format", "json")
+    done = swecli(
+        "-p",
+        "x",
+        "-C",
+        os.fsencode(odd),
+        "-m",
+        script("s.json", "Fine."),
+        "--output-format",
+        "json",
+    )
     assert done.code == 42, "the script is looked for there"
     done = swecli(
-        "-p", "x", "-C", os.fsencode(odd), "-m", f"scripted/{SCRIPTS}/list-files.json", "--output-format", "json"
+        "-p",
+        "x",
+        "-C",
+        os.fsencode(odd),
+        "-m",
+        f"scripted/{SCRIPTS}/list-files.json",
+        "--output-format",
+        "json",
     )
     assert (done.code, done.json["is_error"]) == (0, False)
 

@@ -28,7 +28,11 @@ def small_runtime(**more: Any) -> ScriptedModel:
 
 def shell(*args: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "swecli", *args]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+    pipes: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "stdin": subprocess.DEVNULL,
+    }
     return subprocess.Popen(command, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
 
 
@@ -55,9 +59,12 @@ async def test_a_turn_too_large_for_the_window_cannot_be_pinned_and_can_be_unpin
 
 
 async def test_a_reduction_is_undone_independently_in_a_fork_and_its_source(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("a line of text that is long enough to fill a window of this size\n" * 1_200)
+    (tmp_path / "a.txt").write_text(
+        "a line of text that is long enough to fill a window of this size\n" * 1_200
+    )
     steps = [
-        calls(("read_file", {"path": "a.txt", "start_line": 40 * n, "end_line": 40 * n + 40})) for n in range(1, 25)
+        calls(("read_file", {"path": "a.txt", "start_line": 40 * n, "end_line": 40 * n + 40}))
+        for n in range(1, 25)
     ]
     model = ScriptedModel([*steps, "done", "yes"], context_window=8_192, max_output=1_000)
     runtime = make_runtime(model, cwd=tmp_path, learn=False)
@@ -71,7 +78,9 @@ async def test_a_reduction_is_undone_independently_in_a_fork_and_its_source(tmp_
     runtime.close()
 
     first = make_runtime(model, cwd=tmp_path, learn=False, resume=fork.id)
-    assert json.dumps(first.agent.prepare("now").messages) == reduced, "the fork goes on from the same request"
+    assert json.dumps(first.agent.prepare("now").messages) == reduced, (
+        "the fork goes on from the same request"
+    )
     first.context_control.undo()
     undone = json.dumps(first.agent.prepare("now").messages)
     assert undone != reduced
@@ -113,7 +122,9 @@ def test_an_import_of_two_gigabytes_is_refused_before_it_is_read(tmp_path: Path)
     assert len(out.strip().splitlines()) == 1
 
 
-async def test_a_transcript_with_an_unanswered_tool_call_is_imported_once_and_continued(tmp_path: Path) -> None:
+async def test_a_transcript_with_an_unanswered_tool_call_is_imported_once_and_continued(
+    tmp_path: Path,
+) -> None:
     place = {"sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z", "cwd": str(tmp_path)}
     called = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]
     rows = [

@@ -29,11 +29,17 @@ STUBBORN = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"
 async def test_the_end_of_a_job_is_reported_to_the_model_once_at_the_next_step() -> None:
     waits = "until [ -e go ]; do sleep 0.02; done; echo built"
     ends = ("run_command", {"command": "touch go; sleep 1"})
-    model = ScriptedModel([calls(background_call(waits)), calls(ends), calls(("list_files", {})), "Built.", "Yes."])
+    model = ScriptedModel(
+        [calls(background_call(waits)), calls(ends), calls(("list_files", {})), "Built.", "Yes."]
+    )
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "build it")
     await run_turn(runtime, "is it done?")
-    results = [str(message["content"]) for message in model.requests[3].messages if message["role"] == "tool"]
+    results = [
+        str(message["content"])
+        for message in model.requests[3].messages
+        if message["role"] == "tool"
+    ]
     reported = ["job 1 (until" in text and "exit code 0 after" in text for text in results]
     assert reported == [False, True, False]
     assert "exit code 0 after" not in str(model.requests[4].messages[-1]["content"])
@@ -42,7 +48,11 @@ async def test_the_end_of_a_job_is_reported_to_the_model_once_at_the_next_step()
 
 async def test_a_job_that_ends_between_turns_is_reported_with_the_next_query() -> None:
     model = ScriptedModel(
-        [calls(background_call("until [ -e go ]; do sleep 0.02; done; exit 7")), "Started.", "I see."]
+        [
+            calls(background_call("until [ -e go ]; do sleep 0.02; done; exit 7")),
+            "Started.",
+            "I see.",
+        ]
     )
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start it")
@@ -57,7 +67,8 @@ async def test_a_job_that_ends_between_turns_is_reported_with_the_next_query() -
 
 async def test_jobs_are_listed_shown_and_stopped_by_command() -> None:
     runtime = make_runtime(
-        [calls(background_call("seq 1 300; sleep 300"), background_call("sleep 301")), "Done."], mode="auto"
+        [calls(background_call("seq 1 300; sleep 300"), background_call("sleep 301")), "Done."],
+        mode="auto",
     )
     ctx = ScriptedContext(runtime)
     assert "no background jobs" in await ctx.type("/jobs")
@@ -84,7 +95,12 @@ async def test_jobs_are_listed_shown_and_stopped_by_command() -> None:
 async def test_jobs_of_a_headless_run_are_stopped_after_the_turn() -> None:
     name, arguments = background_call(STUBBORN)
     done = swecli(
-        "-p", "go", "--mode", "auto", "-m", script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "ok")
+        "-p",
+        "go",
+        "--mode",
+        "auto",
+        "-m",
+        script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "ok"),
     )
     assert (done.code, done.out) == (0, "ok\n")
     assert "stopped in the background: job 1 (trap" in done.err

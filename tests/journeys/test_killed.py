@@ -24,9 +24,23 @@ MODELS = [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"]
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("model", MODELS)]
 
 
-def start_process(server: StrictProvider, model: str, project: Path, prompt: str, *flags: str) -> subprocess.Popen[str]:
+def start_process(
+    server: StrictProvider, model: str, project: Path, prompt: str, *flags: str
+) -> subprocess.Popen[str]:
     env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", model, "--mode", "auto", "--no-reflect", *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "swecli",
+        "-p",
+        prompt,
+        "-m",
+        model,
+        "--mode",
+        "auto",
+        "--no-reflect",
+        *flags,
+    ]
     return subprocess.Popen(
         command,
         cwd=project,
@@ -72,12 +86,16 @@ def test_a_partial_answer_is_kept_after_a_kill_during_a_stream(model: str, tmp_p
             start_process(server, model, project, "the first question"),
             lambda: has_row("SELECT 1 FROM interaction WHERE partial LIKE 'a long answer a%'"),
         )
-        out, err = start_process(server, model, project, "the second question", "-c").communicate(timeout=60)
+        out, err = start_process(server, model, project, "the second question", "-c").communicate(
+            timeout=60
+        )
         assert out.strip() == "The second answer.", err
         assert server.refusals == []
         assert "the first question" in str(server.bodies[-1])
         assert "a long answer a long" in str(server.bodies[-1])
-        assert has_row("SELECT 1 FROM message WHERE status = 'partial' AND content LIKE 'a long answer%'")
+        assert has_row(
+            "SELECT 1 FROM message WHERE status = 'partial' AND content LIKE 'a long answer%'"
+        )
         assert not has_row("SELECT 1 FROM interaction WHERE partial <> ''")
 
 

@@ -26,7 +26,9 @@ def run_dying(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "tests.journeys.dying", str(folder / "swecli.db"), *argv]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def final_state(folder: Path, stage: str) -> Any:
@@ -55,7 +57,13 @@ def test_a_taught_strategy_is_in_the_next_request(tmp_path: Path) -> None:
         for prompt in ("remember that answers rhyme", "hello"):
             command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", f"openai/{OPENAI_MODEL}"]
             done = subprocess.run(
-                command, cwd=project, env=env, capture_output=True, text=True, timeout=60, check=False
+                command,
+                cwd=project,
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
             )
             assert done.returncode == 0, done.stderr
         assert server.refusals == []

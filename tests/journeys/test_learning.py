@@ -61,7 +61,9 @@ async def test_lessons_of_the_rules_are_reported_even_if_the_reflection_fails() 
     """A refused command triggers a reflection too; it fails, and both the lesson and the failure are reported."""
     answers = iter([calls(("run_command", {"command": "make"})), "As you wish."])
     no = User([NO])
-    runtime = make_runtime(lambda r: Unavailable("gone") if r.purpose == "reflect" else next(answers), no)
+    runtime = make_runtime(
+        lambda r: Unavailable("gone") if r.purpose == "reflect" else next(answers), no
+    )
     events = await run_turn(runtime, "remember that the build is `ninja`. Build it.")
     learned = [e for e in events if isinstance(e, PlaybookUpdated)]
     failed = [e for e in events if isinstance(e, ReflectionFailed)]
@@ -70,7 +72,9 @@ async def test_lessons_of_the_rules_are_reported_even_if_the_reflection_fails() 
     assert [e.kept for e in failed] == [True]
     session = runtime.sessions.current_session
     assert session is not None
-    assert runtime.sessions.playbook.pending(session.id), "the reflection is retried at the next start"
+    assert runtime.sessions.playbook.pending(session.id), (
+        "the reflection is retried at the next start"
+    )
 
 
 async def test_a_turn_is_reflected_on_only_once() -> None:

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.slow
 NO_LESSONS = '{"tags": [], "strategies": []}'
 
 
-def test_the_main_model_answers_and_the_fast_model_reflects_each_with_its_key(own_home: Path) -> None:
+def test_the_main_model_answers_and_the_fast_model_reflects_each_with_its_key(
+    own_home: Path,
+) -> None:
     with (
         StrictProvider([Reply("Done.")], key="k-main") as main,
         StrictProvider([Reply(NO_LESSONS)] * 3, key="k-fast") as fast,
@@ -50,4 +52,6 @@ def test_an_invalid_model_table_is_an_error_that_does_not_print_the_key(own_home
     assert "[models.work] api_key: a key is not kept in a file" in done.complaint
     assert "very-secret" not in done.err
     file.write_text('[models.work]\napi = "openai"\nkey_command = ["sh", "-c", "echo a; echo b"]')
-    assert "key_command sh printed more than one line" in swecli("-p", "hello", "-m", "work").complaint
+    assert (
+        "key_command sh printed more than one line" in swecli("-p", "hello", "-m", "work").complaint
+    )

@@ -12,7 +12,15 @@ import pytest
 
 from tests.support.conversation import Conversation
 from tests.support.project import make_project
-from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider, Tokens, Wire
+from tests.support.strict_provider import (
+    Call,
+    Received,
+    Refusal,
+    Reply,
+    StrictProvider,
+    Tokens,
+    Wire,
+)
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 
 ROOT = Path(__file__).parents[2]
@@ -27,14 +35,20 @@ def tool_results(body: dict) -> list[str]:  # type: ignore[type-arg]
         if message["role"] == "tool":
             found.append(str(message["content"]))
         elif isinstance(message.get("content"), list):
-            found += [str(part["content"]) for part in message["content"] if part.get("type") == "tool_result"]
+            found += [
+                str(part["content"])
+                for part in message["content"]
+                if part.get("type") == "tool_result"
+            ]
     return found
 
 
 def script_answers(script: list[Reply]) -> Callable[[Received], Reply]:
     """Answer requests with tools from the script, and reflections (which have no tools) with an empty result."""
     steps = iter(script)
-    return lambda request: next(steps) if request.body.get("tools") else Reply('{"tags": [], "add": []}')
+    return lambda request: (
+        next(steps) if request.body.get("tools") else Reply('{"tags": [], "add": []}')
+    )
 
 
 def turn_requests(server: StrictProvider) -> list[dict]:  # type: ignore[type-arg]
@@ -42,12 +56,16 @@ def turn_requests(server: StrictProvider) -> list[dict]:  # type: ignore[type-ar
     return [body for body in server.bodies if body.get("tools")]
 
 
-def start_conversation(server: StrictProvider, model: str, project: Path, *flags: str) -> Conversation:
+def start_conversation(
+    server: StrictProvider, model: str, project: Path, *flags: str
+) -> Conversation:
     env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     return Conversation((sys.executable, "-m", "swecli", "-m", model, *flags), env=env, cwd=project)
 
 
-def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(model: str, tmp_path: Path) -> None:
+def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(
+    model: str, tmp_path: Path
+) -> None:
     project = make_project(tmp_path / "shop")
     new = {"old_text": "TAX = 0.19", "new_text": "TAX = 0.21"}
     script = [
@@ -60,7 +78,9 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(mod
         ),
         Reply(calls=(Call("edit_file", {"path": "shop/prices.py", "edits": [new]}),)),
         Reply(calls=(Call("run_command", {"command": "rm -rf shop"}),)),
-        Reply("The tax is **0.21** now; nothing was removed.", usage=Tokens(input=900, cache_read=100)),
+        Reply(
+            "The tax is **0.21** now; nothing was removed.", usage=Tokens(input=900, cache_read=100)
+        ),
         Reply("We changed the tax."),
     ]
     with StrictProvider(script_answers(script)) as server:
@@ -83,7 +103,9 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(mod
         assert len(together) == 2
         assert "def gross" in together[0]
         assert "TAX" in together[1]
-        assert len(server.bodies) == 5, "a refusal is friction: the model was asked to reflect, once"
+        assert len(server.bodies) == 5, (
+            "a refusal is friction: the model was asked to reflect, once"
+        )
         assert "refused" in tool_results(turn_requests(server)[3])[-1].lower()
         with start_conversation(server, model, project, "-c") as terminal:
             terminal.wait(r"^>")
@@ -95,7 +117,10 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(mod
 
 def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    script = [Reply("half an answer that is cut", wire=Wire(broken_at=400)), Reply("the whole answer")]
+    script = [
+        Reply("half an answer that is cut", wire=Wire(broken_at=400)),
+        Reply("the whole answer"),
+    ]
     with StrictProvider(script) as server, start_conversation(server, model, project) as terminal:
         terminal.wait(r"^>")
         terminal.line("hello")
@@ -105,10 +130,14 @@ def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path
     assert server.refusals == []
 
 
-def run_headless(server: StrictProvider, model: str, project: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+def run_headless(
+    server: StrictProvider, model: str, project: Path, *flags: str
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "swecli", "-p", "hello", "-m", model, *flags]
     env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        command, cwd=project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,20 @@ OVERFLOW = "exceed_context_size_error"
 _LENGTH = "This model's maximum context length is {window} tokens. However, "
 
 
-def make_refusal(error: dict[str, Any], *, bare: bool = False, **beside: Any) -> Callable[[dict[str, int]], Answer]:
+def make_refusal(
+    error: dict[str, Any], *, bare: bool = False, **beside: Any
+) -> Callable[[dict[str, int]], Answer]:
     """Return a refusal with that error object and its figures filled in; with `bare`, without an enclosing object."""
 
     def answer(sizes: dict[str, int]) -> Answer:
-        filled = {key: value.format(**sizes) if isinstance(value, str) else value for key, value in error.items()}
+        filled = {
+            key: value.format(**sizes) if isinstance(value, str) else value
+            for key, value in error.items()
+        }
         filled = {key: sizes.get(str(value), value) for key, value in filled.items()}
-        return Refusal(400, body=json.dumps(filled if bare else beside | {"error": filled}).encode())
+        return Refusal(
+            400, body=json.dumps(filled if bare else beside | {"error": filled}).encode()
+        )
 
     return answer
 
@@ -48,11 +55,21 @@ def openai_error(message: str, **more: Any) -> Callable[[dict[str, int]], Answer
 
 
 def anthropic_error(message: str) -> Callable[[dict[str, int]], Answer]:
-    return make_refusal({"type": "invalid_request_error", "message": message}, type="error", request_id="req_011CVjx")
+    return make_refusal(
+        {"type": "invalid_request_error", "message": message},
+        type="error",
+        request_id="req_011CVjx",
+    )
 
 
 def llama_cpp_error(message: str) -> Callable[[dict[str, int]], Answer]:
-    error = {"code": 400, "message": message, "type": OVERFLOW, "n_prompt_tokens": "prompt", "n_ctx": "window"}
+    error = {
+        "code": 400,
+        "message": message,
+        "type": OVERFLOW,
+        "n_prompt_tokens": "prompt",
+        "n_ctx": "window",
+    }
     return make_refusal(error)
 
 
@@ -184,7 +201,12 @@ class LimitedServer:
         body = request.body
         prompt = len(request.raw) // 4
         output = body.get("max_tokens") or body.get("max_completion_tokens") or 0
-        sizes = {"prompt": prompt, "output": output, "total": prompt + output, "window": self.service.window}
+        sizes = {
+            "prompt": prompt,
+            "output": output,
+            "total": prompt + output,
+            "window": self.service.window,
+        }
         self.sent.append(body)
         if prompt + output * self.service.sums > self.service.window:
             self.refused.append(len(self.sent) - 1)
@@ -194,7 +216,9 @@ class LimitedServer:
 
 def make_service_runtime(server: StrictProvider, service: Service) -> Runtime:
     provider = "anthropic" if service.model == ANTHROPIC_MODEL else "openai"
-    model = make_model(f"{provider}/{service.model}", make_start().settings, {**os.environ, **server.environ()})
+    model = make_model(
+        f"{provider}/{service.model}", make_start().settings, {**os.environ, **server.environ()}
+    )
     return make_runtime(model, learn=False, window=WindowSpec(mode="full"))
 
 
@@ -204,7 +228,9 @@ def notice_texts(events: list[Event]) -> list[str]:
 
 def last_query(body: dict[str, Any]) -> str:
     """Return the text of the last user message."""
-    return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
+    return str(
+        [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
+    )
 
 
 async def ask_question(runtime: Runtime, number: int) -> list[Event]:
@@ -214,7 +240,9 @@ async def ask_question(runtime: Runtime, number: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_requests_fit(name: str) -> None:
+async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_requests_fit(
+    name: str,
+) -> None:
     service = SERVICES[name]
     line = LimitedServer(service)
     with StrictProvider(line, models=(OPENAI_MODEL, ANTHROPIC_MODEL, LOCAL)) as server:
@@ -224,11 +252,16 @@ async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_reques
             number += 1
             events = await ask_question(runtime, number)
         assert number < 10, "no overflow happened"
-        assert f"question {number}: word" in last_query(line.sent[-1]), "the query itself is not cut"
+        assert f"question {number}: word" in last_query(line.sent[-1]), (
+            "the query itself is not cut"
+        )
         refused, prompt = len(line.refused), len(json.dumps(line.sent[-1]["messages"]))
         if service.names:
             figure = f"{service.window:,}".replace(",", "")
-            assert str(runtime.agent.make_fitter().observed.windows[runtime.agent.model.name]) == figure
+            assert (
+                str(runtime.agent.make_fitter().observed.windows[runtime.agent.model.name])
+                == figure
+            )
         assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
         await run_turn(runtime, "short", learn=False)
         assert len(line.refused) == refused, "the learned limit is used"
@@ -236,7 +269,8 @@ async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_reques
         assert f"question {number}" in json.dumps(line.sent[-1]), "the previous turn is sent"
         for later in range(number + 1, number + 4):
             assert not any(
-                "retrying with a smaller request" in text for text in notice_texts(await ask_question(runtime, later))
+                "retrying with a smaller request" in text
+                for text in notice_texts(await ask_question(runtime, later))
             )
         session = runtime.sessions.current_session
         assert session is not None
@@ -253,7 +287,9 @@ async def test_a_reported_limit_is_discarded_with_a_new_session_or_model() -> No
         runtime = make_service_runtime(server, service)
         while not line.refused:
             await ask_question(runtime, 1)
-        other = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
+        other = make_model(
+            f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()}
+        )
         for forget in (runtime.new_session, lambda: runtime.agent.use_model(other)):
             assert runtime.agent.make_fitter().limits.allowed is not None
             forget()

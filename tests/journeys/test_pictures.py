@@ -57,7 +57,9 @@ async def test_a_picture_is_sent_with_its_query_in_every_later_request() -> None
     assert session is not None
     await run_turn(make_runtime(model, resume=session.id), "and now?", learn=False)
     for request in model.requests:
-        assert [base64.b64decode(image["data"]) for image in request.messages[1]["images"]] == [DATA]
+        assert [base64.b64decode(image["data"]) for image in request.messages[1]["images"]] == [
+            DATA
+        ]
         assert not any(message.get("images") for message in request.messages[2:])
     assert model.requests[2].messages[:3] == model.requests[1].messages[:3]
 
@@ -95,15 +97,21 @@ def test_a_picture_is_sent_to_each_provider_in_a_valid_request(name: str) -> Non
 
 
 @pytest.mark.slow
-def test_a_picture_for_a_model_without_images_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+def test_a_picture_for_a_model_without_images_is_refused_and_nothing_is_stored(
+    tmp_path: Path,
+) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = false\n")
     with StrictProvider(lambda received: Reply("a cat")) as server:
         environ = server.environ()
-        done = swecli("-p", "what is on @shot.png?", "-m", "blind", "--config", str(config), environ=environ)
+        done = swecli(
+            "-p", "what is on @shot.png?", "-m", "blind", "--config", str(config), environ=environ
+        )
         listed = swecli("sessions", "list", "--json", environ=environ)
         config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = true\n")
-        sees = swecli("-p", "what is on @shot.png?", "-m", "blind", "--config", str(config), environ=environ)
+        sees = swecli(
+            "-p", "what is on @shot.png?", "-m", "blind", "--config", str(config), environ=environ
+        )
     assert (done.code, done.out) == (42, ""), done.err
     assert "blind does not accept pictures: nothing was sent." in done.complaint
     assert listed.json == []
@@ -111,12 +119,16 @@ def test_a_picture_for_a_model_without_images_is_refused_and_nothing_is_stored(t
 
 
 @pytest.mark.slow
-def test_a_session_with_pictures_continues_without_them_on_a_model_without_images(tmp_path: Path) -> None:
+def test_a_session_with_pictures_continues_without_them_on_a_model_without_images(
+    tmp_path: Path,
+) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = false\n")
     with StrictProvider(lambda received: Reply("a cat")) as server:
         environ = server.environ()
-        assert swecli("-p", "what is on @shot.png?", "-m", "openai/gpt-4.1", environ=environ).code == 0
+        assert (
+            swecli("-p", "what is on @shot.png?", "-m", "openai/gpt-4.1", environ=environ).code == 0
+        )
         done = swecli("-c", "-p", "sure?", "-m", "blind", "--config", str(config), environ=environ)
     assert done.code == 0, done.err
     assert "image_url" in json.dumps(server.requests[0].body)
@@ -124,7 +136,9 @@ def test_a_session_with_pictures_continues_without_them_on_a_model_without_image
 
 
 async def test_a_pasted_picture_path_is_shown_as_its_size_and_attached(screenshot: Path) -> None:
-    played = await play(as_paste(f"'{screenshot}'") + " what is it?" + ENTER + "/exit" + ENTER, ["a cat"])
+    played = await play(
+        as_paste(f"'{screenshot}'") + " what is it?" + ENTER + "/exit" + ENTER, ["a cat"]
+    )
     assert "> [image 64x48] what is it?" in played.text
     [request] = played.model.requests
     assert [image["name"] for image in request.messages[-1]["images"]] == [str(screenshot)]
@@ -143,7 +157,9 @@ async def test_ctrl_v_attaches_the_picture_in_the_clipboard(
 @pytest.mark.slow
 def test_a_refused_picture_restores_the_typed_line_and_starts_no_turn() -> None:
     Path("broken.png").write_text("no picture")
-    with Terminal("-m", HELLO, columns=100, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}) as terminal:
+    with Terminal(
+        "-m", HELLO, columns=100, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}
+    ) as terminal:
         terminal.wait("· ask")
         terminal.keys("what is on @broken.png?\r")
         terminal.wait(r"@broken.png is not a PNG, JPEG, GIF or WebP picture: nothing was sent\.")
@@ -159,6 +175,8 @@ def test_a_refused_picture_restores_the_typed_line_and_starts_no_turn() -> None:
 async def test_a_picture_for_a_model_without_images_is_refused_before_any_request() -> None:
     model = ScriptedModel(["never"])
     model.profile = replace(model.profile, images=False)
-    with pytest.raises(BadInput, match=r"scripted/test does not accept pictures: nothing was sent\."):
+    with pytest.raises(
+        BadInput, match=r"scripted/test does not accept pictures: nothing was sent\."
+    ):
         await run_turn(make_runtime(model), "what is on @shot.png?")
     assert model.requests == []

@@ -23,8 +23,17 @@ from tests.support.strict_provider.server import OPENAI_MODEL
 pytestmark = pytest.mark.slow
 
 PORT = "what did I say about the zebra port?"
-FACTS = {20: ("remember for later: the zebra port is 7411", "The zebra port is 7411."), 31: ("which parser?", "LL(1).")}
-WORK = ("run the tests again", "fix the failing test", "show me the diff", "add a docstring", "update the readme")
+FACTS = {
+    20: ("remember for later: the zebra port is 7411", "The zebra port is 7411."),
+    31: ("which parser?", "LL(1)."),
+}
+WORK = (
+    "run the tests again",
+    "fix the failing test",
+    "show me the diff",
+    "add a docstring",
+    "update the readme",
+)
 OTHER = (
     *WORK, "thanks", "yes, go on", "write a function that sorts users", "use tabs instead of spaces", "why?",
     "delete the old migration", "what is left to do?", "open a pull request", "is it faster now?", "zebra", "the port",
@@ -53,10 +62,14 @@ def runtime_after(
 ) -> tuple[Runtime, RecordingModel]:
     """Return the runtime of a session of that many finished turns, and the model of the turns that follow."""
     sent = RecordingModel(given.pop("replies", ["So it is."] * 30))
-    model = given.pop("model", None) or ScriptedModel(sent, context_window=given.pop("context_window", 128_000))
+    model = given.pop("model", None) or ScriptedModel(
+        sent, context_window=given.pop("context_window", 128_000)
+    )
     runtime = make_runtime(model, **({"learn": False, "window": WindowSpec(5, 3)} | given))
     for number in range(1, turns + 1):
-        query, answer = (FACTS if facts is None else facts).get(number, (WORK[number % 5], "Done: they pass."))
+        query, answer = (FACTS if facts is None else facts).get(
+            number, (WORK[number % 5], "Done: they pass.")
+        )
         runtime.sessions.begin_interaction(query)
         runtime.sessions.append(ChatMessage(Role.ASSISTANT, answer))
         runtime.sessions.finish_interaction("complete")
@@ -79,7 +92,9 @@ async def test_a_query_in_turn_60_is_sent_with_quotes_of_turn_20() -> None:
     assert stored is not None
     assert [message.content for message in stored.messages if message.role is Role.USER][-1] == PORT
     await run_turn(runtime, "thanks", learn=False)
-    assert [m for m in sent.requests[-1].messages if m["role"] == "user"][-2]["content"].count("7411") == 2
+    assert [m for m in sent.requests[-1].messages if m["role"] == "user"][-2]["content"].count(
+        "7411"
+    ) == 2
     runtime.close()
 
 
@@ -93,7 +108,9 @@ async def test_queries_that_refer_to_no_earlier_turn_find_nothing() -> None:
 
 async def test_over_http_inflected_words_find_turn_20_and_unrelated_queries_find_nothing() -> None:
     with StrictProvider(lambda request: HttpReply("So it is.")) as server:
-        model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
+        model = make_model(
+            f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()}
+        )
         for queries, found in ((OTHER, []), (["which port did the zebras get?"], ["found in T20"])):
             runtime, _ = runtime_after(59, model=model)
             for query in queries:
@@ -107,7 +124,10 @@ async def test_over_http_inflected_words_find_turn_20_and_unrelated_queries_find
 
 
 async def test_two_common_words_find_no_turn_in_a_short_session() -> None:
-    facts = {3: ("read all of the parts", "Read."), 4: ("write a test for the empty list", "Written.")}
+    facts = {
+        3: ("read all of the parts", "Read."),
+        4: ("write a test for the empty list", "Written."),
+    }
     runtime, _ = runtime_after(13, facts)
     assert runtime.agent.prepare("read the other parts").found == ()
     assert runtime.agent.prepare("now print the list").found == ()
@@ -115,10 +135,17 @@ async def test_two_common_words_find_no_turn_in_a_short_session() -> None:
     runtime.close()
 
 
-@pytest.mark.parametrize(("context_window", "all_of_it"), [(3_000, False), (128_000, True), (None, True)])
-async def test_excerpts_take_at_most_a_tenth_of_the_context_window(context_window: int | None, all_of_it: bool) -> None:
+@pytest.mark.parametrize(
+    ("context_window", "all_of_it"), [(3_000, False), (128_000, True), (None, True)]
+)
+async def test_excerpts_take_at_most_a_tenth_of_the_context_window(
+    context_window: int | None, all_of_it: bool
+) -> None:
     dense = " ".join(f"{n * 7919:x}§{n}" for n in range(400))
-    facts = {n: (f"the zebra {n} port quagga {dense}", f"zebra port quagga: {dense}") for n in (20, 21, 22)}
+    facts = {
+        n: (f"the zebra {n} port quagga {dense}", f"zebra port quagga: {dense}")
+        for n in (20, 21, 22)
+    }
     runtime, _ = runtime_after(59, facts, context_window=context_window)
     count, query = runtime.agent.counter.count, "the quagga of the zebra port?"
     with_them = runtime.agent.prepare(query)
@@ -133,7 +160,8 @@ async def test_excerpts_take_at_most_a_tenth_of_the_context_window(context_windo
 
 
 @pytest.mark.parametrize(
-    ("turns", "given"), [(59, {"search_earlier": False}), (59, {"window": WindowSpec(mode="full")}), (5, {})]
+    ("turns", "given"),
+    [(59, {"search_earlier": False}), (59, {"window": WindowSpec(mode="full")}), (5, {})],
 )
 async def test_earlier_turns_are_not_searched_when_disabled_or_when_all_are_sent(
     turns: int, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -159,7 +187,10 @@ async def test_search_session_matches_any_word_and_excludes_the_current_turn() -
     runtime, sent = runtime_after(59, replies=[*sent_query, "7411."])
     await run_turn(runtime, "look for the zebra and the okapi", learn=False)
     first, second = (str(m["content"]) for m in sent.requests[-1].messages if m["role"] == "tool")
-    assert first == 'T20, query: "remember for later: the zebra port is 7411"\nT20, answer: "The zebra port is 7411."'
+    assert (
+        first
+        == 'T20, query: "remember for later: the zebra port is 7411"\nT20, answer: "The zebra port is 7411."'
+    )
     assert second == "No earlier turn has any of these words."
     runtime.close()
 

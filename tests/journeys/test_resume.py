@@ -20,7 +20,11 @@ async def test_a_resumed_session_sends_its_earlier_queries() -> None:
     assert again.sessions.current_session.id == session.id
     await run_turn(again, "third question")
     sent = [m["content"] for m in again.agent.model.requests[0].messages if m["role"] == "user"]  # type: ignore[attr-defined]
-    assert [text.splitlines()[0] for text in sent] == ["first question", "second question", "third question"]
+    assert [text.splitlines()[0] for text in sent] == [
+        "first question",
+        "second question",
+        "third question",
+    ]
 
 
 @pytest.mark.slow

@@ -25,7 +25,13 @@ LINES, FILES = 12, 20
 
 
 def source(number: int) -> str:
-    return "\n".join(f"value_{number}_{line} = {number * 1000 + line}  # {'x' * 60}" for line in range(1, 400)) + "\n"
+    return (
+        "\n".join(
+            f"value_{number}_{line} = {number * 1000 + line}  # {'x' * 60}"
+            for line in range(1, 400)
+        )
+        + "\n"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +67,9 @@ class ReviewScript:
         if loop % 2:
             return Reply(findings_text(*rows), calls=(read,))
         found = [{"path": p, "line": n, "code_smell_type": t, "message": "m"} for p, n, t in rows]
-        return Reply(calls=(Call("report_findings", {"findings": found}, id=f"report_{loop}"), read))
+        return Reply(
+            calls=(Call("report_findings", {"findings": found}, id=f"report_{loop}"), read)
+        )
 
 
 def size(body: dict[str, Any]) -> int:
@@ -75,7 +83,16 @@ def events(out: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("model", [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"])
 def test_twenty_loops_keep_every_finding(model: str) -> None:
     with StrictProvider(ReviewScript()) as server:
-        done = swecli("review", ".", "-m", model, "--no-verify", "--format", "stream-json", environ=server.environ())
+        done = swecli(
+            "review",
+            ".",
+            "-m",
+            model,
+            "--no-verify",
+            "--format",
+            "stream-json",
+            environ=server.environ(),
+        )
         assert (done.code, server.refusals) == (3, []), "no part was reported as done"
         assert len(server.bodies) == 20
         happened = events(done.out)
@@ -112,7 +129,9 @@ def test_a_review_killed_at_loop_twelve_resumes_without_losing_findings() -> Non
     second = ReviewScript()
     second.loop = 11
     with StrictProvider(second) as server:
-        done = swecli("review", "--continue", "-m", model, "--no-verify", "--json", environ=server.environ())
+        done = swecli(
+            "review", "--continue", "-m", model, "--no-verify", "--json", environ=server.environ()
+        )
         assert (done.code, server.refusals) == (3, [])
         assert len(server.bodies) == 9, "loops 12 to 20"
     end = done.json
@@ -141,8 +160,15 @@ class SlowVerifier:
 
     def __call__(self, request: Received) -> Reply:
         if "judge_findings" not in json.dumps(request.body):
-            row = {"path": "shop/prices.py", "line": 3, "code_smell_type": "MAGIC_NUMBERS", "message": "m"}
-            return Reply(calls=(Call("report_findings", {"done": True, "findings": [row]}, id="report"),))
+            row = {
+                "path": "shop/prices.py",
+                "line": 3,
+                "code_smell_type": "MAGIC_NUMBERS",
+                "message": "m",
+            }
+            return Reply(
+                calls=(Call("report_findings", {"done": True, "findings": [row]}, id="report"),)
+            )
         if self.wait:
             self.reached.set()
             time.sleep(3)
@@ -158,7 +184,9 @@ class SlowVerifier:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_review_ended_during_verification_resumes_with_the_verification_only(number: signal.Signals) -> None:
+def test_a_review_ended_during_verification_resumes_with_the_verification_only(
+    number: signal.Signals,
+) -> None:
     model, first = f"openai/{OPENAI_MODEL}", SlowVerifier(wait=True)
     with StrictProvider(first) as server:
         process = subprocess.Popen(
@@ -188,10 +216,14 @@ def resident_memory(process: subprocess.Popen[str]) -> int:
         status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")), 0)
+    return next(
+        (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")), 0
+    )
 
 
-def test_a_review_of_two_thousand_files_keeps_memory_and_requests_flat_and_shows_progress(project: Path) -> None:
+def test_a_review_of_two_thousand_files_keeps_memory_and_requests_flat_and_shows_progress(
+    project: Path,
+) -> None:
     make_tree(project)
     held, tokens, progress = list[int](), list[int](), list[dict[str, Any]]()
     loops = iter(range(2_000))
@@ -207,7 +239,11 @@ def test_a_review_of_two_thousand_files_keeps_memory_and_requests_flat_and_shows
     with (
         StrictProvider(answer) as server,
         subprocess.Popen(
-            command, env=environment(server.environ()), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            env=environment(server.environ()),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         ) as process,
     ):
         assert process.stdout is not None
@@ -223,13 +259,17 @@ def test_a_review_of_two_thousand_files_keeps_memory_and_requests_flat_and_shows
     assert len(progress) == 60
     assert progress[-1]["files"] >= 2_000
     assert progress[-1]["findings"] > 110
-    assert max(held[20:]) < 1.25 * max(held[:20]), "145 MB at loop 10 and 161 MB at loop 500, when it was measured"
+    assert max(held[20:]) < 1.25 * max(held[:20]), (
+        "145 MB at loop 10 and 161 MB at loop 500, when it was measured"
+    )
     assert max(tokens[20:]) < 1.15 * max(tokens[:20])
     assert max(sizes) < 120_000
     assert max(sizes[30:]) <= max(sizes[:30]) * 1.05
 
 
-def test_ctrl_c_at_the_prompt_keeps_the_findings_and_the_review_can_be_continued(project: Path) -> None:
+def test_ctrl_c_at_the_prompt_keeps_the_findings_and_the_review_can_be_continued(
+    project: Path,
+) -> None:
     script = ReviewScript(gate=3)
     with StrictProvider(script) as server:
         env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}

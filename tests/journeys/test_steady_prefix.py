@@ -20,7 +20,9 @@ async def test_tags_alone_do_not_change_the_sent_prefix(window: WindowSpec) -> N
     runtime = make_runtime(lambda request: "Done, as [P-1] and [P-2] say.", window=window)
     session, store = runtime.sessions.current_session, runtime.sessions.playbook
     assert session is not None
-    ops = tuple(Op("ADD", fields={"content": text, "scope": "project", "trust": "user"}) for text in TAUGHT)
+    ops = tuple(
+        Op("ADD", fields={"content": text, "scope": "project", "trust": "user"}) for text in TAUGHT
+    )
     store.apply(Delta("taught", ops, "user"), session)
     changes, last = 0, ""
     for number in range(100):

@@ -18,7 +18,10 @@ from tests.support.runtime import calls, make_runtime, run_turn
 def teach(runtime: Runtime, *contents: str) -> None:
     session = runtime.sessions.current_session
     assert session is not None
-    ops = tuple(Op("ADD", fields={"content": content, "kind": "fact", "trust": "user"}) for content in contents)
+    ops = tuple(
+        Op("ADD", fields={"content": content, "kind": "fact", "trust": "user"})
+        for content in contents
+    )
     runtime.sessions.playbook.apply(Delta("d1", ops, "user", session.id), session)
 
 
@@ -28,7 +31,10 @@ def sent_texts(runtime: Runtime) -> list[str]:
 
 async def test_strategies_are_selected_for_the_query_and_later_ones_are_sent_as_notes() -> None:
     runtime = make_runtime(["one", "two"], playbook_tokens=150)
-    teach(runtime, *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)))
+    teach(
+        runtime,
+        *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)),
+    )
     await run_turn(runtime, "restart the billing service", learn=False)
     head = sent_texts(runtime)[0]
     assert "The billing service" in head
@@ -38,13 +44,29 @@ async def test_strategies_are_selected_for_the_query_and_later_ones_are_sent_as_
     assert "is new: The shipping service" in sent_texts(runtime)[-1]
 
 
-THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit")
+THINGS = (
+    "billing",
+    "login",
+    "search",
+    "shipping",
+    "mail",
+    "cart",
+    "stock",
+    "image",
+    "report",
+    "audit",
+)
 
 
 @pytest.mark.slow
 async def test_a_holdout_withholds_at_most_one_strategy_and_records_it() -> None:
     runtime = make_runtime(lambda request: "ok", holdout=50)
-    teach(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")
+    teach(
+        runtime,
+        "The billing service listens on port 8000.",
+        "Billing logs are in var/log.",
+        "Restart with `svc`.",
+    )
     session, left_out = runtime.sessions.current_session, []
     assert session is not None
     for number in range(1, 13):
@@ -63,13 +85,18 @@ async def test_a_holdout_withholds_at_most_one_strategy_and_records_it() -> None
 async def test_open_findings_of_files_in_use_are_in_the_head() -> None:
     Path("a.py").write_text("x = 19\n")
     runtime = make_runtime(
-        [calls(("read_file", {"path": "a.py"})), "read", "two", "three"], window=WindowSpec(1), learn=False
+        [calls(("read_file", {"path": "a.py"})), "read", "two", "three"],
+        window=WindowSpec(1),
+        learn=False,
     )
     session = runtime.sessions.current_session
     assert session is not None
     store = ReviewStore(runtime.sessions.database, session.project)
     review = store.begin(ReviewRecord(session.project, ("a.py",), "a.py"))
-    made = [Finding(p, 1, "MAGIC_NUMBERS", f"in {p}", fingerprint=fingerprint("M", p, "x")) for p in ("a.py", "b.py")]
+    made = [
+        Finding(p, 1, "MAGIC_NUMBERS", f"in {p}", fingerprint=fingerprint("M", p, "x"))
+        for p in ("a.py", "b.py")
+    ]
     store.record(review, made)
     for query in ("read it", "go on", "and on"):
         await run_turn(runtime, query, learn=False)

@@ -36,18 +36,25 @@ def script_model(inside: list[Any], outside: list[Any]) -> ScriptedModel:
 
 
 def finished_tool(events: list[Event], name: str = "task") -> ToolFinished:
-    return next(event for event in events if isinstance(event, ToolFinished) and event.call.name == name)
+    return next(
+        event for event in events if isinstance(event, ToolFinished) and event.call.name == name
+    )
 
 
 def child_sessions(runtime: Runtime) -> list[str]:
     with runtime.sessions.database.reading() as db:
-        rows = db.connection().exec_driver_sql("SELECT id FROM session WHERE parent_id IS NOT NULL ORDER BY number")
+        rows = db.connection().exec_driver_sql(
+            "SELECT id FROM session WHERE parent_id IS NOT NULL ORDER BY number"
+        )
         return [row[0] for row in rows]
 
 
 async def test_a_task_has_a_separate_context_and_returns_only_its_last_message() -> None:
     Path("a.txt").write_text("the word is KIWI\n")
-    inside = [calls(("read_file", {"path": "a.txt"}), text="I look."), "The word is KIWI (a.txt:1)."]
+    inside = [
+        calls(("read_file", {"path": "a.txt"}), text="I look."),
+        "The word is KIWI (a.txt:1).",
+    ]
     model = script_model(inside, ["Secret talk.", calls(task()), "It is KIWI."])
     runtime = make_runtime(model)
     await run_turn(runtime, "we spoke of PAPAYA")
@@ -74,7 +81,10 @@ async def test_a_task_is_stored_as_an_unlisted_child_session_that_can_be_resumed
     assert finished_tool(events).result.for_user.title == f"1 step · session {child}"
     assert [row.id for row in runtime.sessions.list_sessions()] == [parent.id]
     assert [row.id for row in runtime.sessions.list_sessions(str(runtime.cwd))] == [parent.id]
-    assert [message["role"] for message in runtime.sessions.export(child)["messages"]] == ["user", "assistant"]
+    assert [message["role"] for message in runtime.sessions.export(child)["messages"]] == [
+        "user",
+        "assistant",
+    ]
     assert runtime.sessions.playbook.pending(child) == []
     runtime.close()
     again = make_runtime(["Go on."], resume=child)
@@ -108,7 +118,10 @@ async def test_the_cost_of_a_task_is_counted_once_in_the_parent_session_and_in_t
 
 
 async def test_a_task_keeps_to_the_remaining_budget() -> None:
-    inside = [Reply("", (ScriptedCall("list_files"),), cost=0.4), Reply("", (ScriptedCall("list_files"),), cost=0.4)]
+    inside = [
+        Reply("", (ScriptedCall("list_files"),), cost=0.4),
+        Reply("", (ScriptedCall("list_files"),), cost=0.4),
+    ]
     outside = [Reply("", (ScriptedCall(*task()),), cost=0.5), "never asked"]
     model = script_model(inside, outside)
     events = await run_turn(make_runtime(model, max_budget_usd=1.0), "look")
@@ -132,14 +145,18 @@ async def test_a_task_asks_for_approval_of_its_tools_and_has_no_others() -> None
     assert "for the task 'find the word'" in asked.why
     assert not Path("made.txt").exists()
     assert not Path("never").exists()
-    assert "There is no tool 'run_command'" in str(model.requests[3].messages), "the task has no such tool"
+    assert "There is no tool 'run_command'" in str(model.requests[3].messages), (
+        "the task has no such tool"
+    )
     assert finished_tool(events).summary == "Task find the word, write_file"
     runtime.close()
 
 
 async def test_file_changes_of_a_task_are_undone_with_the_turn() -> None:
     inside = [calls(("write_file", {"path": "made.txt", "content": "x"})), "Done."]
-    runtime = make_runtime(script_model(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto")
+    runtime = make_runtime(
+        script_model(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto"
+    )
     await run_turn(runtime, "write it")
     assert Path("made.txt").exists()
     assert runtime.history is not None
@@ -177,7 +194,9 @@ async def test_two_tasks_in_one_reply_run_concurrently_and_return_their_answers(
 
     runtime = make_runtime(Meeting(answer))
     events = await run_turn(runtime, "go")
-    results = {event.summary: event.result.for_model for event in events if isinstance(event, ToolFinished)}
+    results = {
+        event.summary: event.result.for_model for event in events if isinstance(event, ToolFinished)
+    }
     assert results == {"Task left": "left", "Task right": "right"}
     assert len(child_sessions(runtime)) == 2
     runtime.close()
@@ -220,7 +239,9 @@ async def test_a_task_that_fails_or_answers_nothing_returns_a_result(fails: Any)
     runtime = make_runtime(model)
     events = await run_turn(runtime, "go")
     got = finished_tool(events).result
-    assert got.for_model == ("(no answer)" if fails == "" else "The task failed: The service is gone.")
+    assert got.for_model == (
+        "(no answer)" if fails == "" else "The task failed: The service is gone."
+    )
     assert got.ok == (fails == "")
     assert isinstance(events[-1], TurnFinished)
     runtime.close()
@@ -229,8 +250,13 @@ async def test_a_task_that_fails_or_answers_nothing_returns_a_result(fails: Any)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "stream-json", "claude-stream-json"])
 def test_the_cost_of_a_task_is_in_the_headless_result(form: str) -> None:
-    asked = {"calls": [{"name": "task", "arguments": {"title": "look", "prompt": "Look."}}], "cost": 0.5}
-    replies = script("s.json", asked, {"text": "inside", "cost": 0.25}, {"text": "outside", "cost": 0.5})
+    asked = {
+        "calls": [{"name": "task", "arguments": {"title": "look", "prompt": "Look."}}],
+        "cost": 0.5,
+    }
+    replies = script(
+        "s.json", asked, {"text": "inside", "cost": 0.25}, {"text": "outside", "cost": 0.5}
+    )
     done = swecli("-p", "go", "-m", replies, "--output-format", form, "--no-reflect")
     assert done.code == 0, done.err
     assert json.loads(done.out.strip().splitlines()[-1])["total_cost_usd"] == 1.25

@@ -41,7 +41,11 @@ class SigningService:
         for at, message in enumerate(received.body["messages"]):
             for thought in _thoughts(message):
                 bound = received.protocol == "anthropic"
-                if thought not in self.made or bound and thought != f"thought {_hash(received.body, at)}":
+                if (
+                    thought not in self.made
+                    or bound
+                    and thought != f"thought {_hash(received.body, at)}"
+                ):
                     self.refused.append(thought)
                     return Refusal(400, "messages: Invalid `signature` in `thinking` block")
                 self.accepted += 1
@@ -50,7 +54,12 @@ class SigningService:
         self.made.add(thought)
         if self.answers % STEPS == 0:
             return Reply("All read.", reasoning=thought, piece=5)
-        return Reply("", reasoning=thought, calls=(Call("read_file", {"path": f"f{self.answers}.txt"}),), piece=5)
+        return Reply(
+            "",
+            reasoning=thought,
+            calls=(Call("read_file", {"path": f"f{self.answers}.txt"}),),
+            piece=5,
+        )
 
 
 def _thoughts(message: dict[str, Any]) -> list[str]:
@@ -86,7 +95,9 @@ def write_files() -> None:
 
 @wires
 @pytest.mark.slow
-async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_model_change(wire: str) -> None:
+async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_model_change(
+    wire: str,
+) -> None:
     write_files()
     signer = SigningService()
     with StrictProvider(signer, models=MODELS) as server:
@@ -98,7 +109,9 @@ async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_mod
         session = runtime.sessions.current_session
         assert session is not None
         cleared = Edits(replace={"1.4": {"content": "[cleared]"}})
-        runtime.sessions.context.add(session, Reduction("clear", 2, 1, 100, 50, "for the test", None, cleared))
+        runtime.sessions.context.add(
+            session, Reduction("clear", 2, 1, 100, 50, "for the test", None, cleared)
+        )
         assert isinstance(await turn(runtime, "and the next"), TurnFinished)
         assert "[cleared]" in json.dumps(server.bodies[-1])
         runtime.agent.use_model(model_at(server, OTHERS[wire]))
@@ -117,7 +130,9 @@ def test_thinking_blocks_stored_before_a_kill_are_sent_after_resuming(wire: str)
         process = start_process(server, NAMES[wire], Path.cwd(), "read all of it")
         kill_when(process, lambda: len(server.requests) >= KILLED_AT)
         accepted = signer.accepted
-        _, complaints = start_process(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(timeout=120)
+        _, complaints = start_process(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(
+            timeout=120
+        )
         assert (signer.refused, server.refusals) == ([], []), complaints
         assert len(server.requests) > KILLED_AT
         assert signer.accepted > accepted, "stored messages are sent with their thinking blocks"

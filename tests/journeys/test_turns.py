@@ -25,7 +25,10 @@ async def test_a_question_is_answered_and_stored() -> None:
     assert (finished.reason, finished.text) == ("done", "Four.")
     stored = runtime.sessions.current_session
     assert stored is not None
-    assert [(m.role, m.content) for m in stored.messages] == [(Role.USER, "what is 2 + 2?"), (Role.ASSISTANT, "Four.")]
+    assert [(m.role, m.content) for m in stored.messages] == [
+        (Role.USER, "what is 2 + 2?"),
+        (Role.ASSISTANT, "Four."),
+    ]
 
 
 async def test_a_tool_runs_and_its_result_reaches_the_model() -> None:
@@ -42,27 +45,37 @@ async def test_a_tool_runs_and_its_result_reaches_the_model() -> None:
 async def test_two_parallel_calls_are_answered_in_their_order() -> None:
     Path("a.txt").write_text("first\n")
     Path("b.txt").write_text("second\n")
-    runtime = make_runtime([calls(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})), "Both read."])
+    runtime = make_runtime(
+        [calls(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})), "Both read."]
+    )
     await run_turn(runtime, "read a.txt and b.txt")
-    results = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"]  # type: ignore[attr-defined]
+    results = [
+        m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"
+    ]  # type: ignore[attr-defined]
     assert "first" in results[0]
     assert "second" in results[1]
 
 
 async def test_a_refused_write_creates_no_file_and_sends_the_reason_to_the_model() -> None:
     user = User([NO])
-    runtime = make_runtime([calls(("write_file", {"path": "a.txt", "content": "x"})), "As you wish."], user)
+    runtime = make_runtime(
+        [calls(("write_file", {"path": "a.txt", "content": "x"})), "As you wish."], user
+    )
     events = await run_turn(runtime, "write a.txt")
     assert not Path("a.txt").exists()
     assert user.asked[0].preview.kind == "diff"
     finished = next(e for e in events if isinstance(e, TurnFinished))
     assert [call.name for call in finished.denied] == ["write_file"]
-    results = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"]  # type: ignore[attr-defined]
+    results = [
+        m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"
+    ]  # type: ignore[attr-defined]
     assert "not now" in results[0]
 
 
 async def test_an_approved_command_runs_and_its_exit_code_is_stored() -> None:
-    runtime = make_runtime([calls(("run_command", {"command": "echo out; exit 3"})), "It failed."], User([YES]))
+    runtime = make_runtime(
+        [calls(("run_command", {"command": "echo out; exit 3"})), "It failed."], User([YES])
+    )
     events = await run_turn(runtime, "run it")
     result = next(e for e in events if isinstance(e, ToolFinished)).result
     assert (result.ok, result.exit_code) == (False, 3)
@@ -94,14 +107,18 @@ async def test_a_temporary_failure_is_retried_and_reported(monkeypatch: pytest.M
 
 
 async def test_a_permanent_failure_ends_the_turn_and_the_query_is_kept() -> None:
-    runtime = make_runtime([AuthFailed("the key was refused", "Set OPENAI_API_KEY."), "Now it works."])
+    runtime = make_runtime(
+        [AuthFailed("the key was refused", "Set OPENAI_API_KEY."), "Now it works."]
+    )
     events = await run_turn(runtime, "hello")
     failed = next(e for e in events if isinstance(e, TurnFailed))
     assert (failed.error, failed.hint) == ("the key was refused", "Set OPENAI_API_KEY.")
     again = await run_turn(runtime, "hello again")
     assert next(e for e in again if isinstance(e, TurnFinished)).text == "Now it works."
     roles = [m["role"] for m in runtime.agent.model.requests[1].messages]  # type: ignore[attr-defined]
-    assert roles == ["system", "user", "assistant", "user"], "the unanswered query stays, followed by a stub"
+    assert roles == ["system", "user", "assistant", "user"], (
+        "the unanswered query stays, followed by a stub"
+    )
 
 
 async def test_a_repeated_tool_call_is_reported_to_the_model_and_then_ends_the_turn() -> None:
@@ -112,7 +129,9 @@ async def test_a_repeated_tool_call_is_reported_to_the_model_and_then_ends_the_t
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
     result_text = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert "again: the same call, the same outcome" in result_text, "the model is warned before the turn is stopped"
+    assert "again: the same call, the same outcome" in result_text, (
+        "the model is warned before the turn is stopped"
+    )
     assert user.asked[0].summary == "Continue repeating read_file"
 
 
@@ -129,7 +148,8 @@ async def test_a_repetition_approved_by_the_user_continues_once_and_then_ends_th
 async def test_the_step_limit_ends_a_turn() -> None:
     counter = iter(range(100))
     runtime = make_runtime(
-        lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})), max_turns=4
+        lambda request: calls(("list_files", {"path": ".", "depth": next(counter) + 1})),
+        max_turns=4,
     )
     events = await run_turn(runtime, "go")
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "max_turns"
@@ -171,7 +191,9 @@ async def test_a_turn_in_a_deleted_database_is_an_error_and_does_not_recreate_it
 
 
 async def test_an_interrupted_command_returns_its_partial_output() -> None:
-    runtime = make_runtime([calls(("run_command", {"command": "echo 7 of 9 done; sleep 60"})), "Fine."])
+    runtime = make_runtime(
+        [calls(("run_command", {"command": "echo 7 of 9 done; sleep 60"})), "Fine."]
+    )
     started = asyncio.Event()
     seen: list[Event] = []
 
@@ -201,10 +223,17 @@ async def test_an_interrupted_command_returns_its_partial_output() -> None:
 async def test_a_long_file_is_read_in_pages_that_are_not_truncated() -> None:
     """A model with a small window gets smaller pages, and every line of the file."""
     Path("long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1500)))
-    pages = [calls(("read_file", {"path": "long.py"})), calls(("read_file", {"path": "long.py", "start_line": 400}))]
-    runtime = make_runtime(ScriptedModel([*pages, "Read."], context_window=16_000, max_output=1_000))
+    pages = [
+        calls(("read_file", {"path": "long.py"})),
+        calls(("read_file", {"path": "long.py", "start_line": 400})),
+    ]
+    runtime = make_runtime(
+        ScriptedModel([*pages, "Read."], context_window=16_000, max_output=1_000)
+    )
     await run_turn(runtime, "read it")
-    first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][0]  # type: ignore[attr-defined]
+    first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][
+        0
+    ]  # type: ignore[attr-defined]
     shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
     assert shown == [str(n) for n in range(1, len(shown) + 1)]
     assert f"continue with start_line={len(shown) + 1}" in first

@@ -20,7 +20,12 @@ from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 from tests.support.strict_provider.server import OPENAI_MODEL
 
 TURNS = 200
-FINDING = {"path": "src/f1.py", "line": 3, "code_smell_type": "MAGIC_NUMBERS", "message": "19 has no name"}
+FINDING = {
+    "path": "src/f1.py",
+    "line": 3,
+    "code_smell_type": "MAGIC_NUMBERS",
+    "message": "19 has no name",
+}
 CONSTRAINT = "Never touch vendor/, whatever happens."
 pytestmark = pytest.mark.slow
 
@@ -32,14 +37,23 @@ def turn_replies() -> Iterator[Reply]:
         file = f"src/f{turn % 9}.py"
         kind = turn % 5
         if kind == 0:
-            yield Reply("I read.", calls=(Call("read_file", {"path": file}), Call("list_files", {"path": "src"})))
+            yield Reply(
+                "I read.",
+                calls=(Call("read_file", {"path": file}), Call("list_files", {"path": "src"})),
+            )
         elif kind == 1:
             yield Reply(calls=(Call("search_files", {"pattern": f"value_{turn % 9}_1"}),))
             yield Reply("And so.", calls=(Call("read_file", {"path": file}),))
         elif kind == 2:
             old, new = f"value_{turn % 9}_2 = ", f"value_{turn % 9}_2 = 1 + "
             yield Reply(calls=(Call("read_file", {"path": file}),))
-            yield Reply(calls=(Call("edit_file", {"path": file, "edits": [{"old_text": old, "new_text": new}]}),))
+            yield Reply(
+                calls=(
+                    Call(
+                        "edit_file", {"path": file, "edits": [{"old_text": old, "new_text": new}]}
+                    ),
+                )
+            )
             yield Reply(calls=(Call("run_command", {"command": f"python3 -m py_compile {file}"}),))
         elif kind == 3:
             yield Reply(calls=(Call("run_command", {"command": "seq 1 400"}),))
@@ -70,7 +84,9 @@ def project() -> None:
         Path(f"src/f{number}.py").write_text("\n".join(lines) + "\n")
 
 
-async def run_turns(runtime: Runtime, server: StrictProvider) -> list[tuple[int, dict[str, Any], int]]:
+async def run_turns(
+    runtime: Runtime, server: StrictProvider
+) -> list[tuple[int, dict[str, Any], int]]:
     """Run the turns; return for each request its turn, its body, and the number of reductions stored before it."""
     session = runtime.sessions.current_session
     assert session is not None
@@ -81,12 +97,20 @@ async def run_turns(runtime: Runtime, server: StrictProvider) -> list[tuple[int,
         await run_turn(runtime, query)
         if turn == 2:
             runtime.context_control.pin(2)
-        rows = len([row for row in runtime.sessions.context.log(session) if row.how not in ("begin", "undo")])
+        rows = len(
+            [
+                row
+                for row in runtime.sessions.context.log(session)
+                if row.how not in ("begin", "undo")
+            ]
+        )
         sent += [(turn, body, rows) for body in server.bodies[before:] if body.get("tools")]
     return sent
 
 
-async def test_two_hundred_turns_send_valid_bounded_requests_and_the_last_reduction_is_undone(project: None) -> None:
+async def test_two_hundred_turns_send_valid_bounded_requests_and_the_last_reduction_is_undone(
+    project: None,
+) -> None:
     with StrictProvider(script_answers()) as server:
         os.environ.update(server.environ())  # The `own_home` fixture restores them.
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, dict(os.environ))

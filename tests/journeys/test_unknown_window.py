@@ -23,11 +23,17 @@ def count_characters(body: dict[str, Any]) -> int:
 
 
 @pytest.mark.slow
-async def test_half_a_million_characters_are_condensed_and_retained_facts_added_to_the_summary() -> None:
+async def test_half_a_million_characters_are_condensed_and_retained_facts_added_to_the_summary() -> (
+    None
+):
     work = iter(
         [
             Reply(calls=(Call("write_file", {"path": "leak.txt", "content": "in f1\n"}),)),
-            Reply(calls=(Call("todo", {"items": [{"text": "mend the leak in f1", "status": "pending"}]}),)),
+            Reply(
+                calls=(
+                    Call("todo", {"items": [{"text": "mend the leak in f1", "status": "pending"}]}),
+                )
+            ),
         ]
     )
 
@@ -37,20 +43,28 @@ async def test_half_a_million_characters_are_condensed_and_retained_facts_added_
         return Reply(FORGOT) if summary else next(work, Reply("Read. " * 20))
 
     with StrictProvider(answer, models=(MODEL,)) as server:
-        model = make_model(f"openai/{MODEL}", make_start().settings, {**os.environ, **server.environ()})
+        model = make_model(
+            f"openai/{MODEL}", make_start().settings, {**os.environ, **server.environ()}
+        )
         assert model.profile.window is None
         runtime = make_runtime(model, User(), learn=False, window=WindowSpec(mode="full"))
         await run_turn(runtime, "Find the leak; never touch setup.py.", learn=False)
         hows = list[str]()
         for number in range(2, 8):
-            events = await run_turn(runtime, f"words of turn {number}: " + "lorem " * 20_000, learn=False)
+            events = await run_turn(
+                runtime, f"words of turn {number}: " + "lorem " * 20_000, learn=False
+            )
             assert events[-1].type == "turn_finished"
             hows += [event.how for event in events if event.type == "context_reduced"]
         assert hows == ["condense"]
         assert max(count_characters(body) for body in server.bodies) <= MAX_CHARACTERS + 10_000
         system = str(server.bodies[-1]["messages"][0]["content"])
         assert FORGOT in system
-        for kept in ("Find the leak; never touch setup.py.", "Files changed: leak.txt", "mend the leak in f1"):
+        for kept in (
+            "Find the leak; never touch setup.py.",
+            "Files changed: leak.txt",
+            "mend the leak in f1",
+        ):
             assert kept in system
         assert "words of turn 7" in str(server.bodies[-1]["messages"][-1]["content"])
         assert server.refusals == []

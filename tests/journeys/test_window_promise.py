@@ -14,18 +14,28 @@ MOST = {"5+3": 8, "3": 3, "1": 1}
 @pytest.mark.parametrize(
     ("window", "reflector"),
     [
-        pytest.param(window, reflector, marks=() if (window, reflector) == ("1", "never answers") else pytest.mark.slow)
+        pytest.param(
+            window,
+            reflector,
+            marks=() if (window, reflector) == ("1", "never answers") else pytest.mark.slow,
+        )
         for window in MOST
         for reflector in REFLECTORS
     ],
 )
-async def test_no_request_contains_more_turns_than_size_and_slack(window: str, reflector: str) -> None:
+async def test_no_request_contains_more_turns_than_size_and_slack(
+    window: str, reflector: str
+) -> None:
     make_project()
     found = await run_window(window, reflector, turns=16)
     assert found.most == MOST[window]
-    assert found.broken == found.announced, "each change of the prefix has a row, and each row is a change"
+    assert found.broken == found.announced, (
+        "each change of the prefix has a row, and each row is a change"
+    )
     assert found.refused == []
-    assert (found.waiting > 0) == (reflector in ("fails", "never answers")), "turns without a reflection are pending"
+    assert (found.waiting > 0) == (reflector in ("fails", "never answers")), (
+        "turns without a reflection are pending"
+    )
 
 
 @pytest.mark.slow
@@ -49,6 +59,9 @@ async def test_turns_outside_the_window_are_reflected_on_from_the_store() -> Non
     await catch_up(later)
     known = later.sessions.current_session
     assert known is not None
-    assert any("commits are signed" in bullet.content.casefold() for bullet in known.get_playbook().live_bullets())
+    assert any(
+        "commits are signed" in bullet.content.casefold()
+        for bullet in known.get_playbook().live_bullets()
+    )
     assert later.learning.pending() == []
     later.close()

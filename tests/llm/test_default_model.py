@@ -18,7 +18,9 @@ from swecli.models.message import ModelChoice
 from tests.support.strict_provider import StrictProvider
 
 SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
-ELSEWHERE = {variable: "http://box.test:9/v1" for variable in SERVERS}  # An address on another machine is not probed.
+ELSEWHERE = {
+    variable: "http://box.test:9/v1" for variable in SERVERS
+}  # An address on another machine is not probed.
 
 
 def test_a_model_setting_is_chosen_with_its_layer_and_no_server_is_probed() -> None:
@@ -49,7 +51,10 @@ def test_a_key_chooses_the_default_model_of_its_provider_and_no_server_is_probed
 
 def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_flag() -> None:
     chosen = {one.name: choose_model(Settings(), ELSEWHERE | {one.keys[-1]: "k"}) for one in KEYED}
-    assert {name for name, choice in chosen.items() if choice.name == "demo"} == {"openrouter", "perplexity"}
+    assert {name for name, choice in chosen.items() if choice.name == "demo"} == {
+        "openrouter",
+        "perplexity",
+    }
     assert "OPENROUTER_API_KEY is set" in chosen["openrouter"].why
     assert "-m openrouter/NAME" in chosen["openrouter"].why
 
@@ -87,10 +92,13 @@ def test_a_server_with_an_invalid_address_is_skipped(base: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "provider"), [*zip(SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)]
+    ("variable", "provider"),
+    [*zip(SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)],
 )
 @pytest.mark.slow
-def test_each_local_server_gets_one_request_and_only_its_chat_models_are_found(variable: str, provider: str) -> None:
+def test_each_local_server_gets_one_request_and_only_its_chat_models_are_found(
+    variable: str, provider: str
+) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
         found = [*live_models(ELSEWHERE | {variable: server.url})]
         assert found == [(f"{provider}/{name}", server.port) for name in ("qwen3:8b", "other")]
@@ -156,5 +164,7 @@ def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() 
         "print([m for m in heavy if m in sys.modules])"
     )
     root = str(Path(__file__).resolve().parents[2])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
+    )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -28,8 +28,14 @@ def test_every_litellm_variable_for_local_tables_is_set() -> None:
     prepare_environment(environ)
     known = {
         word
-        for name in ("__init__.py", "anthropic_beta_headers_manager.py", "litellm_core_utils/get_model_cost_map.py")
-        for word in re.findall(r"LITELLM_LOCAL_[A-Z_]+", (folder / name).read_text(encoding="utf-8"))
+        for name in (
+            "__init__.py",
+            "anthropic_beta_headers_manager.py",
+            "litellm_core_utils/get_model_cost_map.py",
+        )
+        for word in re.findall(
+            r"LITELLM_LOCAL_[A-Z_]+", (folder / name).read_text(encoding="utf-8")
+        )
     }
     assert known
     assert known <= set(environ)
@@ -57,5 +63,7 @@ def test_preparing_the_environment_imports_no_heavy_modules() -> None:
         "print([m for m in ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken') if m in sys.modules])"
     )
     root = str(Path(__file__).resolve().parents[2])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
+    )
     assert done.stdout.strip() == "[]"

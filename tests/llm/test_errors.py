@@ -49,14 +49,18 @@ def retry_after(headers: dict[str, str], body: str = "") -> float | None:
         ({}, "Please retry after 35 seconds.", 35.0),
     ],
 )
-def test_retry_after_is_read_from_headers_and_body(headers: dict[str, str], body: str, seconds: float | None) -> None:
+def test_retry_after_is_read_from_headers_and_body(
+    headers: dict[str, str], body: str, seconds: float | None
+) -> None:
     assert retry_after(headers, body) == seconds
 
 
 def test_retry_after_is_read_from_a_date_or_reset_time() -> None:
     for wait in (
         retry_after({"retry-after": formatdate(time() + 40, usegmt=True)}),
-        retry_after({}, f'{{"metadata": {{"headers": {{"X-RateLimit-Reset": "{time() + 40:.0f}000"}}}}}}'),
+        retry_after(
+            {}, f'{{"metadata": {{"headers": {{"X-RateLimit-Reset": "{time() + 40:.0f}000"}}}}}}'
+        ),
     ):
         assert wait is not None
         assert 30 < wait <= 41
@@ -68,18 +72,33 @@ def test_retry_after_is_read_from_a_date_or_reset_time() -> None:
         ("This model's maximum context length is 128000 tokens. However, you sent 130000", 128_000),
         ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
         ("request (9000 tokens) exceeds the available context size (8192 tokens)", 8_192),
-        ("The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        (
+            "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+            1_048_576,
+        ),
         ("maximum context length is 32,768 tokens", 32_768),
         ("maximum context length is 32.768 tokens", 32_768),
         ("maximum context length is 8_192 tokens", 8_192),
         ("maximum context length is 8k tokens", 8_000),
-        ("input length and `max_tokens` exceed context limit: 184915 + 20000 > 204648, decrease input length", 204_648),
-        ("The decoder prompt (length 18000) is longer than the maximum model length of 16384.", 16_384),
+        (
+            "input length and `max_tokens` exceed context limit: 184915 + 20000 > 204648, decrease input length",
+            204_648,
+        ),
+        (
+            "The decoder prompt (length 18000) is longer than the maximum model length of 16384.",
+            16_384,
+        ),
         ("max_tokens=8192 cannot be greater than max_model_len=max_total_tokens=4096.", 4_096),
         ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4273 `inputs` tokens", 4_096),
         ("Input is too long for requested model.", None),
-        ("Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576.", None),
-        ("This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131_072),
+        (
+            "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576.",
+            None,
+        ),
+        (
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            131_072,
+        ),
         ("prompt token count of 135000 exceeds the limit of 128000", 128_000),
         ("Your request exceeded model token limit: 262144 (requested: 291351)", 262_144),
         ("<400> InvalidParameter: Range of input length should be [1, 129024]", 129_024),
@@ -96,13 +115,17 @@ def test_retry_after_is_read_from_a_date_or_reset_time() -> None:
         ("Prompt 超长", None),
     ],
 )
-def test_a_context_overflow_is_detected_by_its_message_and_its_limit_is_read(body: str, limit: int | None) -> None:
+def test_a_context_overflow_is_detected_by_its_message_and_its_limit_is_read(
+    body: str, limit: int | None
+) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert error.limit == limit, "the window is chosen among all numbers"
 
 
-@pytest.mark.parametrize("body", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
+@pytest.mark.parametrize(
+    "body", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"]
+)
 def test_other_400_responses_are_not_context_overflows(body: str) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert type(error) is ProviderError
@@ -115,7 +138,9 @@ def test_a_request_above_the_token_limit_per_minute_is_not_retried() -> None:
     assert "never accepts a request of this size (429): Request too large" in error.message
 
 
-@pytest.mark.parametrize("body", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"])
+@pytest.mark.parametrize(
+    "body", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"]
+)
 def test_a_400_response_about_the_key_is_an_auth_error_that_names_its_variable(body: str) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, AuthFailed)
@@ -123,8 +148,14 @@ def test_a_400_response_about_the_key_is_an_auth_error_that_names_its_variable(b
 
 
 def test_a_context_overflow_wrapped_twice_by_a_gateway_is_detected() -> None:
-    inner = json.dumps({"error": {"message": "This model's maximum context length is 40960 tokens."}})
-    wrapped = {"code": "error", "message": "Stream error occurred", "value": {"error_message": inner}}
+    inner = json.dumps(
+        {"error": {"message": "This model's maximum context length is 40960 tokens."}}
+    )
+    wrapped = {
+        "code": "error",
+        "message": "Stream error occurred",
+        "value": {"error_message": inner},
+    }
     error = error_for_event({"error": wrapped}, ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert error.limit == 40_960
@@ -139,8 +170,14 @@ def test_the_error_of_the_service_behind_a_router_is_reported_and_classified() -
 
 
 def test_the_message_behind_a_router_is_shown_even_if_both_end_with_the_same_word() -> None:
-    error = {"message": "Provider returned error", "metadata": {"raw": "internal error"}, "code": "502"}
-    assert "Provider returned error (internal error)" in str(error_for_event({"error": error}, ENDPOINT))
+    error = {
+        "message": "Provider returned error",
+        "metadata": {"raw": "internal error"},
+        "code": "502",
+    }
+    assert "Provider returned error (internal error)" in str(
+        error_for_event({"error": error}, ENDPOINT)
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +208,9 @@ def test_an_html_error_page_is_reduced_to_its_text() -> None:
         ({"type": "request_too_large", "message": "x"}, 413),
     ],
 )
-def test_an_error_event_in_a_stream_has_the_status_that_it_names(error: dict[str, Any], status: int) -> None:
+def test_an_error_event_in_a_stream_has_the_status_that_it_names(
+    error: dict[str, Any], status: int
+) -> None:
     failed = error_for_event({"error": error}, ENDPOINT)
     assert failed is not None
     assert failed.status == status
@@ -191,7 +230,8 @@ def test_one_line_removes_control_characters_and_truncates_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "why"), [(socket.EAI_NONAME, "no such host"), (socket.EAI_AGAIN, "its name is not looked up")]
+    ("number", "why"),
+    [(socket.EAI_NONAME, "no such host"), (socket.EAI_AGAIN, "its name is not looked up")],
 )
 def test_the_cause_of_a_failed_host_name_lookup_is_reported(number: int, why: str) -> None:
     try:

@@ -15,7 +15,10 @@ STREAMS = [
     (b"data: a\rdata: b\r\rdata:c\r\r", [b"a\nb", b"c"]),
     (b"\xef\xbb\xbfdata: first\n\n", [b"first"]),
     (b"data: one\ndata: two\n\nid: 7\nretry: 5\ndata: last", [b"one\ntwo", b"last"]),
-    (b'data: {"a":\ndata: 1}\ndata: {"b": 2}\ndata: [DONE]\n', [b'{"a":\n1}', b'{"b": 2}', b"[DONE]"]),
+    (
+        b'data: {"a":\ndata: 1}\ndata: {"b": 2}\ndata: [DONE]\n',
+        [b'{"a":\n1}', b'{"b": 2}', b"[DONE]"],
+    ),
     (b'{\n "error": {"message": "no stream"}\n}', []),
 ]
 
@@ -28,13 +31,17 @@ def read(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
 
 @pytest.mark.parametrize(("stream", "events"), STREAMS)
 @pytest.mark.parametrize("size", [1, 2, 7, 4_096])
-def test_line_endings_and_chunk_sizes_do_not_change_the_events(stream: bytes, events: list[bytes], size: int) -> None:
+def test_line_endings_and_chunk_sizes_do_not_change_the_events(
+    stream: bytes, events: list[bytes], size: int
+) -> None:
     assert read([stream[at : at + size] for at in range(0, len(stream), size)])[0] == events
 
 
 @given(st.sampled_from(STREAMS), st.lists(st.integers(0, 80), max_size=8))
 @pytest.mark.slow
-def test_any_split_of_a_stream_gives_the_same_events(stream: tuple[bytes, list[bytes]], cuts: list[int]) -> None:
+def test_any_split_of_a_stream_gives_the_same_events(
+    stream: tuple[bytes, list[bytes]], cuts: list[int]
+) -> None:
     marks = [0, *sorted(min(cut, len(stream[0])) for cut in cuts), len(stream[0])]
     pieces = [stream[0][a:b] for a, b in zip(marks, marks[1:], strict=False)]
     assert read(pieces) == read([stream[0]])

@@ -17,9 +17,14 @@ DAY = 86_400
 
 def test_facts_are_stored_with_date_and_message_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "models.json"
-    LearnedFacts(path, today=0).learn(ORIGIN, "off.stream_options", True, "unknown field stream_options")
+    LearnedFacts(path, today=0).learn(
+        ORIGIN, "off.stream_options", True, "unknown field stream_options"
+    )
     LearnedFacts(path, today=0).learn(ORIGIN, "max_output", 4096, "at most 4096")
-    assert LearnedFacts(path, today=DAY).of(ORIGIN) == {"off": frozenset({"stream_options"}), "max_output": 4096}
+    assert LearnedFacts(path, today=DAY).of(ORIGIN) == {
+        "off": frozenset({"stream_options"}),
+        "max_output": 4096,
+    }
     fact = json.loads(path.read_text())["models"][ORIGIN]["off.stream_options"]
     assert (fact["on"], fact["words"]) == ("1970-01-01", "unknown field stream_options")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -34,7 +39,15 @@ def test_unsupported_features_expire_after_a_month_and_limits_do_not(tmp_path: P
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"version": "x"}', '{"version": 1, "models": 7}', '{"version": 1, "models": {"a": 1}}'],
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"version": "x"}',
+        '{"version": 1, "models": 7}',
+        '{"version": 1, "models": {"a": 1}}',
+    ],
 )
 def test_an_invalid_facts_file_is_ignored_and_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "models.json"
@@ -46,9 +59,19 @@ def test_an_invalid_facts_file_is_ignored_and_overwritten(tmp_path: Path, text: 
 
 
 @pytest.mark.parametrize(
-    "fact", [{"max_output": "many"}, {"window": "8k"}, {"off": ["a"]}, {"origins": {}}, {"price": [1]}, {"tools": "no"}]
+    "fact",
+    [
+        {"max_output": "many"},
+        {"window": "8k"},
+        {"off": ["a"]},
+        {"origins": {}},
+        {"price": [1]},
+        {"tools": "no"},
+    ],
 )
-def test_stored_facts_with_an_invalid_name_or_value_are_ignored(tmp_path: Path, fact: dict[str, object]) -> None:
+def test_stored_facts_with_an_invalid_name_or_value_are_ignored(
+    tmp_path: Path, fact: dict[str, object]
+) -> None:
     path = tmp_path / "models.json"
     facts = {name: {"value": value, "on": "2999-01-01"} for name, value in fact.items()}
     path.write_text(json.dumps({"version": 1, "models": {ORIGIN: facts}}))
@@ -71,12 +94,17 @@ def _learn(path: Path, number: int) -> None:
 
 def test_processes_that_learn_at_the_same_time_lose_no_facts(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
-    made = [multiprocessing.get_context("fork").Process(target=_learn, args=(path, n)) for n in range(1, 9)]
+    made = [
+        multiprocessing.get_context("fork").Process(target=_learn, args=(path, n))
+        for n in range(1, 9)
+    ]
     for process in made:
         process.start()
     for process in made:
         process.join()
-    assert [LearnedFacts(path).of(f"{ORIGIN}-{n}") for n in range(1, 9)] == [{"max_output": n} for n in range(1, 9)]
+    assert [LearnedFacts(path).of(f"{ORIGIN}-{n}") for n in range(1, 9)] == [
+        {"max_output": n} for n in range(1, 9)
+    ]
 
 
 def test_a_model_is_forgotten_by_its_name(tmp_path: Path) -> None:

@@ -16,10 +16,15 @@ from swecli.llm.lenient_json import find_json_values
         ('[1, {"a": 2}, {"b', [1, {"a": 2}, {}], True, True),
     ],
 )
-def test_json_is_read_and_marked_as_repaired_or_cut(text: str, value: object, repaired: bool, cut: bool) -> None:
+def test_json_is_read_and_marked_as_repaired_or_cut(
+    text: str, value: object, repaired: bool, cut: bool
+) -> None:
     [found] = find_json_values(f"some words {text}")
     assert (found.value, found.repaired, found.cut) == (value, repaired, cut)
 
 
 def test_json_after_a_truncated_block_is_read() -> None:
-    assert [found.value for found in find_json_values('```\n{"a": 1, "b\n```\n{"c": 3}')] == [{"a": 1}, {"c": 3}]
+    assert [found.value for found in find_json_values('```\n{"a": 1, "b\n```\n{"c": 3}')] == [
+        {"a": 1},
+        {"c": 3},
+    ]

@@ -25,7 +25,9 @@ PRINT = [sys.executable, "-S", "-c"]
 def make_user_model(
     name: str, model_table: dict[str, Any], environ: dict[str, str] | None = None, **more: Any
 ) -> ChatModel:
-    return make_model(name, Settings(models=parse_models({"work": model_table}), **more), environ or {})
+    return make_model(
+        name, Settings(models=parse_models({"work": model_table}), **more), environ or {}
+    )
 
 
 def model_table(server: StrictProvider, **more: Any) -> dict[str, Any]:
@@ -41,8 +43,14 @@ async def ask_with_retry(model: ChatModel, what: ModelRequest) -> ModelReply:
 
 
 async def test_two_gateways_of_one_protocol_can_be_configured() -> None:
-    with StrictProvider([Reply("one")], key="k1") as first, StrictProvider([Reply("two")], key="k2") as second:
-        tables = {"a": model_table(first, key_env="KEY_A"), "b": model_table(second, key_env="KEY_B")}
+    with (
+        StrictProvider([Reply("one")], key="k1") as first,
+        StrictProvider([Reply("two")], key="k2") as second,
+    ):
+        tables = {
+            "a": model_table(first, key_env="KEY_A"),
+            "b": model_table(second, key_env="KEY_B"),
+        }
         settings = Settings(models=parse_models(tables))
         environ = {"KEY_A": "k1", "KEY_B": "k2"}
         replies = [await ask(make_model(name, settings, environ), request()) for name in ("a", "b")]
@@ -50,7 +58,9 @@ async def test_two_gateways_of_one_protocol_can_be_configured() -> None:
         assert (len(first.requests), len(second.requests)) == (1, 1)
 
 
-async def test_a_gateway_with_the_anthropic_protocol_receives_key_headers_and_extra_fields() -> None:
+async def test_a_gateway_with_the_anthropic_protocol_receives_key_headers_and_extra_fields() -> (
+    None
+):
     with StrictProvider([Reply("hi")], key="k1") as server:
         own = {
             "api": "anthropic",
@@ -63,7 +73,11 @@ async def test_a_gateway_with_the_anthropic_protocol_receives_key_headers_and_ex
         model = make_user_model("work", own, {"KEY": "k1", "TEAM": "blue"})
         assert (await ask(model, request())).text == "hi"
         sent = server.requests[0]
-        assert (sent.headers["x-team"], sent.body["top_k"], sent.path) == ("t-blue", 3, "/v1/messages")
+        assert (sent.headers["x-team"], sent.body["top_k"], sent.path) == (
+            "t-blue",
+            3,
+            "/v1/messages",
+        )
         assert model.name == "work"
 
 
@@ -78,9 +92,12 @@ async def test_key_command_runs_once_at_the_first_request() -> None:
 
 
 @pytest.mark.parametrize(
-    "wire", [{}, pytest.param({"api": "litellm", "model": "openai/gpt-4.1"}, marks=pytest.mark.slow)]
+    "wire",
+    [{}, pytest.param({"api": "litellm", "model": "openai/gpt-4.1"}, marks=pytest.mark.slow)],
 )
-async def test_key_command_runs_again_after_a_refused_key_and_the_request_is_retried(wire: dict[str, str]) -> None:
+async def test_key_command_runs_again_after_a_refused_key_and_the_request_is_retried(
+    wire: dict[str, str],
+) -> None:
     with StrictProvider([Reply("hi")], key="new") as server:
         count = "import os; n = os.path.exists('ran'); open('ran', 'a').close(); print('new' if n else 'old')"
         model = make_user_model("work", model_table(server, key_command=[*PRINT, count], **wire))
@@ -90,7 +107,9 @@ async def test_key_command_runs_again_after_a_refused_key_and_the_request_is_ret
 
 async def test_a_key_that_is_refused_twice_is_an_error_after_two_requests() -> None:
     with StrictProvider(key="good") as server:
-        model = make_user_model("work", model_table(server, key_command=[*PRINT, "print('bad-secret')"]))
+        model = make_user_model(
+            "work", model_table(server, key_command=[*PRINT, "print('bad-secret')"])
+        )
         with pytest.raises(AuthFailed, match="refused the key in key_command") as caught:
             await ask_with_retry(model, request())
         assert len(server.requests) == 2
@@ -118,7 +137,8 @@ async def test_a_key_command_that_prints_no_valid_key_is_an_error_and_no_request
 
 async def test_a_missing_key_command_is_an_error_that_names_it() -> None:
     model = make_user_model(
-        "work", {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "key_command": ["no-such-program"]}
+        "work",
+        {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "key_command": ["no-such-program"]},
     )
     with pytest.raises(AuthFailed, match="key_command no-such-program cannot be started"):
         await ask(model, request())
@@ -134,11 +154,26 @@ async def test_a_custom_base_url_does_not_receive_the_key_of_the_provider() -> N
 @pytest.mark.parametrize(
     ("own", "environ", "error", "says"),
     [
-        ({"api": "openai", "key_env": "KEY"}, {}, AuthFailed, "KEY is not set, so work cannot be used"),
-        ({"api": "openai", "key_env": "KEY"}, {"KEY": "a\nb"}, AuthFailed, "KEY has a character that no key has"),
+        (
+            {"api": "openai", "key_env": "KEY"},
+            {},
+            AuthFailed,
+            "KEY is not set, so work cannot be used",
+        ),
+        (
+            {"api": "openai", "key_env": "KEY"},
+            {"KEY": "a\nb"},
+            AuthFailed,
+            "KEY has a character that no key has",
+        ),
         ({"api": "openai"}, {}, AuthFailed, "OPENAI_API_KEY is not set"),
         ({"model": "opnai/gpt"}, {}, ModelNotFound, "Did you mean openai"),
-        ({"base_url": "http://h/v1"}, {}, ModelNotFound, r'Set api = "openai" or "anthropic" in \[models.work\]'),
+        (
+            {"base_url": "http://h/v1"},
+            {},
+            ModelNotFound,
+            r'Set api = "openai" or "anthropic" in \[models.work\]',
+        ),
         (
             {"api": "openai", "base_url": "http://h/v1", "headers": {"X": "${TEAM}"}},
             {},
@@ -171,7 +206,12 @@ def test_a_model_table_overrides_the_other_layers_of_the_profile() -> None:
     }
     model: Any = make_user_model("work", own, {"OPENAI_API_KEY": "k"})
     known = model.profile
-    assert (known.window, known.max_output, known.tools, known.system_role) == (50_000, 2_000, False, True)
+    assert (known.window, known.max_output, known.tools, known.system_role) == (
+        50_000,
+        2_000,
+        False,
+        True,
+    )
     assert (known.origins["window"], known.origins["price"]) == ("config", "config")
     assert known.price["cache_read_input_token_cost"] == pytest.approx(0.5e-6)
     assert (model.endpoint.first_byte, model.endpoint.quiet) == (7.0, 120.0)
@@ -187,7 +227,9 @@ def test_a_table_named_like_a_known_model_overrides_only_what_it_sets() -> None:
 async def test_thinking_of_the_table_is_used_unless_the_request_sets_it() -> None:
     with StrictProvider([Reply("a"), Reply("b")], models=("gpt-5",)) as server:
         model = make_user_model(
-            "work", model_table(server, model="gpt-5", key_env="KEY", thinking="high"), {"KEY": "test-key"}
+            "work",
+            model_table(server, model="gpt-5", key_env="KEY", thinking="high"),
+            {"KEY": "test-key"},
         )
         await ask(model, request())
         await ask(model, request(thinking="low"))
@@ -196,7 +238,9 @@ async def test_thinking_of_the_table_is_used_unless_the_request_sets_it() -> Non
 
 async def test_an_unknown_model_is_an_error_that_suggests_similar_names() -> None:
     with StrictProvider(models=("qwen3:8b", "gpt-4.1")) as server:
-        model = make_user_model("work", model_table(server, model="qwen3:8", key_env="KEY"), {"KEY": "test-key"})
+        model = make_user_model(
+            "work", model_table(server, model="qwen3:8", key_env="KEY"), {"KEY": "test-key"}
+        )
         with pytest.raises(ModelNotFound, match=r"Did you mean openai/qwen3:8b"):
             await ask(model, request())
         far = make_model("anthropic/claude-sonet-4-5", Settings(), server.environ())
@@ -206,9 +250,13 @@ async def test_an_unknown_model_is_an_error_that_suggests_similar_names() -> Non
 
 async def test_a_redirect_to_another_host_is_an_error_and_is_not_followed() -> None:
     with StrictProvider(key=None) as other:
-        there = Refusal(307, headers={"location": f"http://localhost:{other.port}/v1/chat/completions"})
+        there = Refusal(
+            307, headers={"location": f"http://localhost:{other.port}/v1/chat/completions"}
+        )
         with StrictProvider([there]) as server:
             model = make_user_model("work", model_table(server, key_env="KEY"), {"KEY": "test-key"})
-            with pytest.raises(ProviderError, match=rf"redirects to http://localhost:{other.port}/"):
+            with pytest.raises(
+                ProviderError, match=rf"redirects to http://localhost:{other.port}/"
+            ):
                 await ask(model, request())
         assert not other.requests

@@ -18,7 +18,9 @@ from tests.support.shell import ROOT, CompletedRun, swecli
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "how-to" / "add-a-provider.md"
-SOURCE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[0]
+SOURCE = re.findall(
+    r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)[0]
 KEY = {"ACME_API_KEY": "k-1"}
 
 
@@ -32,10 +34,14 @@ class Service:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 assert self.headers["authorization"] == "Bearer k-1"
-                outer.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                outer.bodies.append(
+                    json.loads(self.rfile.read(int(self.headers["content-length"])))
+                )
                 listing = {"call": "list_files", "id": "c1", "arguments": "{}"}
                 rows = (
-                    [listing, {"stop": "tool_calls"}] if len(outer.bodies) % 2 else [{"text": "Aha."}, {"stop": "stop"}]
+                    [listing, {"stop": "tool_calls"}]
+                    if len(outer.bodies) % 2
+                    else [{"text": "Aha."}, {"stop": "stop"}]
                 )
                 data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
                 self.send_response(200)
@@ -88,7 +94,9 @@ def test_the_key_chooses_an_added_provider_and_a_missing_key_is_an_error_that_na
 ) -> None:
     listed = run(tree, None, "models", "--json", **KEY).json
     assert (listed["chosen"], listed["why"]) == ("acme/large", "ACME_API_KEY is set")
-    assert {"model": "acme/…", "key": "ACME_API_KEY", "state": "ready", "address": ""} in listed["models"]
+    assert {"model": "acme/…", "key": "ACME_API_KEY", "state": "ready", "address": ""} in listed[
+        "models"
+    ]
     assert run(tree, service, "-p", "hi", "-m", "acme", **KEY).out == "Aha.\n"
     assert service.bodies[0]["model"] == "large"
     done = run(tree, None, "-p", "hi", "-m", "acme/large")
@@ -111,12 +119,18 @@ def package(tmp_path: Path) -> Path:
 
 def test_a_package_adds_a_provider_through_its_entry_point(package: Path, service: Service) -> None:
     assert run(package, service, "-p", "hi", "-m", "acme/small", **KEY).out == "Aha.\n"
-    states = {row["model"]: row["state"] for row in run(package, None, "models", "--json").json["models"]}
+    states = {
+        row["model"]: row["state"] for row in run(package, None, "models", "--json").json["models"]
+    }
     assert states["acme/…"] == "key not set"
     assert "cannot be loaded: AttributeError" in states["broken"]
 
 
-@pytest.mark.parametrize(("name", "says"), [("broken/x", "cannot be loaded"), ("odd/x", "declares no provider")])
-def test_a_broken_provider_package_is_an_error_with_exit_code_42(package: Path, name: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "says"), [("broken/x", "cannot be loaded"), ("odd/x", "declares no provider")]
+)
+def test_a_broken_provider_package_is_an_error_with_exit_code_42(
+    package: Path, name: str, says: str
+) -> None:
     done = run(package, None, "-p", "hi", "-m", name)
     assert (done.code, says in done.complaint) == (42, True)

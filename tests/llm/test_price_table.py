@@ -22,7 +22,9 @@ def litellm() -> Any:
 @pytest.mark.slow
 def test_the_table_on_disk_is_the_one_litellm_uses(litellm: Any) -> None:
     for name in ("gpt-4.1", "claude-haiku-4-5", "gemini/gemini-2.5-pro"):
-        assert TABLE[name]["input_cost_per_token"] == litellm.model_cost[name]["input_cost_per_token"]
+        assert (
+            TABLE[name]["input_cost_per_token"] == litellm.model_cost[name]["input_cost_per_token"]
+        )
 
 
 def test_rows_are_found_with_and_without_the_provider_in_their_key() -> None:
@@ -49,7 +51,15 @@ def test_a_name_without_provider_is_found_with_its_provider() -> None:
 
 
 def test_all_providers_are_listed() -> None:
-    assert {"openai", "anthropic", "gemini", "groq", "bedrock", "azure", "ollama"} <= provider_names()
+    assert {
+        "openai",
+        "anthropic",
+        "gemini",
+        "groq",
+        "bedrock",
+        "azure",
+        "ollama",
+    } <= provider_names()
 
 
 def test_default_models_are_chat_models_of_the_table_that_support_tool_calls() -> None:

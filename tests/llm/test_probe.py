@@ -13,7 +13,11 @@ import pytest
 
 from swecli.llm.endpoints import resolve
 
-OLLAMA = {"model_info": {"qwen3.context_length": 40_960}, "capabilities": ["completion", "tools"], "parameters": ""}
+OLLAMA = {
+    "model_info": {"qwen3.context_length": 40_960},
+    "capabilities": ["completion", "tools"],
+    "parameters": "",
+}
 LOADED = [{"config": {"context_length": 8_192}}]
 
 
@@ -43,22 +47,40 @@ def serve_json(answers: Mapping[str, Any]) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("service", "answers", "known"),
     [
-        ("vllm", {"/v1/models": {"data": [{"id": "m", "max_model_len": 16_000}]}}, {"window": 16_000}),
+        (
+            "vllm",
+            {"/v1/models": {"data": [{"id": "m", "max_model_len": 16_000}]}},
+            {"window": 16_000},
+        ),
         (
             "llamacpp",
-            {"/v1/models": {"data": [{"id": "m", "meta": {"n_ctx": 8_192, "n_ctx_train": 131_072}}]}},
+            {
+                "/v1/models": {
+                    "data": [{"id": "m", "meta": {"n_ctx": 8_192, "n_ctx_train": 131_072}}]
+                }
+            },
             {"window": 8_192},
         ),
         (
             "llamacpp",
-            {"/v1/models": {"data": [{"id": "m"}]}, "/props": {"default_generation_settings": {"n_ctx": 4_096}}},
+            {
+                "/v1/models": {"data": [{"id": "m"}]},
+                "/props": {"default_generation_settings": {"n_ctx": 4_096}},
+            },
             {"window": 4_096},
         ),
-        ("openai", {"/props": {"default_generation_settings": {"n_ctx": 4_096}}}, {"window": 4_096}),
+        (
+            "openai",
+            {"/props": {"default_generation_settings": {"n_ctx": 4_096}}},
+            {"window": 4_096},
+        ),
         ("ollama", {"/api/show": OLLAMA}, {"window": 4_096, "tools": True, "images": False}),
         (
             "ollama",
-            {"/api/show": {}, "/api/ps": {"models": [{"model": "m:latest", "context_length": 16_384}]}},
+            {
+                "/api/show": {},
+                "/api/ps": {"models": [{"model": "m:latest", "context_length": 16_384}]},
+            },
             {"window": 16_384},
         ),
         (
@@ -76,9 +98,21 @@ def serve_json(answers: Mapping[str, Any]) -> Iterator[str]:
             {"/api/show": OLLAMA, "/api/ps": {"models": [{"name": "m", "context_length": 32_768}]}},
             {"window": 32_768, "tools": True, "images": False},
         ),
-        ("lm_studio", {"/api/v1/models": {"models": [{"key": "m", "loaded_instances": LOADED}]}}, {"window": 8_192}),
-        ("lm_studio", {"/api/v1/models": {"models": [{"key": "m", "max_context_length": 9}]}}, {"window": 9}),
-        ("lm_studio", {"/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 7}]}}, {"window": 7}),
+        (
+            "lm_studio",
+            {"/api/v1/models": {"models": [{"key": "m", "loaded_instances": LOADED}]}},
+            {"window": 8_192},
+        ),
+        (
+            "lm_studio",
+            {"/api/v1/models": {"models": [{"key": "m", "max_context_length": 9}]}},
+            {"window": 9},
+        ),
+        (
+            "lm_studio",
+            {"/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 7}]}},
+            {"window": 7},
+        ),
         ("vllm", {"/v1/models": {"data": [{"id": "other", "max_model_len": 16_000}]}}, {}),
         ("vllm", {"/v1/models": ["odd"], "/props": {"default_generation_settings": "odd"}}, {}),
         ("ollama", {"/api/show": "odd"}, {}),
@@ -88,5 +122,7 @@ def test_probing_a_server_finds_the_window_and_features_of_its_model(
     service: str, answers: dict[str, Any], known: dict[str, Any]
 ) -> None:
     with serve_json(answers) as address:
-        at = resolve(f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"})
+        at = resolve(
+            f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"}
+        )
         assert at.probe() == known

@@ -33,21 +33,35 @@ def test_no_chat_model_of_the_table_keeps_less_than_half_of_its_window() -> None
     [(1_000_000, 128_000, 32_000), (200_000, 64_000, 32_000), (128_000, 128_000, 16_000), (32_000, None, 8_000),
      (8_192, 8_192, 2_048), (None, None, 8_192), (None, 500, 500), (0, 0, 8_192), (3, 9, 1), (4_000, 100, 100)],
 )  # fmt: skip
-def test_the_reserve_is_at_most_a_quarter_of_the_window(window: int | None, output: int | None, reserve: int) -> None:
+def test_the_reserve_is_at_most_a_quarter_of_the_window(
+    window: int | None, output: int | None, reserve: int
+) -> None:
     assert Profile(window, output).reserve() == reserve
     assert Profile(window, output).reserve(777) == 777, "the user's setting wins"
 
 
 def test_each_field_records_its_layer_and_the_highest_layer_is_used() -> None:
     at = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
-    profile = Profile.build(at, CHAT["gpt-4.1"], {"window": 8_000}).layered({"tools": False}, "learned")
+    profile = Profile.build(at, CHAT["gpt-4.1"], {"window": 8_000}).layered(
+        {"tools": False}, "learned"
+    )
     assert (profile.window, profile.tools) == (8_000, False)
-    assert profile.origins | {"window": "probe", "tools": "learned", "max_output": "table"} == profile.origins
+    assert (
+        profile.origins | {"window": "probe", "tools": "learned", "max_output": "table"}
+        == profile.origins
+    )
     assert "encoding" not in profile.origins
 
 
 @pytest.mark.parametrize(
-    "row", [{"max_input_tokens": 0}, {"max_input_tokens": -1}, {"max_tokens": "many"}, {"max_input_tokens": True}, {}]
+    "row",
+    [
+        {"max_input_tokens": 0},
+        {"max_input_tokens": -1},
+        {"max_tokens": "many"},
+        {"max_input_tokens": True},
+        {},
+    ],
 )
 def test_a_row_without_a_usable_window_leaves_it_unknown(row: dict[str, object]) -> None:
     at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})

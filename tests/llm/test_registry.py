@@ -42,7 +42,12 @@ def test_limits_and_encoding_come_from_the_local_table(
 ) -> None:
     model = make_model(name, Settings(), KEYS)
     known = model.profile
-    assert (model.name, known.window, known.max_output, known.encoding) == (full, window, output, encoding)
+    assert (model.name, known.window, known.max_output, known.encoding) == (
+        full,
+        window,
+        output,
+        encoding,
+    )
     assert not known.offline
 
 
@@ -81,5 +86,7 @@ def test_making_a_model_imports_no_heavy_modules() -> None:
         "print([m for m in heavy if m in sys.modules])"
     )
     root = str(Path(__file__).resolve().parents[2])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
+    )
     assert done.stdout.strip() == "[]"

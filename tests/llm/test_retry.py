@@ -89,11 +89,15 @@ async def test_the_retry_after_of_the_provider_is_used_as_delay() -> None:
 async def test_a_retry_after_above_the_longest_wait_is_an_error_without_a_retry() -> None:
     recorder = Recorder()
     with pytest.raises(Unavailable):
-        await recorder.run(ScriptedModel([Unavailable("slow", retry_after=LONGEST_WAIT + 1), "hello"]))
+        await recorder.run(
+            ScriptedModel([Unavailable("slow", retry_after=LONGEST_WAIT + 1), "hello"])
+        )
     assert recorder.waits == []
 
 
-async def test_delays_are_jittered_and_limited_singly_and_in_total(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_delays_are_jittered_and_limited_singly_and_in_total(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -140,7 +144,9 @@ async def test_a_permanent_error_is_raised_without_a_retry(failure: SwecliError)
 
 async def test_an_answer_that_is_cut_off_is_retried_and_its_chunks_are_discarded() -> None:
     recorder = Recorder()
-    model = ScriptedModel([Reply("half of it", piece=4, cut_after=2, failure=Unavailable("gone")), "whole"])
+    model = ScriptedModel(
+        [Reply("half of it", piece=4, cut_after=2, failure=Unavailable("gone")), "whole"]
+    )
     assert (await recorder.run(model)).text == "whole"
     assert [r.restart for r in recorder.retries] == [True]
 
@@ -153,7 +159,9 @@ async def test_a_stream_that_ends_without_a_stop_is_retried_as_cut_off() -> None
     assert "cut off" in recorder.retries[0].reason
 
 
-async def test_cancelling_during_the_delay_ends_the_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelling_during_the_delay_ends_the_retries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = ScriptedModel([Unavailable("x"), "hello"])
     waiting = asyncio.Event()
 

@@ -28,7 +28,24 @@ def test_a_valid_window_setting_is_parsed(text: str, spec: WindowSpec) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-3", "abc", "99999", "", "+3", "5+", "5+x", "5-3", "1.5", "5+99999", "٥", "²", "9" * 5000, "5+3+1"]
+    "text",
+    [
+        "0",
+        "-3",
+        "abc",
+        "99999",
+        "",
+        "+3",
+        "5+",
+        "5+x",
+        "5-3",
+        "1.5",
+        "5+99999",
+        "٥",
+        "²",
+        "9" * 5000,
+        "5+3+1",
+    ],
 )
 def test_an_invalid_window_setting_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a window|out of range: the window"):
@@ -53,7 +70,9 @@ def test_parsing_gives_a_usable_window_or_a_value_error(text: str) -> None:
 
 @given(sizes, st.integers(0, 100), st.integers(-5, 120))
 @settings(deadline=None)
-def test_without_slack_exactly_the_newest_interactions_are_kept(size: int, completed: int, start: int) -> None:
+def test_without_slack_exactly_the_newest_interactions_are_kept(
+    size: int, completed: int, start: int
+) -> None:
     assert WindowSpec(size).first_kept(completed, start) == max(1, completed - size + 1)
 
 
@@ -71,7 +90,9 @@ def test_a_window_holds_between_size_and_size_plus_slack_interactions(
 
 @given(specs, st.integers(1, 80))
 @settings(deadline=None)
-def test_the_start_of_a_window_only_moves_forward_and_cuts_back_to_size(spec: WindowSpec, turns: int) -> None:
+def test_the_start_of_a_window_only_moves_forward_and_cuts_back_to_size(
+    spec: WindowSpec, turns: int
+) -> None:
     start = 1
     for completed in range(turns):
         first = spec.first_kept(completed, start)

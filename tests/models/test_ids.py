@@ -41,6 +41,8 @@ def test_a_short_id_may_have_up_to_18_digits() -> None:
     assert parse_short_id("P", "p" + "9" * 18) == "P-" + "9" * 18
 
 
-@pytest.mark.parametrize("text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 19])
+@pytest.mark.parametrize(
+    "text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 19]
+)
 def test_other_text_is_not_parsed_as_a_short_id(text: str) -> None:
     assert parse_short_id("P", text) is None

@@ -16,7 +16,10 @@ def test_the_sent_text_takes_precedence_over_the_typed_text() -> None:
 
 
 def test_tool_calls_are_followed_by_their_results_in_order() -> None:
-    calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "todo", result="2")]
+    calls = [
+        ToolCall("a", "read_file", {"path": "x"}, result="1"),
+        ToolCall("b", "todo", result="2"),
+    ]
     head, first, second = ChatMessage(Role.ASSISTANT, "Reading", calls).to_api()
     assert head["content"] == "Reading"
     assert [call["id"] for call in head["tool_calls"]] == ["a", "b"]
@@ -25,7 +28,10 @@ def test_tool_calls_are_followed_by_their_results_in_order() -> None:
 
 
 def test_a_message_with_tool_calls_and_no_text_has_null_content() -> None:
-    assert ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "todo", result="")]).to_api()[0]["content"] is None
+    assert (
+        ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "todo", result="")]).to_api()[0]["content"]
+        is None
+    )
 
 
 def test_the_result_message_of_a_call_without_a_result_is_the_interruption_notice() -> None:

@@ -54,13 +54,21 @@ def make_session(count: int) -> Session:
     session = Session(id="s")
     for n in range(1, count + 1):
         session.add_message(ChatMessage(Role.USER, f"Query {n}"))
-        session.add_message(ChatMessage(Role.ASSISTANT, f"Resp {n}", [ToolCall(f"c{n}", "read", result="ok")]))
+        session.add_message(
+            ChatMessage(Role.ASSISTANT, f"Resp {n}", [ToolCall(f"c{n}", "read", result="ok")])
+        )
     return session
 
 
 def test_the_published_check_of_the_window_prints_the_expected_lines() -> None:
     done = subprocess.run(
-        [sys.executable, "-"], input=PUBLISHED, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
+        [sys.executable, "-"],
+        input=PUBLISHED,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
     )
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout.splitlines() == [
@@ -71,7 +79,9 @@ def test_the_published_check_of_the_window_prints_the_expected_lines() -> None:
     ]
 
 
-@pytest.mark.parametrize(("size", "count"), [(None, 30), (10, 30), (99, 30), (5, 15), (3, 9), (1, 3), (0, 0)])
+@pytest.mark.parametrize(
+    ("size", "count"), [(None, 30), (10, 30), (99, 30), (5, 15), (3, 9), (1, 3), (0, 0)]
+)
 def test_api_messages_have_exactly_window_size_interactions(size: int | None, count: int) -> None:
     assert len(make_session(10).to_api_messages(window_size=size)) == count
 
@@ -83,7 +93,9 @@ def test_a_negative_window_is_refused() -> None:
 
 @given(st.integers(0, 12), st.integers(0, 15))
 @settings(deadline=None)
-def test_a_window_begins_with_a_user_message_and_keeps_calls_with_their_results(count: int, size: int) -> None:
+def test_a_window_begins_with_a_user_message_and_keeps_calls_with_their_results(
+    count: int, size: int
+) -> None:
     out = make_session(count).to_api_messages(window_size=size)
     asked = [call["id"] for m in out for call in m.get("tool_calls", [])]
     assert asked == [m["tool_call_id"] for m in out if m["role"] == "tool"]
@@ -104,7 +116,9 @@ def test_a_resumed_session_continues_the_interaction_numbers() -> None:
 
 
 def test_messages_before_the_first_user_message_are_in_no_interaction() -> None:
-    session = Session(id="s", messages=[ChatMessage(Role.ASSISTANT, "lost"), *make_session(2).messages])
+    session = Session(
+        id="s", messages=[ChatMessage(Role.ASSISTANT, "lost"), *make_session(2).messages]
+    )
     assert [group[0].content for group in session.group_by_interaction()] == ["Query 1", "Query 2"]
     assert len(session.to_api_messages(window_size=9)) == 6
     assert len(session.to_api_messages()) == 7
@@ -135,7 +149,9 @@ def test_two_sessions_do_not_share_messages_or_playbook() -> None:
         ("x" * 200, "x" * 59 + "…"),
     ],
 )
-def test_the_title_of_an_untitled_session_is_the_first_sentence_of_its_query(query: str, title: str) -> None:
+def test_the_title_of_an_untitled_session_is_the_first_sentence_of_its_query(
+    query: str, title: str
+) -> None:
     now = datetime.now(UTC)
     assert SessionInfo("s", "", "/w", "m", now, now, 1, 2, 0.0, query).shown_title == title
     assert len(title) <= 60

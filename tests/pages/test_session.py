@@ -38,7 +38,11 @@ class PageTags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.followed += [(tag, name, value) for name, value in attrs if name in ("src", "href") or name[:2] == "on"]
+        self.followed += [
+            (tag, name, value)
+            for name, value in attrs
+            if name in ("src", "href") or name[:2] == "on"
+        ]
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
@@ -71,7 +75,11 @@ async def test_an_html_export_shows_turns_calls_and_diffs_and_loads_no_script_or
     assert "script" not in seen.tags
     assert "img" not in seen.tags
     assert {follow for follow in seen.followed if not (follow[2] or "").startswith("#")} == {
-        ("a", "href", "https://example.com/x.png")  # A picture becomes a link, which is loaded only on a click.
+        (
+            "a",
+            "href",
+            "https://example.com/x.png",
+        )  # A picture becomes a link, which is loaded only on a click.
     }
     assert seen.tags.count("details") == 2
     assert {"T1", "T2", "read_file", "edit_file", "mended"} <= set(seen.texts)
@@ -81,7 +89,11 @@ async def test_an_html_export_shows_turns_calls_and_diffs_and_loads_no_script_or
 
 async def test_a_markdown_export_has_the_turns_in_order_and_a_fence_for_each_call() -> None:
     text = format_session("md", export_session(await run_session("mend add", "and now?")))
-    assert text.index("## T1: mend add") < text.index("**read_file** calc.py") < text.index("## T2: and now?")
+    assert (
+        text.index("## T1: mend add")
+        < text.index("**read_file** calc.py")
+        < text.index("## T2: and now?")
+    )
     assert text.count("```\n") == 4, "two calls, each with its fence"
 
 
@@ -90,7 +102,9 @@ async def test_a_session_without_requests_or_without_turns_is_exported_as_html()
     whole = export_session(await run_session("hello"))
     assert "svg" in PageTags(format_session("html", whole)).tags
     assert "svg" not in PageTags(format_session("html", whole | {"requests": []})).tags
-    assert "An empty session" in format_session("html", whole | {"interactions": [], "first_query": "", "messages": []})
+    assert "An empty session" in format_session(
+        "html", whole | {"interactions": [], "first_query": "", "messages": []}
+    )
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -99,7 +113,10 @@ async def test_an_export_contains_no_secret_and_does_not_overwrite_a_file(form: 
     runtime = await run_session("the key is ghp_" + "a1B2" * 9)
     ctx = ScriptedContext(runtime)
     printed = (await ctx.type(f"/export {form} out.{form}")).split()
-    assert (printed[:-1], Path(printed[-1]).name) == (["exported", "1", "turn", "to"], f"out.{form}")
+    assert (printed[:-1], Path(printed[-1]).name) == (
+        ["exported", "1", "turn", "to"],
+        f"out.{form}",
+    )
     text = Path(f"out.{form}").read_text(encoding="utf-8")
     assert "ghp_a1B2" not in text
     with pytest.raises(BadInput, match="exists already"):
@@ -117,9 +134,14 @@ async def test_a_json_export_can_be_imported() -> None:
 
 @pytest.mark.parametrize(
     ("args", "complaint"),
-    [("pdf", "Unknown format 'pdf'"), ("html no/such/folder.html", "cannot be written: No such file")],
+    [
+        ("pdf", "Unknown format 'pdf'"),
+        ("html no/such/folder.html", "cannot be written: No such file"),
+    ],
 )
-async def test_exporting_to_an_unknown_format_or_a_missing_folder_is_an_error(args: str, complaint: str) -> None:
+async def test_exporting_to_an_unknown_format_or_a_missing_folder_is_an_error(
+    args: str, complaint: str
+) -> None:
     with pytest.raises(SwecliError, match=complaint):
         await ScriptedContext(await run_session("hello")).type(f"/export {args}")
 

@@ -28,7 +28,9 @@ def test_an_outcome_moves_a_belief_in_its_direction_and_the_sum_stays_one(
     odds: tuple[float, ...], good: bool, weight: float, base: float
 ) -> None:
     bullet = Bullet("P-1", "x", belief=odds)  # type: ignore[arg-type]
-    [verdict], odds_after = outcome_verdicts([(bullet, 1.0, "")], good, weight, base, ("check", "why"))
+    [verdict], odds_after = outcome_verdicts(
+        [(bullet, 1.0, "")], good, weight, base, ("check", "why")
+    )
     after = update_belief(bullet.current_belief, bullet.current_belief, verdict.factors, 0.0)
     assert sum(after) == pytest.approx(1)
     change = after[2] - after[0] - bullet.worth
@@ -36,13 +38,17 @@ def test_an_outcome_moves_a_belief_in_its_direction_and_the_sum_stays_one(
     assert -6 <= odds_after <= 6
 
 
-def test_after_a_good_outcome_role_one_is_helpful_a_smaller_role_neutral_and_zero_has_no_verdict() -> None:
+def test_after_a_good_outcome_role_one_is_helpful_a_smaller_role_neutral_and_zero_has_no_verdict() -> (
+    None
+):
     shown = [(Bullet(f"P-{n}", "x"), role, "") for n, role in enumerate((1.0, 0.3, 0.0), 1)]
     verdicts, _ = outcome_verdicts(shown, True, 1.0, 0.0, ("check", "why"))
     assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
 
 
-def judge_turns(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: int = 60) -> Reflector:
+def judge_turns(
+    reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: int = 60
+) -> Reflector:
     bullets = {name: Bullet(name, "x") for name in truth}
     for turn in range(turns):
         good = turn % 2 == 0
@@ -50,7 +56,9 @@ def judge_turns(reflector: Reflector, truth: dict[str, Tag], tag_of: object, tur
         verdicts, reflector = reflector.judge("m", tags, good, {})
         for verdict in verdicts:
             bullet = bullets[verdict.bullet_id]
-            odds = update_belief(bullet.current_belief, PRIORS[bullet.trust], verdict.factors, verdict.forget)
+            odds = update_belief(
+                bullet.current_belief, PRIORS[bullet.trust], verdict.factors, verdict.forget
+            )
             bullets[bullet.id] = Bullet(bullet.id, "x", belief=odds)
     judge_turns.bullets = bullets  # type: ignore[attr-defined]
     return reflector
@@ -62,7 +70,9 @@ def test_a_reflector_with_true_tags_gets_more_insight_than_one_that_repeats_the_
     known = judge_turns.bullets  # type: ignore[attr-defined]
     echo = judge_turns(Reflector(), truth, lambda name, good: "helpful" if good else "harmful")
     assert echo.insight < 0.1 < honest.insight
-    assert all((known[n].worth > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral")
+    assert all(
+        (known[n].worth > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral"
+    )
     assert Reflector.from_json(asdict(honest)) == honest
 
 
@@ -72,7 +82,9 @@ def test_tags_of_turns_with_unknown_outcome_are_counted_separately() -> None:
     assert verdicts[0].factors[2] > verdicts[0].factors[0]
 
 
-def test_harmful_bullets_are_held_back_unless_pinned_or_from_the_user_and_doubtful_ones_pass() -> None:
+def test_harmful_bullets_are_held_back_unless_pinned_or_from_the_user_and_doubtful_ones_pass() -> (
+    None
+):
     bad, unlucky = (0.9, 0.05, 0.05), (0.35, 0.35, 0.3)
     assert passes(Bullet("P-1", "x", trust="user", belief=bad))
     assert passes(Bullet("P-1", "x", state="pinned", belief=bad))
@@ -84,7 +96,9 @@ def test_harmful_bullets_are_held_back_unless_pinned_or_from_the_user_and_doubtf
 def test_a_measured_effect_is_shrunken_and_small_samples_are_not_enough_data() -> None:
     def measured_effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
         records = [StoredTurn("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
-        records += [StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]
+        records += [
+            StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)
+        ]
         return str(_measure_effect("P-1", records)["in_words"])
 
     assert measured_effect(90, 80, 90, 45).startswith("+0.27 ± ")

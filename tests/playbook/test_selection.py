@@ -38,7 +38,9 @@ def count_words(text: str) -> int:
 
 def make_bullets(number: int, *more: Bullet) -> dict[str, Bullet]:
     dice = random.Random(number)
-    made = [Bullet(f"P-{n}", " ".join(dice.choices(WORDS, k=8)), uses=9) for n in range(1, number + 1)]
+    made = [
+        Bullet(f"P-{n}", " ".join(dice.choices(WORDS, k=8)), uses=9) for n in range(1, number + 1)
+    ]
     return {bullet.id: bullet for bullet in (*made, *more)}
 
 
@@ -46,7 +48,9 @@ def chosen_ids(found: Selection) -> set[str]:
     return {bullet.id for bullet in found.bullets}
 
 
-def make_request(have: dict[str, Bullet], query: str, budget: int = 120, **more: object) -> SelectionRequest:
+def make_request(
+    have: dict[str, Bullet], query: str, budget: int = 120, **more: object
+) -> SelectionRequest:
     return SelectionRequest(have, query, count_words, BulletIndex(), budget, **more)  # type: ignore[arg-type]
 
 
@@ -83,7 +87,11 @@ def test_a_query_without_matches_selects_only_the_preference_of_the_user() -> No
 def test_a_search_finds_other_forms_of_a_word(asked: str, written: str) -> None:
     index = BulletIndex()
     index.update(
-        {"P-1": Bullet("P-1", "lemon"), "P-2": Bullet("P-2", f"so {written}", when="x"), "P-3": Bullet("P-3", "")}
+        {
+            "P-1": Bullet("P-1", "lemon"),
+            "P-2": Bullet("P-2", f"so {written}", when="x"),
+            "P-3": Bullet("P-3", ""),
+        }
     )
     assert set(index.search(asked, 0.15)) == {"P-2"}
     index.update({"P-7": Bullet("P-7", written)})
@@ -91,9 +99,15 @@ def test_a_search_finds_other_forms_of_a_word(asked: str, written: str) -> None:
 
 
 def test_a_bullet_is_found_by_its_when_field_which_is_not_rendered() -> None:
-    hidden = Bullet("P-201", "Ask the ledger team first", when="invoices are wrong, customers were charged twice")
+    hidden = Bullet(
+        "P-201",
+        "Ask the ledger team first",
+        when="invoices are wrong, customers were charged twice",
+    )
     assert "P-201" in chosen_ids(
-        make_request(make_bullets(200, hidden), "a customer was charged two times, fix the invoice").select()
+        make_request(
+            make_bullets(200, hidden), "a customer was charged two times, fix the invoice"
+        ).select()
     )
     assert "charged" not in render_bullets(
         make_request(make_bullets(200, hidden), "charged twice customers").select().bullets
@@ -117,15 +131,22 @@ def test_stale_disabled_and_harmful_bullets_are_left_out_with_the_reason() -> No
 
 
 def test_new_bullets_that_match_get_a_share_of_the_budget() -> None:
-    known = [Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, belief=(0.0, 0.1, 0.9)) for n in range(1, 100)]
+    known = [
+        Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, belief=(0.0, 0.1, 0.9))
+        for n in range(1, 100)
+    ]
     fresh = Bullet("P-100", "billing logs rotate", uses=0)
     have = {bullet.id: bullet for bullet in (*known, fresh)}
-    assert "P-100" in chosen_ids(make_request(have, "where are the billing logs", budget=150).select())
+    assert "P-100" in chosen_ids(
+        make_request(have, "where are the billing logs", budget=150).select()
+    )
 
 
 def test_recall_returns_only_matching_bullets() -> None:
     hidden = Bullet("P-201", "Print labels on the second printer")
-    assert chosen_ids(make_request(make_bullets(200, hidden), "which printer for labels").recall()) == {"P-201"}
+    assert chosen_ids(
+        make_request(make_bullets(200, hidden), "which printer for labels").recall()
+    ) == {"P-201"}
     assert not make_request(make_bullets(200, hidden), "zebra").recall().bullets
 
 

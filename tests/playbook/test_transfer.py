@@ -63,7 +63,11 @@ def test_an_export_is_a_markdown_list_and_can_be_edited_by_hand() -> None:
     assert "## tests\n\n- [P-7] run `pytest -q`\n  - kind: strategy\n" in text
     assert "  - counts: 3 helpful, 0 harmful, 0 neutral\n" in text
     [carried] = _read_markdown(HEAD + "some words\r\n\r\n## tests\r\n* [p7] run nox\r\n")
-    assert (carried.bullet.id, carried.bullet.content, carried.bullet.section) == ("P-7", "run nox", "tests")
+    assert (carried.bullet.id, carried.bullet.content, carried.bullet.section) == (
+        "P-7",
+        "run nox",
+        "tests",
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,13 +81,19 @@ def test_an_export_is_a_markdown_list_and_can_be_edited_by_hand() -> None:
         (HEAD + "- [P-0] x", "'P-0' is not an id"),
         (HEAD + "- [P-1] x\n- [P-1] y", "Line 6 cannot be read: P-1 occurs twice"),
         (HEAD + "  - kind: fact", "precedes the first strategy"),
-        (HEAD + "- [P-1] x\n  - kind: gossip", "Input should be 'strategy', 'pitfall', 'fact' or 'preference'"),
+        (
+            HEAD + "- [P-1] x\n  - kind: gossip",
+            "Input should be 'strategy', 'pitfall', 'fact' or 'preference'",
+        ),
         (HEAD + "- [P-1] x\n  - colour: red", "colour: Extra inputs are not permitted"),
         (HEAD + "- [P-1] x\n  - counts: many", "counts have the form"),
         (HEAD + "- [P-1] x\n  - created: yesterday", "Line 6"),
         (HEAD + "- [P-1] x\n  - created: 2026-01-01T00:00:00", "should have timezone info"),
         (HEAD + "- [P-1] x\n  - created: 0001-01-01T00:00:00+14:00", "date value out of range"),
-        (HEAD + f"- [P-1] x\n  - counts: {2**63} helpful, 0 harmful, 0 neutral", f"less than or equal to {2**63 - 1}"),
+        (
+            HEAD + f"- [P-1] x\n  - counts: {2**63} helpful, 0 harmful, 0 neutral",
+            f"less than or equal to {2**63 - 1}",
+        ),
         (HEAD + "## a\n- [P-1] x\n\nand a word", "Line 8 cannot be read"),
         (HEAD + "- [P-1] x\nand a word", "Line 6 cannot be read"),
         (HEAD + "## \n- [P-1] x", "the section has no name"),
@@ -100,7 +110,9 @@ def test_an_export_is_a_markdown_list_and_can_be_edited_by_hand() -> None:
         (HEAD + "- [P-1] x\n  - anchors: " + "[" * 100_000, "Line 6"),
     ],
 )
-def test_a_malformed_file_is_refused_with_one_line_that_names_the_error(text: str, message: str) -> None:
+def test_a_malformed_file_is_refused_with_one_line_that_names_the_error(
+    text: str, message: str
+) -> None:
     with pytest.raises(BadInput) as caught:
         _read_markdown(text)
     assert message in str(caught.value)
@@ -109,7 +121,11 @@ def test_a_malformed_file_is_refused_with_one_line_that_names_the_error(text: st
 
 def test_a_strategy_without_fields_gets_default_values() -> None:
     [carried] = _read_markdown("<!-- swecli playbook 1 -->\n- [P-2] use uv")
-    assert (carried.bullet.section, carried.bullet.kind, carried.dated) == ("general", "strategy", False)
+    assert (carried.bullet.section, carried.bullet.kind, carried.dated) == (
+        "general",
+        "strategy",
+        False,
+    )
 
 
 def test_a_strategy_can_be_an_item_of_any_markdown_list() -> None:

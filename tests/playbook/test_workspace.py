@@ -23,7 +23,9 @@ async def test_anchors_are_not_checked_without_strategies_of_the_project() -> No
     assert await _check_anchors(runtime.sessions, session) == ()
     ops = (Op("ADD", fields={"content": "Use `nowhere.py`", "scope": "user"}),)
     runtime.sessions.playbook.apply(Delta("d", ops, "user"), session)
-    assert await _check_anchors(runtime.sessions, session) == (), "strategies for all projects are not checked"
+    assert await _check_anchors(runtime.sessions, session) == (), (
+        "strategies for all projects are not checked"
+    )
 
 
 async def test_a_missing_file_is_reported_in_one_line_for_all_strategies_that_name_it() -> None:
@@ -31,7 +33,11 @@ async def test_a_missing_file_is_reported_in_one_line_for_all_strategies_that_na
     session = runtime.sessions.current_session
     assert session is not None
     for number in range(5):
-        ops = (Op("ADD", fields={"content": f"Read `gone.py` for matter {number}", "scope": "project"}),)
+        ops = (
+            Op(
+                "ADD", fields={"content": f"Read `gone.py` for matter {number}", "scope": "project"}
+            ),
+        )
         runtime.sessions.playbook.apply(Delta(f"d{number}", ops, "user"), session)
     [line] = await _check_anchors(runtime.sessions, session)
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
@@ -42,7 +48,12 @@ async def test_a_stale_pinned_strategy_is_reported_as_still_in_prompts() -> None
     session = runtime.sessions.current_session
     assert session is not None
     for state in ("pinned", "active"):
-        ops = (Op("ADD", fields={"content": f"Read `gone.py` {state}", "scope": "project", "state": state}),)
+        ops = (
+            Op(
+                "ADD",
+                fields={"content": f"Read `gone.py` {state}", "scope": "project", "state": state},
+            ),
+        )
         runtime.sessions.playbook.apply(Delta(state, ops, "user"), session)
     first, second = await _check_anchors(runtime.sessions, session)
     assert first.startswith("P-2 is stale and stays out of prompts: ")

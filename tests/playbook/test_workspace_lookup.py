@@ -61,29 +61,45 @@ def test_a_bullet_is_stale_only_if_all_of_its_anchors_are_missing() -> None:
     assert lookup.missing(Bullet("P-1", "Read `test_workspace.py`")) == ""
     assert lookup.missing(Bullet("P-2", "Use tabs")) is None, "only checked strategies are verified"
     assert lookup.missing(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")) == ""
-    assert lookup.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py does not exist"
+    assert (
+        lookup.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`"))
+        == "nowhere.py does not exist"
+    )
 
 
 def test_stored_anchors_are_looked_up_and_invalid_ones_are_ignored(lookup: WorkspaceLookup) -> None:
-    assert lookup.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))) == "src/rest does not exist"
+    assert (
+        lookup.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q")))
+        == "src/rest does not exist"
+    )
     assert lookup.missing(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) is None
 
 
-def test_anchors_can_be_looked_up_despite_malformed_files_and_cyclic_links(lookup: WorkspaceLookup) -> None:
+def test_anchors_can_be_looked_up_despite_malformed_files_and_cyclic_links(
+    lookup: WorkspaceLookup,
+) -> None:
     (lookup.root / "package.json").write_text("[1, 2")
     (lookup.root / "loop.py").symlink_to("loop.py")
     assert missing_anchor(lookup, "Run `npm run build`") == "package.json has no script build"
     assert missing_anchor(lookup, "Read loop.py") in ("", "loop.py does not exist")
 
 
-@given(st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command"]))
+@given(
+    st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60),
+    st.sampled_from(["path", "command"]),
+)
 def test_any_anchor_can_be_looked_up(value: str, kind: str) -> None:
     lookup = WorkspaceLookup(Path())
     lookup.first_missing([f"{kind}:{value}", *find_anchors(value)])
 
 
-def test_anchors_missing_in_a_subfolder_are_looked_up_in_the_whole_project(lookup: WorkspaceLookup) -> None:
+def test_anchors_missing_in_a_subfolder_are_looked_up_in_the_whole_project(
+    lookup: WorkspaceLookup,
+) -> None:
     below = WorkspaceLookup(lookup.root / "web", above=lookup.root)
     for content in ("The API is in `src/api`", "Users are in `users.py`", "Run `make check` first"):
         assert below.missing(Bullet("P-1", content)) == "", content
-    assert below.first_missing(find_anchors("Run `make deploy`")) == "the Makefile has no target deploy"
+    assert (
+        below.first_missing(find_anchors("Run `make deploy`"))
+        == "the Makefile has no target deploy"
+    )

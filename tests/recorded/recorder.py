@@ -63,7 +63,9 @@ class Recorder:
         """Record all rows of all tables except the search index."""
         with closing(sqlite3.connect(database)) as db:
             db.row_factory = sqlite3.Row
-            names = db.execute("select name from sqlite_master where type = 'table' order by name").fetchall()
+            names = db.execute(
+                "select name from sqlite_master where type = 'table' order by name"
+            ).fetchall()
             for (name,) in names:
                 if "search" not in name and "fts" not in name:
                     rows = [dict(row) for row in db.execute(f'select * from "{name}"')]
@@ -78,12 +80,17 @@ class Recorder:
         text = json.dumps(_steady(value), ensure_ascii=False, sort_keys=True, default=str, indent=1)
         text = _DURATION.sub("duration", text)
         text = _TIME.sub("TIME", text.replace(self._root, "/work"))
-        return _ID.sub(lambda found: self._ids.setdefault(found[0], f"ID-{len(self._ids) + 1}"), text)
+        return _ID.sub(
+            lambda found: self._ids.setdefault(found[0], f"ID-{len(self._ids) + 1}"), text
+        )
 
 
 def _steady(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: "VARIES" if _VARYING.search(k) and v is not None else _steady(v) for k, v in value.items()}
+        return {
+            k: "VARIES" if _VARYING.search(k) and v is not None else _steady(v)
+            for k, v in value.items()
+        }
     return [_steady(item) for item in value] if isinstance(value, list) else value
 
 
@@ -100,8 +107,8 @@ def workspace() -> Path:
 
 def main(out: Path) -> None:
     """Write the recordings and contents of this version into a folder."""
-    from swecli.llm import reply  # noqa: PLC0415
-    from tests.recorded.script import SESSIONS, no_wait, play  # noqa: PLC0415
+    from swecli.llm import reply
+    from tests.recorded.script import SESSIONS, no_wait, play
 
     reply.pause = no_wait
     prepare_environment(os.environ)

@@ -53,18 +53,32 @@ TURNS: list[tuple[str, list[Any]]] = [
         ],
     ),
     ("Remember: run the tests of this project with ./pytest -q.", ["Noted."]),
-    ("What does @part1.txt say?", [calls(read(1), read(2)), "Forty lines of it, and no more. [P-1] holds."]),
-    ("Read all of them", [calls(*[read(n) for n in range(8)]), calls(read(3)), "Read. " + LONG.format(3) * 20]),
-    ("Delete the build folder", [calls(("run_command", {"command": "rm -r build"})), "You said no, so I leave it."]),
+    (
+        "What does @part1.txt say?",
+        [calls(read(1), read(2)), "Forty lines of it, and no more. [P-1] holds."],
+    ),
+    (
+        "Read all of them",
+        [calls(*[read(n) for n in range(8)]), calls(read(3)), "Read. " + LONG.format(3) * 20],
+    ),
+    (
+        "Delete the build folder",
+        [calls(("run_command", {"command": "rm -r build"})), "You said no, so I leave it."],
+    ),
     ("No, that's wrong: the folder is called out, not build.", ["I see: out it is."]),
     (
         "Make a list of steps",
-        [calls(("todo", {"items": [{"text": "read", "status": "done"}, {"text": "write"}]})), "Done."],
+        [
+            calls(("todo", {"items": [{"text": "read", "status": "done"}, {"text": "write"}]})),
+            "Done.",
+        ],
     ),
     (
         "implement a sub function in calc.py",
         [
-            calls(("write_file", {"path": "sub.py", "content": "def sub(a, b):\n    return a - b\n"})),
+            calls(
+                ("write_file", {"path": "sub.py", "content": "def sub(a, b):\n    return a - b\n"})
+            ),
             calls(TEST),
             "Written.",
         ],
@@ -73,7 +87,11 @@ TURNS: list[tuple[str, list[Any]]] = [
     ("short one", ["Yes."]),
     (
         "Run something that fails",
-        [calls(("run_command", {"command": "./pytest --nope"})), calls(TEST), "It does not know --nope."],
+        [
+            calls(("run_command", {"command": "./pytest --nope"})),
+            calls(TEST),
+            "It does not know --nope.",
+        ],
     ),
     ("Explain at length", [LONG.format(12) * 160]),
     ("Explain more", [LONG.format(13) * 160]),
@@ -81,18 +99,32 @@ TURNS: list[tuple[str, list[Any]]] = [
     ("Prefer small functions here, always.", ["I will."]),
     (
         "Read them again",
-        [calls(*[read(n) for n in range(4)]), calls(*[read(n) for n in range(4, 8)]), "The same as before."],
+        [
+            calls(*[read(n) for n in range(4)]),
+            calls(*[read(n) for n in range(4, 8)]),
+            "The same as before.",
+        ],
     ),
     ("Break it", [calls(edit("a + b", "a * b")), calls(TEST), "Now it fails."]),
     ("Mend it", [calls(edit("a * b", "a + b")), calls(TEST), "Now it passes. [P-1]"]),
     ("refactor everything", [calls(read(5), text="First I read."), LONG.format(19) * 60]),
     (
         "A service that stutters",
-        [Unavailable("busy, try again"), Reply("Half", cut_after=1, failure=Unavailable("gone")), "Whole."],
+        [
+            Unavailable("busy, try again"),
+            Reply("Half", cut_after=1, failure=Unavailable("gone")),
+            "Whole.",
+        ],
     ),
-    ("Search for line 3", [calls(("search_files", {"pattern": "line 3 of"})), "Found in eight files."]),
+    (
+        "Search for line 3",
+        [calls(("search_files", {"pattern": "line 3 of"})), "Found in eight files."],
+    ),
     ("Same again", [calls(read(6)), calls(read(6)), calls(read(6)), "It does not change."]),
-    ("A bad call", [calls(("read_file", '{"path": ')), calls(("no_such_tool", {"x": 1})), "So it goes."]),
+    (
+        "A bad call",
+        [calls(("read_file", '{"path": ')), calls(("no_such_tool", {"x": 1})), "So it goes."],
+    ),
     ("Too long, says the service", [ContextOverflow("too long"), "Smaller now."]),
     ("What is left to do?", ["To write. " + LONG.format(25) * 100]),
     ("More of that", [LONG.format(26) * 150]),
@@ -101,15 +133,29 @@ TURNS: list[tuple[str, list[Any]]] = [
     ("Never touch setup.py, from now on.", ["I will not."]),
     ("A service that gives up", [SwecliError("the service is gone")]),
     ("Where were we?", ["At the layout. " + LONG.format(31) * 60]),
-    ("Read four", [calls(*[read(n) for n in range(4)]), calls(*[read(n) for n in range(4)]), "Twice the same."]),
+    (
+        "Read four",
+        [
+            calls(*[read(n) for n in range(4)]),
+            calls(*[read(n) for n in range(4)]),
+            "Twice the same.",
+        ],
+    ),
     ("Go on", [LONG.format(33) * 140]),
     ("Further", [LONG.format(34) * 140]),
     ("Still further", [LONG.format(35) * 140]),
     ("Run the tests", [calls(TEST), "They pass. [P-1] [P-2]"]),
-    ("Where is it described?", [calls(("search_files", {"pattern": "def "})), "In calc.py and sub.py."]),
+    (
+        "Where is it described?",
+        [calls(("search_files", {"pattern": "def "})), "In calc.py and sub.py."],
+    ),
     (
         "implement mul as well",
-        [calls(edit("return a + b", "return a + b\n\n\ndef mul(a, b):\n    return a * b")), calls(TEST), "There."],
+        [
+            calls(edit("return a + b", "return a + b\n\n\ndef mul(a, b):\n    return a * b")),
+            calls(TEST),
+            "There.",
+        ],
     ),
     ("one more", [calls(*[read(n) for n in range(8)]), LONG.format(39) * 80]),
     ("Sum up what we did", ["Much. " + LONG.format(40) * 10]),
@@ -126,25 +172,39 @@ class Script:
     def __call__(self, request: ModelRequest) -> Any:
         if request.purpose == "condense":
             self.condensed += 1
-            return "" if self.condensed % 3 == 0 else f"## Summary {self.condensed}\nThe user works on calc.py."
+            return (
+                ""
+                if self.condensed % 3 == 0
+                else f"## Summary {self.condensed}\nThe user works on calc.py."
+            )
         if request.purpose == "reflect":
             self.reflected += 1
-            return Reply(json.dumps(self._reflection(request)), usage=Usage(input=30, output=10), cost=0.001)
+            return Reply(
+                json.dumps(self._reflection(request)), usage=Usage(input=30, output=10), cost=0.001
+            )
         reply = self.replies.pop(0)
         if isinstance(reply, Reply):  # Set the ids: those generated on a collision are random.
             self.called += len(reply.calls)
             first = self.called - len(reply.calls)
-            reply = replace(reply, calls=tuple(replace(c, id=f"c{n}") for n, c in enumerate(reply.calls, first)))
+            reply = replace(
+                reply, calls=tuple(replace(c, id=f"c{n}") for n, c in enumerate(reply.calls, first))
+            )
         return reply
 
     def _reflection(self, request: ModelRequest) -> dict[str, Any]:
         if self.reflected == 2:
             return {"playbook": "all new"}
-        tags = [{"id": "P-1", "tag": "helpful", "why": "pytest passed"}] if "P-1" in str(request.messages) else []
+        tags = (
+            [{"id": "P-1", "tag": "helpful", "why": "pytest passed"}]
+            if "P-1" in str(request.messages)
+            else []
+        )
         words = f"`./pytest -q` runs the {('unit', 'slow', 'calc', 'add')[self.reflected % 4]} tests here."
         return {
             "tags": tags,
-            "add": [{"section": "testing", "content": words, "kind": "fact", "evidence": "user: test"}],
+            "add": [
+                {"section": "testing", "content": words, "kind": "fact", "evidence": "user: test"}
+            ],
         }
 
 
@@ -167,7 +227,11 @@ def change(*ops: Op) -> Delta:
 
 def taught(content: str) -> Op:
     why = (Evidence("user", content, trust="user"),)
-    return Op("ADD", fields={"content": content, "scope": "project", "trust": "user", "section": "rules"}, evidence=why)
+    return Op(
+        "ADD",
+        fields={"content": content, "scope": "project", "trust": "user", "section": "rules"},
+        evidence=why,
+    )
 
 
 async def compact(runtime: Runtime) -> list[Any]:
@@ -239,8 +303,15 @@ async def play(name: str, root: Path) -> Recorder:
     os.chdir(root)
     prepare_files(root)
     recorder, script = Recorder(root), Script()
-    models = [ScriptedModel(script, name=f"scripted/{n}", context_window=15_000, max_output=1_000) for n in "ab"]
-    settings: dict[str, Any] = {"window": SESSIONS[name], "playbook_tokens": 200, "reflect_percent": 90}
+    models = [
+        ScriptedModel(script, name=f"scripted/{n}", context_window=15_000, max_output=1_000)
+        for n in "ab"
+    ]
+    settings: dict[str, Any] = {
+        "window": SESSIONS[name],
+        "playbook_tokens": 200,
+        "reflect_percent": 90,
+    }
 
     def begin(model: ScriptedModel, resume: str | None = None) -> Runtime:
         return make_runtime(model, Careful(), cwd=root, resume=resume, **settings)

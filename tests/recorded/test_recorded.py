@@ -13,9 +13,12 @@ from tests.recorded.script import SESSIONS, no_wait, play
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the platform stands in every request")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "5+3" else pytest.mark.slow) for name in SESSIONS]
+    "name",
+    [pytest.param(name, marks=() if name == "5+3" else pytest.mark.slow) for name in SESSIONS],
 )
-async def test_requests_events_and_rows_equal_the_recordings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_events_and_rows_equal_the_recordings(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("swecli.llm.reply.pause", no_wait)
     environ: dict[str, str] = {}
     prepare_environment(environ)
@@ -23,5 +26,7 @@ async def test_requests_events_and_rows_equal_the_recordings(name: str, monkeypa
     before = (RECORDINGS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     now = (await play(name, workspace())).lines
     differ = [f"{old}\n{new}" for old, new in zip(before, now, strict=False) if old != new]
-    assert not differ, f"{len(differ)} lines differ; the first: {differ[0]}\nsee tests/recorded/recorder.py"
+    assert not differ, (
+        f"{len(differ)} lines differ; the first: {differ[0]}\nsee tests/recorded/recorder.py"
+    )
     assert len(now) == len(before)

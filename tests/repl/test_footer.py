@@ -29,7 +29,10 @@ def test_a_narrow_footer_drops_the_provider_first_then_the_cost() -> None:
 
 
 def test_the_footer_of_the_demo_fits_40_columns() -> None:
-    assert footer_text(Footer("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
+    assert (
+        footer_text(Footer("demo", "edits", "5", 3, 2, 0.0), 40)
+        == "demo · edits · window 5: 3 · context 2%"
+    )
 
 
 def test_an_unknown_cost_is_shown_as_unknown() -> None:
@@ -37,11 +40,17 @@ def test_an_unknown_cost_is_shown_as_unknown() -> None:
 
 
 def test_unknown_figures_are_left_out() -> None:
-    assert footer_text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
+    assert (
+        footer_text(Footer("m", "ask", "full", busy="starting"), 80)
+        == "m · ask · window full · $0.00 · starting"
+    )
 
 
 def test_a_hint_replaces_the_footer() -> None:
-    assert footer_text(Footer("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
+    assert (
+        footer_text(Footer("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80)
+        == "Press Ctrl+C again to quit"
+    )
 
 
 @pytest.mark.parametrize("mode", ["plan", "edits", "auto"])

@@ -20,7 +20,12 @@ def footer() -> Footer:
 
 
 def test_before_loading_the_footer_shows_the_settings(footer: Footer) -> None:
-    assert (footer.model, footer.mode, footer.window, footer.sent_turns) == ("scripted/test", "ask", "5+3", None)
+    assert (footer.model, footer.mode, footer.window, footer.sent_turns) == (
+        "scripted/test",
+        "ask",
+        "5+3",
+        None,
+    )
     assert footer.busy == "starting"
 
 
@@ -92,7 +97,11 @@ def test_a_new_session_has_no_context_share(footer: Footer) -> None:
     ("spec", "start", "done", "kept"),
     [("5", 1, 0, 0), ("5", 1, 3, 3), ("5", 4, 8, 5), ("5+3", 1, 8, 8), ("full", 1, 40, 40)],
 )
-def test_the_sent_turns_are_those_of_the_next_request(spec: str, start: int, done: int, kept: int) -> None:
-    session = replace(Session("s"), window=WindowSpec.parse(spec), window_start=start, interactions=done)
+def test_the_sent_turns_are_those_of_the_next_request(
+    spec: str, start: int, done: int, kept: int
+) -> None:
+    session = replace(
+        Session("s"), window=WindowSpec.parse(spec), window_start=start, interactions=done
+    )
     assert _count_sent_turns(session) == kept
     assert _count_sent_turns(None) == 0

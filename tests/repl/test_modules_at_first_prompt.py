@@ -35,8 +35,21 @@ with create_pipe_input() as pipe:
     asyncio.run(repl.run())
 print("\\n".join(seen))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     loaded = set(done.stdout.split())
-    heavy = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "tiktoken", "rich", "typer", "mcp"}
+    heavy = {
+        "litellm",
+        "openai",
+        "httpx",
+        "pydantic",
+        "sqlalchemy",
+        "sqlmodel",
+        "tiktoken",
+        "rich",
+        "typer",
+        "mcp",
+    }
     assert not heavy & loaded
     assert 100 < len(loaded) <= 395

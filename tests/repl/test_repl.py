@@ -38,7 +38,9 @@ async def test_lines_typed_ahead_are_sent_in_order() -> None:
     assert played.text.index("1st") < played.text.index("2nd") < played.text.index("3rd")
 
 
-@pytest.mark.parametrize("keys", ["exit\r", ":q\r", "quit\r", "/exit\r", "/q\r", CTRL_D, CTRL_C + CTRL_C])
+@pytest.mark.parametrize(
+    "keys", ["exit\r", ":q\r", "quit\r", "/exit\r", "/q\r", CTRL_D, CTRL_C + CTRL_C]
+)
 async def test_words_commands_and_keys_that_quit(keys: str) -> None:
     played = await play(keys)
     assert (played.code, played.model.requests) == (0, [])
@@ -62,7 +64,9 @@ async def test_a_long_error_is_wrapped_between_words() -> None:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", played.text)
     [error] = [line for line in plain.splitlines() if "✗ Unknown command" in line]
     assert len(error) <= 80
-    assert any(line.strip().endswith("the list.") for line in plain.splitlines()), "no word of the hint is cut"
+    assert any(line.strip().endswith("the list.") for line in plain.splitlines()), (
+        "no word of the hint is cut"
+    )
 
 
 async def test_a_line_that_begins_with_a_path_is_not_a_command() -> None:
@@ -186,7 +190,11 @@ async def test_a_steering_line_is_in_the_next_request_of_the_running_turn(keys: 
         keyboard[0].send_text(keys)
         return replace(calls(("list_files", {})), text="Looking around.", piece=1, delay=0.05)
 
-    played = await play("go\rexit\r", [first, "One, two, three, four."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    played = await play(
+        "go\rexit\r",
+        [first, "One, two, three, four."],
+        hooks=lambda pipe, repl: keyboard.append(pipe),
+    )
     sent = played.model.requests[1].messages
     assert [message["role"] for message in sent[-3:]] == ["assistant", "tool", "user"]
     assert sent[-1]["content"] == "rather count to four"
@@ -203,7 +211,9 @@ async def test_a_steering_line_during_the_last_answer_continues_the_turn() -> No
         keyboard[0].send_text("one more thing\x14")
         return Reply("That is all.", piece=1, delay=0.05)
 
-    played = await play("go\rexit\r", [last, "And this."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    played = await play(
+        "go\rexit\r", [last, "And this."], hooks=lambda pipe, repl: keyboard.append(pipe)
+    )
     assert played.model.requests[1].messages[-1]["content"] == "one more thing"
     assert "And this." in played.text
 
@@ -215,7 +225,9 @@ async def test_a_line_typed_during_a_turn_is_sent_after_it() -> None:
         keyboard[0].send_text("and then\rexit\r")
         return Reply("First.", piece=1, delay=0.01)
 
-    played = await play("go\r", [type_more, "Second."], hooks=lambda pipe, repl: keyboard.append(pipe))
+    played = await play(
+        "go\r", [type_more, "Second."], hooks=lambda pipe, repl: keyboard.append(pipe)
+    )
     assert played.model.requests[1].messages[-1]["content"].startswith("and then")
     assert "Second." in played.text
 
@@ -234,7 +246,9 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
         keyboard[0].send_text("exit\r")
         return Reply("Right.")
 
-    played = await play("go\r", [type_ahead, "I see.", leave], hooks=lambda pipe, repl: keyboard.append(pipe))
+    played = await play(
+        "go\r", [type_ahead, "I see.", leave], hooks=lambda pipe, repl: keyboard.append(pipe)
+    )
     assert "refused" in played.text
     assert not Path("made").exists()
     assert played.model.requests[-1].messages[-1]["content"].startswith("1 is a number")
@@ -244,7 +258,10 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
 async def test_learned_strategies_are_reported() -> None:
     played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
     assert "learned" in played.text
-    assert any("make check" in b.content for b in played.runtimes[0].sessions.current_session.playbook.live_bullets())  # type: ignore[union-attr]
+    assert any(
+        "make check" in b.content
+        for b in played.runtimes[0].sessions.current_session.playbook.live_bullets()
+    )  # type: ignore[union-attr]
 
 
 @pytest.mark.slow

@@ -19,7 +19,12 @@ def session_lines(session: Session) -> str:
 
 def test_the_last_query_and_answer_are_shown() -> None:
     session = Session("0123456789abcdef", title="teapots")
-    for role, text in ((Role.USER, "first"), (Role.ASSISTANT, "1st"), (Role.USER, "last"), (Role.ASSISTANT, "**end**")):
+    for role, text in (
+        (Role.USER, "first"),
+        (Role.ASSISTANT, "1st"),
+        (Role.USER, "last"),
+        (Role.ASSISTANT, "**end**"),
+    ):
         session.add_message(ChatMessage(role, text))
     lines = session_lines(session).splitlines()
     assert lines[0].startswith("session teapots · 2 turns · last used 0 s ago")

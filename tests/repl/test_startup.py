@@ -63,7 +63,9 @@ async def test_a_failed_start_is_raised_and_completes_no_values() -> None:
     assert await startup.values("model") == ()
 
 
-async def test_warming_up_loads_the_token_table_for_exact_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_warming_up_loads_the_token_table_for_exact_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
     startup = make_startup()
     runtime = await startup.load()

@@ -20,7 +20,11 @@ from tests.support.runtime import make_start
 
 
 def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
-    start = replace(make_start(Path.home()), choice=ModelChoice("demo", "no key found"), notices=("something odd",))
+    start = replace(
+        make_start(Path.home()),
+        choice=ModelChoice("demo", "no key found"),
+        notices=("something odd",),
+    )
     lines = _banner(start, color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
     assert lines[1] == "/help for commands · Shift+Tab to switch mode"
@@ -28,7 +32,10 @@ def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
 
 
 def test_a_model_is_named_with_the_reason_for_its_choice() -> None:
-    assert _describe_model("openai/gpt", "OPENAI_API_KEY is set") == "openai/gpt (OPENAI_API_KEY is set)"
+    assert (
+        _describe_model("openai/gpt", "OPENAI_API_KEY is set")
+        == "openai/gpt (OPENAI_API_KEY is set)"
+    )
     assert _describe_model("openai/gpt", "") == "openai/gpt"
 
 
@@ -52,7 +59,10 @@ def test_the_home_folder_is_shortened_to_a_tilde() -> None:
 
 
 def test_a_failure_is_one_line_with_its_hint() -> None:
-    assert _format_error(BadInput("It broke\nin two.", "Mend it."), color=False) == "✗ It broke in two. · Mend it.\n"
+    assert (
+        _format_error(BadInput("It broke\nin two.", "Mend it."), color=False)
+        == "✗ It broke in two. · Mend it.\n"
+    )
     assert _format_error(SwecliError("It broke."), color=False) == "✗ It broke.\n"
 
 
@@ -78,7 +88,9 @@ async def test_a_finished_task_shows_no_spinner() -> None:
     assert shown == [[]]
 
 
-async def test_waiting_raises_the_error_of_the_task_and_cancelling_the_wait_keeps_the_task() -> None:
+async def test_waiting_raises_the_error_of_the_task_and_cancelling_the_wait_keeps_the_task() -> (
+    None
+):
     slow = asyncio.ensure_future(asyncio.sleep(10))
     waiting = asyncio.ensure_future(_wait_with_timer(slow, "starting", LiveRecorder()))
     await asyncio.sleep(0)

@@ -40,7 +40,9 @@ async def run_repl(small: ScriptedModel, *lines: str) -> ReplRun:
         tasks.append(asyncio.ensure_future(quit()))
 
     tasks: list[asyncio.Task[None]] = []
-    return await play("\r".join(lines) + "\r", start=make_start(), build=build, hooks=leave_at_the_end)
+    return await play(
+        "\r".join(lines) + "\r", start=make_start(), build=build, hooks=leave_at_the_end
+    )
 
 
 def title_of(done: ReplRun) -> str:

@@ -14,14 +14,21 @@ def test_a_dismissal_proposes_a_quarantined_strategy_and_an_equal_one_adds_evide
     runtime = make_runtime()
     sessions, store = runtime.sessions, review_store(runtime)
     why = "the tests need\nliterals, key sk-ant-REDACTED"
-    found = [Finding("a.py", n, "MAGIC_NUMBERS", "37", id=f"F-{n}", state="dismissed", reason=why) for n in (1, 2)]
+    found = [
+        Finding("a.py", n, "MAGIC_NUMBERS", "37", id=f"F-{n}", state="dismissed", reason=why)
+        for n in (1, 2)
+    ]
     session = sessions.start("project", "scripted/test")
     line = propose_lesson(sessions, store, found[0], "/playbook")
-    assert line == "P-1 is proposed, since F-1 was dismissed. It needs your approval: /playbook review"
+    assert (
+        line == "P-1 is proposed, since F-1 was dismissed. It needs your approval: /playbook review"
+    )
     assert propose_lesson(sessions, store, found[1], "/playbook") == ""
     [bullet] = session.playbook.bullets.values()
     assert (bullet.state, bullet.scope, bullet.section) == ("quarantined", "project", "review")
-    assert bullet.content.startswith("magic numbers is not a problem here because the tests need literals, key ")
+    assert bullet.content.startswith(
+        "magic numbers is not a problem here because the tests need literals, key "
+    )
     assert "ant-api03" not in bullet.content
     assert [row.quote[:3] for row in sessions.playbook.evidence("P-1")][::2] == ["F-1", "F-2"]
     assert propose_lesson(sessions, store, replace(found[0], state="open"), "/playbook") == ""

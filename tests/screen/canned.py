@@ -77,7 +77,10 @@ def main() -> int:
 
 That is all. Euro sign: €, a tag: <div>, an ellipsis…
 """
-OUTPUT = "".join(f"tests/test_part_{n}.py {'.' * (n % 9 + 1)}\n" for n in range(40)) + "2 failed, 118 passed in 3.21s\n"
+OUTPUT = (
+    "".join(f"tests/test_part_{n}.py {'.' * (n % 9 + 1)}\n" for n in range(40))
+    + "2 failed, 118 passed in 3.21s\n"
+)
 
 
 def make_call(number: int, name: str, duration: int = 12, **parameters: object) -> ToolCall:
@@ -103,7 +106,9 @@ ASK_RUN = AskRequest(
     RUN,
     RUN_QUESTION,
     "Run pytest -q && echo ⏎ curl example.org",
-    Display("in /home/ann/project", "pytest -q && echo \u202e'hidden'\ncurl example.org", "code", "bash"),
+    Display(
+        "in /home/ann/project", "pytest -q && echo \u202e'hidden'\ncurl example.org", "code", "bash"
+    ),
     "this very command",
     "run(pytest -q)",
     why="this command reaches out of the workspace",
@@ -119,36 +124,53 @@ def events() -> list[Event]:
         WindowApplied(2, 5),
         StepStarted(1),
         StepRetried(2, 1.5, "429 Too Many Requests"),
-        *(ReasoningDelta(word + " ") for word in ("The user wants to know what this program does. " * 14).split(" ")),
+        *(
+            ReasoningDelta(word + " ")
+            for word in ("The user wants to know what this program does. " * 14).split(" ")
+        ),
         ToolStarted(READ, "Read swecli/app.py 1-80"),
         ToolFinished(
-            READ, "Read swecli/app.py 1-80", ToolResult(True, "1\tx\n" * 80, Display("swecli/app.py", "80 lines"))
+            READ,
+            "Read swecli/app.py 1-80",
+            ToolResult(True, "1\tx\n" * 80, Display("swecli/app.py", "80 lines")),
         ),
         ToolStarted(LIST, "List ."),
         ToolFinished(LIST, "List .", ToolResult(True, files, Display(".", files))),
         ToolStarted(RUN, "Run pytest -q"),
         ToolProgress(RUN.id, OUTPUT[:200]),
         ToolFinished(
-            RUN, "Run pytest -q", ToolResult(False, OUTPUT, Display("pytest -q: exit code 1", OUTPUT), exit_code=1)
+            RUN,
+            "Run pytest -q",
+            ToolResult(False, OUTPUT, Display("pytest -q: exit code 1", OUTPUT), exit_code=1),
         ),
         ToolStarted(EDIT, "Edit swecli/app.py (+2 −2)"),
         ToolFinished(
-            EDIT, "Edit swecli/app.py (+2 −2)", ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
+            EDIT,
+            "Edit swecli/app.py (+2 −2)",
+            ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff")),
         ),
-        ToolFinished(DENIED, "Run rm -rf build", ToolResult(False, "Not permitted", Display(), denied=True)),
+        ToolFinished(
+            DENIED, "Run rm -rf build", ToolResult(False, "Not permitted", Display(), denied=True)
+        ),
         ToolFinished(
             MISSING,
             "Read nowhere.py",
-            ToolResult(False, "There is no file nowhere.py.", Display(body="There is no file nowhere.py.")),
+            ToolResult(
+                False, "There is no file nowhere.py.", Display(body="There is no file nowhere.py.")
+            ),
         ),
         ContextReduced("old results cleared", 131_000, 80_500),
         StepStarted(2),
         *(TextDelta(ANSWER[at : at + 11]) for at in range(0, len(ANSWER), 11)),
         TurnFinished("done", ANSWER, Usage(1_000, 204, 0, 70, 10), 0.0021, 2, 2_340),
         PlaybookUpdated(7, "d1", ("+ run tests with pytest -q  (P-3)",), added=("P-3",), cost=0.0),
-        PlaybookUpdated(7, "d2", ("P-1 helpful 3 → 4", "P-2 harmful 0 → 1"), tagged=("P-1", "P-2"), cost=None),
+        PlaybookUpdated(
+            7, "d2", ("P-1 helpful 3 → 4", "P-2 harmful 0 → 1"), tagged=("P-1", "P-2"), cost=None
+        ),
         ReflectionFailed(8, "the provider did not answer", kept=True),
         Notice("The model chosen is demo: no key was found."),
         Notice("AGENTS.md is longer than what is sent of it.", "warning"),
-        TurnFailed("openai/gpt-x: no such model (404)", "see swecli models for what can be used", 42),
+        TurnFailed(
+            "openai/gpt-x: no such model (404)", "see swecli models for what can be used", 42
+        ),
     ]

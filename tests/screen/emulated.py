@@ -54,7 +54,9 @@ class EmulatedTerminal(io.StringIO):
     def everything(self) -> list[str]:
         """Return the scrollback followed by the screen."""
         columns = self.screen.columns
-        gone = ["".join(row[x].data for x in range(columns)).rstrip() for row in self.screen.history.top]
+        gone = [
+            "".join(row[x].data for x in range(columns)).rstrip() for row in self.screen.history.top
+        ]
         return [*gone, *self.lines()]
 
 

@@ -37,7 +37,9 @@ def play_approval(renderer: Renderer) -> None:
     renderer.end()
 
 
-def record_scene(scene: str, width: int, color: bool = False, live: bool = False) -> EmulatedTerminal:
+def record_scene(
+    scene: str, width: int, color: bool = False, live: bool = False
+) -> EmulatedTerminal:
     terminal = EmulatedTerminal(width, 24)
     screen = Screen(LiveTerminal(terminal) if live else terminal, color)
     renderer = Renderer(screen, lambda: 100.0)
@@ -47,7 +49,10 @@ def record_scene(scene: str, width: int, color: bool = False, live: bool = False
         case "approval":
             play_approval(renderer)
         case "expanded":
-            play(renderer, [event for event in canned.events() if isinstance(event, ToolFinished)][:3])
+            play(
+                renderer,
+                [event for event in canned.events() if isinstance(event, ToolFinished)][:3],
+            )
             renderer.expand_last()
     return terminal
 

@@ -62,14 +62,31 @@ def test_bench_prints_every_figure_and_exits_with_0() -> None:
 def test_bench_refuses_an_unknown_group_with_the_known_ones() -> None:
     done = run("bench", "prompts")
     assert done.returncode == 2
-    assert "there is no group 'prompts'; there are prompt, process, store, request, select" in done.stderr
+    assert (
+        "there is no group 'prompts'; there are prompt, process, store, request, select"
+        in done.stderr
+    )
 
 
 def test_a_row_is_over_when_its_ratio_exceeds_its_goal() -> None:
-    rows = [Row("f", "ms", ours, 10.0, "r", goal) for ours, goal in ((15.0, 1.5), (15.1, 1.5), (99.0, None))]
+    rows = [
+        Row("f", "ms", ours, 10.0, "r", goal)
+        for ours, goal in ((15.0, 1.5), (15.1, 1.5), (99.0, None))
+    ]
     assert [row.over for row in rows] == [False, True, False]
     assert [row.cells()[-1] for row in rows] == ["ok", "over", ""]
-    assert line(rows[0].cells()).split() == ["f", "15.0", "ms", "10.0", "ms", "r", "1.50", "≤", "1.5", "ok"]
+    assert line(rows[0].cells()).split() == [
+        "f",
+        "15.0",
+        "ms",
+        "10.0",
+        "ms",
+        "r",
+        "1.50",
+        "≤",
+        "1.5",
+        "ok",
+    ]
 
 
 def test_measured_functions_alternate_and_run_equally_often() -> None:
@@ -106,7 +123,9 @@ def test_picture_draws_the_session_as_valid_svg() -> None:
 
 def test_replay_parses_text_with_its_colours_and_attributes() -> None:
     shot = replay(b"plain \x1b[2;31mdim red\x1b[0m \x1b[1;38;2;1;2;3mbold\x1b[22m", 40, 5)
-    assert [(span.text, span.style.fg, span.style.dim, span.style.bold) for span in shot.rows[0]][:4] == [
+    assert [(span.text, span.style.fg, span.style.dim, span.style.bold) for span in shot.rows[0]][
+        :4
+    ] == [
         ("plain ", "default", False, False),
         ("dim red", "red", True, False),
         (" ", "default", False, False),
@@ -129,7 +148,9 @@ def test_consecutive_empty_rows_are_merged_and_the_cursor_is_adjusted() -> None:
 
 
 def test_xml_characters_are_escaped_and_reversed_cells_have_a_background() -> None:
-    root = ET.fromstring(draw(replay(b"a < b && \x1b[7m\x1b[31mred\x1b[0m", 30, 3), 30, '"x" & <y>'))
+    root = ET.fromstring(
+        draw(replay(b"a < b && \x1b[7m\x1b[31mred\x1b[0m", 30, 3), 30, '"x" & <y>')
+    )
     texts = [element.text for element in root.iter(f"{SVG}text")]
     assert texts == ['"x" & <y>', "a < b &&", "red"]
     assert "#f2777a" in {element.get("fill") for element in root.iter(f"{SVG}rect")}

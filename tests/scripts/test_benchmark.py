@@ -18,7 +18,15 @@ def run_benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_learning_solves_later_tasks_and_a_stopped_run_is_resumed(tmp_path: Path) -> None:
-    what = (str(ROOT / "scripts" / "tasks"), "--model", "scripted", "--seeds", "1", "--json", str(tmp_path / "b.jsonl"))
+    what = (
+        str(ROOT / "scripts" / "tasks"),
+        "--model",
+        "scripted",
+        "--seeds",
+        "1",
+        "--json",
+        str(tmp_path / "b.jsonl"),
+    )
     assert run_benchmark(*what, "--usd", "0").returncode == 3
     assert (tmp_path / "b.jsonl").read_text().count("\n") == 1
     done = run_benchmark(*what, "--resume")
@@ -30,7 +38,8 @@ def test_learning_solves_later_tasks_and_a_stopped_run_is_resumed(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("prompt = 1 1", "cannot be read"), ("prompt = 'x'", "has no check"), ("", "has no prompt")]
+    ("text", "line"),
+    [("prompt = 1 1", "cannot be read"), ("prompt = 'x'", "has no check"), ("", "has no prompt")],
 )
 @pytest.mark.slow
 def test_an_invalid_task_is_refused_in_one_line(tmp_path: Path, text: str, line: str) -> None:

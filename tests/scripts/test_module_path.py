@@ -18,7 +18,17 @@ from tests.support.strict_provider.server import OPENAI_MODEL
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
-OURS = ("swecli", "litellm", "rich", "prompt_toolkit", "pydantic", "sqlmodel", "tiktoken", "platformdirs", "pathspec")
+OURS = (
+    "swecli",
+    "litellm",
+    "rich",
+    "prompt_toolkit",
+    "pydantic",
+    "sqlmodel",
+    "tiktoken",
+    "platformdirs",
+    "pathspec",
+)
 OTHERS = ("sitecustomize", "usercustomize", "startup")
 NAMED = ("json", "secrets", "tomllib", "sqlite3", "re")
 ALL = (*OURS, *OTHERS, *sys.stdlib_module_names)
@@ -29,7 +39,9 @@ def make_traps(names: tuple[str, ...]) -> Path:
     return that file."""
     make_project(Path.cwd())
     mark = Path("../mark").resolve()
-    text = f"open({str(mark)!r}, 'a').write(__name__ + '\\n')\nraise SystemExit('the trap was run')\n"
+    text = (
+        f"open({str(mark)!r}, 'a').write(__name__ + '\\n')\nraise SystemExit('the trap was run')\n"
+    )
     for name in names:
         Path(f"{name}.py").write_text(text)
         if name == "swecli":
@@ -54,8 +66,12 @@ def installed_command(tmp_path: Path) -> str:
 
 
 def run_program(*argv: str, environ: Mapping[str, str] | None = None) -> CompletedRun:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(environ or {})
-    done = subprocess.run(argv, capture_output=True, env=env, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
+    } | dict(environ or {})
+    done = subprocess.run(
+        argv, capture_output=True, env=env, stdin=subprocess.DEVNULL, timeout=120, check=False
+    )
     return check_output(CompletedRun(done.returncode, done.stdout.decode(), done.stderr.decode()))
 
 
@@ -108,19 +124,28 @@ def test_the_development_commands_import_nothing_from_the_working_directory() ->
     assert not mark.exists(), mark.read_text()
 
 
-@pytest.mark.parametrize("environ", [{}, {"PYTHONPATH": "."}, {"PYTHONPATH": ":"}, {"PYTHONSAFEPATH": "1"}])
+@pytest.mark.parametrize(
+    "environ", [{}, {"PYTHONPATH": "."}, {"PYTHONPATH": ":"}, {"PYTHONSAFEPATH": "1"}]
+)
 @pytest.mark.parametrize("arguments", ["sessions list", "-p hello -m demo", "review -m demo"])
-def test_python_m_imports_nothing_from_the_working_directory(arguments: str, environ: dict[str, str]) -> None:
+def test_python_m_imports_nothing_from_the_working_directory(
+    arguments: str, environ: dict[str, str]
+) -> None:
     mark = make_traps(NAMED)
     done = run_program(sys.executable, "-m", "swecli", *arguments.split(), environ=environ)
     assert done.code == STARTS[arguments], done.err
     assert not mark.exists(), mark.read_text()
 
 
-def test_the_interactive_prompt_imports_nothing_from_the_working_directory(installed_command: str) -> None:
+def test_the_interactive_prompt_imports_nothing_from_the_working_directory(
+    installed_command: str,
+) -> None:
     mark = make_traps(ALL)
     with Terminal(
-        "-m", "demo", command=(installed_command,), environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"}
+        "-m",
+        "demo",
+        command=(installed_command,),
+        environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"},
     ) as terminal:
         terminal.wait(r"demo · ask")
         terminal.keys("hello\r")
@@ -130,7 +155,9 @@ def test_the_interactive_prompt_imports_nothing_from_the_working_directory(insta
     assert not mark.exists(), mark.read_text()
 
 
-def test_searches_import_nothing_from_the_directory_and_commands_inherit_pythonpath(installed_command: str) -> None:
+def test_searches_import_nothing_from_the_directory_and_commands_inherit_pythonpath(
+    installed_command: str,
+) -> None:
     mark = make_traps(ALL)
     calls = (
         Call("search_files", {"pattern": "chan.ed"}),
@@ -166,7 +193,9 @@ def test_a_review_starts_no_linter(installed_command: str, tool: str, tmp_path: 
     linter.chmod(0o755)
     path = f"{linter.parent}:{os.environ['PATH']}"
     assert (
-        run_program(installed_command, "review", "-m", "demo", environ={"PYTHONPATH": ".", "PATH": path}).code
+        run_program(
+            installed_command, "review", "-m", "demo", environ={"PYTHONPATH": ".", "PATH": path}
+        ).code
         == STARTS["review -m demo"]
     )
     assert not (tmp_path / "asked").exists()

@@ -45,13 +45,24 @@ def write_trees(case: Case) -> tuple[str, str]:
 def test_a_hit_requires_the_file_nearby_lines_or_the_symbol_and_an_accepted_family(
     changes: dict[str, object], hit: bool
 ) -> None:
-    finding = {"path": "a.py", "end_line": None, "symbol": "other", "code_smell_type": "OFF_BY_ONE", **changes}
+    finding = {
+        "path": "a.py",
+        "end_line": None,
+        "symbol": "other",
+        "code_smell_type": "OFF_BY_ONE",
+        **changes,
+    }
     assert TRUTH.is_hit(finding) is hit
 
 
 def test_the_number_of_cases_is_as_designed_and_the_first_four_cover_every_kind() -> None:
     cases = load_cases()
-    assert Counter(case.kind for case in cases) == {"problem": 30, "harmless": 20, "clean": 10, "release": 12}
+    assert Counter(case.kind for case in cases) == {
+        "problem": 30,
+        "harmless": 20,
+        "clean": 10,
+        "release": 12,
+    }
     assert {case.kind for case in cases[:4]} == {"problem", "harmless", "clean", "release"}
     assert len({case.name for case in cases}) == len(cases)
 
@@ -65,19 +76,33 @@ def test_each_planted_change_is_at_one_place_and_its_truth_names_the_changed_lin
         if case.project == "python":
             compile(after, case.name, "exec")
         changed = [
-            n for n, pair in enumerate(zip(before.split("\n"), after.split("\n"), strict=False), 1) if len({*pair}) == 2
+            n
+            for n, pair in enumerate(zip(before.split("\n"), after.split("\n"), strict=False), 1)
+            if len({*pair}) == 2
         ]
         truth = case.truth(Path.cwd())
         assert (truth is not None) == (case.kind == "problem"), case
         if truth is not None:
-            assert [line for place in truth.ranges for line in range(place[0], place[1] + 1)] == changed, case
+            assert [
+                line for place in truth.ranges for line in range(place[0], place[1] + 1)
+            ] == changed, case
             assert truth.symbols, case
 
 
 def test_each_reverted_fix_has_two_releases_lines_known_families_and_a_description() -> None:
     families = {
         smell_family(word)
-        for word in ("ERROR", "LEAK", "GLOBAL", "LOGIC", "BOUNDARY", "CONTRACT", "RACE", "SQL", "SECRET")
+        for word in (
+            "ERROR",
+            "LEAK",
+            "GLOBAL",
+            "LOGIC",
+            "BOUNDARY",
+            "CONTRACT",
+            "RACE",
+            "SQL",
+            "SECRET",
+        )
     }
     for case in load_cases():
         if case.kind == "release":
@@ -86,7 +111,9 @@ def test_each_reverted_fix_has_two_releases_lines_known_families_and_a_descripti
             assert path.endswith((".py", ".js")), case
             assert wrong.endswith("."), case
             assert all(place.replace("-", "").isdecimal() for place in lines.split()), case
-        accepted = case.row[5] if case.kind == "release" else case.row[3] if case.kind == "problem" else ""
+        accepted = (
+            case.row[5] if case.kind == "release" else case.row[3] if case.kind == "problem" else ""
+        )
         assert set(accepted.split()) <= families, case
 
 
@@ -109,7 +136,10 @@ def test_recorded_answers_are_replayed_through_a_review_and_scored() -> None:
         ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "confirmed", **quote}]}),
     ]
     rows = [
-        [{"call": {"index": 0, "id": "c", "name": name, "arguments": json.dumps(given)}}, {"stop": "tool_calls"}]
+        [
+            {"call": {"index": 0, "id": "c", "name": name, "arguments": json.dumps(given)}},
+            {"stop": "tool_calls"},
+        ]
         for name, given in calls
     ]
     lines = [{"window": 128_000}, *rows]

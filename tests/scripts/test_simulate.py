@@ -58,7 +58,9 @@ def run_simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
 def load_figures(folder: Path, name: str = "figures.json") -> dict[str, object]:
     (folder / "tiny.py").write_text(WORLD)
     file = folder / name
-    done = run_simulation("--world", str(folder / "tiny.py"), "--seeds", "1", "--turns", "12", "--json", str(file))
+    done = run_simulation(
+        "--world", str(folder / "tiny.py"), "--seeds", "1", "--turns", "12", "--json", str(file)
+    )
     assert done.returncode == 0, done.stderr
     assert "A simulation, not a claim about real models" in done.stdout
     found: dict[str, object] = json.loads(file.read_text())
@@ -83,17 +85,39 @@ def test_the_simulation_shows_a_gain_and_no_poisoned_strategy_and_is_determinist
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("return 0.5 +", "return 1 / 0 +", "simulate: the world raised in chance for 0: ZeroDivisionError"),
-        ('return ["good"]', "return None", "the world gave None in best for 0, which is not a Sequence"),
-        ("return 0.5 +", 'return float("nan") +', "gave nan in chance for 0, which is not from 0 to 1"),
-        ('"bad": "harmful"}.get', '"bad": "odd"}.get', "gave 'odd' in truth for 'bad', which is not one of helpful,"),
-        ("self.turns = turns", "self.turns = 0", "cannot be played (none, seed 0): ZeroDivisionError"),
+        (
+            "return 0.5 +",
+            "return 1 / 0 +",
+            "simulate: the world raised in chance for 0: ZeroDivisionError",
+        ),
+        (
+            'return ["good"]',
+            "return None",
+            "the world gave None in best for 0, which is not a Sequence",
+        ),
+        (
+            "return 0.5 +",
+            'return float("nan") +',
+            "gave nan in chance for 0, which is not from 0 to 1",
+        ),
+        (
+            '"bad": "harmful"}.get',
+            '"bad": "odd"}.get',
+            "gave 'odd' in truth for 'bad', which is not one of helpful,",
+        ),
+        (
+            "self.turns = turns",
+            "self.turns = 0",
+            "cannot be played (none, seed 0): ZeroDivisionError",
+        ),
         ("TurnFacts(calls,", "TurnFacts(3,", "cannot be played (none, seed 0): TypeError"),
         ("API = 1", "API = 2", "does not say API = 1"),
         ("return Tiny(turns)", "return options['x']", "cannot be used: KeyError: 'x'"),
     ],
 )
-def test_an_invalid_world_is_an_error_in_one_line(tmp_path: Path, old: str, new: str, line: str) -> None:
+def test_an_invalid_world_is_an_error_in_one_line(
+    tmp_path: Path, old: str, new: str, line: str
+) -> None:
     file = tmp_path / "world.py"
     file.write_text(WORLD.replace(old, new))
     done = run_simulation("--world", str(file), "--seeds", "2", "--turns", "2")
@@ -104,8 +128,19 @@ def test_an_invalid_world_is_an_error_in_one_line(tmp_path: Path, old: str, new:
 def test_a_missed_goal_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "tiny.py").write_text(WORLD)
     goals = tmp_path / "goals.toml"
-    goals.write_text('[[goal]]\nfigure = "gain"\nleast = 2\n[[goal]]\nfigure = "poisoned shown"\nmost = 0\n')
-    what = ("--world", str(tmp_path / "tiny.py"), "--seeds", "1", "--turns", "2", "--arms", "product")
+    goals.write_text(
+        '[[goal]]\nfigure = "gain"\nleast = 2\n[[goal]]\nfigure = "poisoned shown"\nmost = 0\n'
+    )
+    what = (
+        "--world",
+        str(tmp_path / "tiny.py"),
+        "--seeds",
+        "1",
+        "--turns",
+        "2",
+        "--arms",
+        "product",
+    )
     done = run_simulation(*what, "--gate", str(goals))
     assert done.returncode == 1, done.stderr
     assert "MISSED   product gain at least 2" in done.stdout

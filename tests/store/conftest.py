@@ -69,5 +69,7 @@ def mark(manager: SessionManager, interaction: int, word: str, why: str = "") ->
     """Store the user's mark on a turn, as a reflection does."""
     session = manager.current_session
     assert session is not None
-    delta = Delta(f"{word}-{session.id}-{interaction}", (), "rules", session.id, interaction, f"mark {word}")
+    delta = Delta(
+        f"{word}-{session.id}-{interaction}", (), "rules", session.id, interaction, f"mark {word}"
+    )
     manager.playbook.record_lessons(session, TurnLessons(interaction, delta, mark=word, why=why))

@@ -27,7 +27,9 @@ AT = datetime(2026, 11, 1, 12, 30, 45, 120000, tzinfo=UTC)
 
 def new_session(window: str = "5+3") -> Session:
     spec = WindowSpec.parse(window)
-    return Session(uuid7(), "/project/ü", AT, AT, model="openai/gpt-4.1", window=spec, project="/project")
+    return Session(
+        uuid7(), "/project/ü", AT, AT, model="openai/gpt-4.1", window=spec, project="/project"
+    )
 
 
 def stored_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -35,7 +37,8 @@ def stored_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
     with sqlite3.connect(path) as db:
         db.row_factory = sqlite3.Row
         found = {
-            table: db.execute(f"SELECT * FROM {table}").fetchall() for table in ("session", "message", "interaction")
+            table: db.execute(f"SELECT * FROM {table}").fetchall()
+            for table in ("session", "message", "interaction")
         }
     apart = ("id", "session_id", "finished_at")
     return {
@@ -71,7 +74,11 @@ def test_the_early_path_writes_the_same_rows_as_the_store(
     tmp_path_factory: pytest.TempPathFactory, contents: tuple[str, str, str], window: str
 ) -> None:
     """Covers a new session's first message and a later one."""
-    folder, session, (first, answer, second) = tmp_path_factory.mktemp("rows"), new_session(window), contents
+    folder, session, (first, answer, second) = (
+        tmp_path_factory.mktemp("rows"),
+        new_session(window),
+        contents,
+    )
     for early in (True, False):
         path = folder / f"{early}.db"
         open_database(path).close()
@@ -115,7 +122,9 @@ def test_the_store_continues_a_session_begun_on_the_early_path(path: Path) -> No
     assert stored["message"][0]["sent"] == "remember this, please"
 
 
-@pytest.mark.parametrize("fault", ["missing", "memory", "foreign", "old", "damaged", "no text", "locked"])
+@pytest.mark.parametrize(
+    "fault", ["missing", "memory", "foreign", "old", "damaged", "no text", "locked"]
+)
 def test_the_early_path_refuses_an_unusual_file(path: Path, fault: str) -> None:
     location: Path | str = path
     other: sqlite3.Connection | None = None
@@ -126,7 +135,9 @@ def test_the_early_path_refuses_an_unusual_file(path: Path, fault: str) -> None:
             location = ":memory:"
         case "foreign" | "old":
             with sqlite3.connect(path) as db:
-                db.execute("PRAGMA application_id = 7" if fault == "foreign" else "PRAGMA user_version = 3")
+                db.execute(
+                    "PRAGMA application_id = 7" if fault == "foreign" else "PRAGMA user_version = 3"
+                )
         case "damaged":
             path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
         case "locked":
@@ -142,7 +153,9 @@ def test_the_early_path_refuses_an_unusual_file(path: Path, fault: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["a turn runs", "a turn was stored", "it was deleted"])
-def test_the_early_path_refuses_a_session_changed_by_another_process(path: Path, change: str) -> None:
+def test_the_early_path_refuses_a_session_changed_by_another_process(
+    path: Path, change: str
+) -> None:
     database = open_database(path)
     sessions = SessionManager(database)
     sessions.use(new_session())
@@ -167,18 +180,30 @@ def test_the_early_path_reads_a_session_like_the_store(path: Path) -> None:
     session = sessions.use(new_session("2"))
     for number in range(1, 16):
         sessions.begin_interaction(f"question {number}")
-        made = [ToolCall(f"call_{number}", "read_file", {"path": "a"}, result="text", approved=True)]
-        sessions.append(ChatMessage(Role.ASSISTANT, "answer", made, blocks={"origin": "x", "content": [{"n": number}]}))
+        made = [
+            ToolCall(f"call_{number}", "read_file", {"path": "a"}, result="text", approved=True)
+        ]
+        sessions.append(
+            ChatMessage(
+                Role.ASSISTANT, "answer", made, blocks={"origin": "x", "content": [{"n": number}]}
+            )
+        )
         sessions.finish_interaction("done")
         if number in (1, 4):
-            opened = Epoch(number, "system", {"P-1": "x"}, pins=(1,)) if number == 4 else Epoch(1, "system")
+            opened = (
+                Epoch(number, "system", {"P-1": "x"}, pins=(1,))
+                if number == 4
+                else Epoch(1, "system")
+            )
             sessions.context.add(session, Reduction("window", number, epoch=opened))
     sessions.context.pin(session, 1)
     sessions.context.add(session, Reduction("clear", 9, edits=Edits(("9.1",))))
     sessions.context.keep(session, [RetainedFact("read", "a", "a", 2)])
     usage = RequestRecord("openai/gpt-4.1", "turn", 15, 1, Usage(10), 0.5, 7, {"counted": 12})
     sessions.record_request(usage)
-    sessions.playbook.apply(Delta("d", (Op("ADD", fields={"content": "Run the linter."}),), "user"), session)
+    sessions.playbook.apply(
+        Delta("d", (Op("ADD", fields={"content": "Run the linter."}),), "user"), session
+    )
     read = sessions.resume(None, "/project/ü")
     database.close()
     with open_early(path) as store:

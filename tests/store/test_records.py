@@ -18,9 +18,10 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
 
 
 def test_importing_records_does_not_import_sqlmodel() -> None:
-    code = (
-        "import swecli.store.records, sys; print({'sqlmodel', 'sqlalchemy', 'sqlite3', 'pydantic'} & set(sys.modules))"
-    )
+    heavy = "{'sqlmodel', 'sqlalchemy', 'sqlite3', 'pydantic'}"
+    code = f"import swecli.store.records, sys; print({heavy} & set(sys.modules))"
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
+    )
     assert done.stdout == "set()\n"

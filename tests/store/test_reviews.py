@@ -28,8 +28,12 @@ def begin_review(store: ReviewStore) -> ReviewRecord:
 
 def test_repeated_findings_are_counted_and_the_first_is_kept(store: ReviewStore) -> None:
     review = begin_review(store)
-    first = store.record(review, [make_finding(1), make_finding(2), replace(make_finding(1), message="again")])
-    second = store.record(replace(first.review, loops=2), [make_finding(2, loop=2), make_finding(3, loop=2)])
+    first = store.record(
+        review, [make_finding(1), make_finding(2), replace(make_finding(1), message="again")]
+    )
+    second = store.record(
+        replace(first.review, loops=2), [make_finding(2, loop=2), make_finding(3, loop=2)]
+    )
     assert [f.id for f in first.new + second.new] == ["F-1", "F-2", "F-3"]
     assert (second.review.total, second.review.unique, second.review.loops) == (5, 3, 2)
     assert [(f.line, f.loop, f.message) for f in store.findings_of(review.id)] == [
@@ -57,7 +61,10 @@ def test_a_finding_reported_again_keeps_its_state_and_history(store: ReviewStore
     store.update([replace(store.get("F-1"), state="dismissed", reason="meant so")], "user", "user")
     store.update([replace(store.get("f2"), state="fixed")], "user", "user")
     store.record(begin_review(store), [make_finding(1), make_finding(2)])
-    assert [(f.state, f.reason) for f in store.findings()] == [("dismissed", "meant so"), ("fixed", "")]
+    assert [(f.state, f.reason) for f in store.findings()] == [
+        ("dismissed", "meant so"),
+        ("fixed", ""),
+    ]
     assert [(c.before, c.after, c.cause, c.why) for c in store.history("F-1")] == [
         ("open", "dismissed", "user", "meant so")
     ]

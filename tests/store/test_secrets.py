@@ -40,7 +40,9 @@ def test_a_message_with_a_secret_is_stored_and_sent_unchanged(
     assert session.to_api_messages()[0]["content"] == text
 
 
-def test_lists_titles_and_snippets_contain_no_secret(manager: SessionManager, typed_secret: tuple[str, str]) -> None:
+def test_lists_titles_and_snippets_contain_no_secret(
+    manager: SessionManager, typed_secret: tuple[str, str]
+) -> None:
     text, secret = typed_secret
     session = store_secret(manager, text)
     assert secret not in str(manager.list_sessions())
@@ -60,7 +62,9 @@ def test_a_snippet_contains_no_part_of_a_secret(manager: SessionManager, name: s
     store_secret(manager, f"{'word ' * 40} {text} {'word ' * 40} zebra")
     for words in ("walrus", "zebra", secret[:6], secret[-6:], secret[8:14]):
         found = str([hit.snippet for hit in manager.search(words)] if words.strip() else "")
-        assert [secret[at : at + 10] for at in range(len(secret) - 9) if secret[at : at + 10] in found] == []
+        assert [
+            secret[at : at + 10] for at in range(len(secret) - 9) if secret[at : at + 10] in found
+        ] == []
 
 
 def test_rows_of_earlier_versions_are_redacted_on_reading(
@@ -75,7 +79,9 @@ def test_rows_of_earlier_versions_are_redacted_on_reading(
     assert secret not in str(manager.search(text.split()[0]))
 
 
-def test_an_export_without_secrets_can_be_imported(manager: SessionManager, memory: Database) -> None:
+def test_an_export_without_secrets_can_be_imported(
+    manager: SessionManager, memory: Database
+) -> None:
     sessions = [store_secret(manager, text) for text, _ in secrets().values()]
     for session, (_, secret) in zip(sessions, secrets().values(), strict=True):
         redacted = redact_value(manager.export(session))

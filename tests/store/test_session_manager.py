@@ -10,7 +10,14 @@ import pytest
 
 from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
-from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.message import (
+    INTERRUPTED_RESULT,
+    ChatMessage,
+    RequestRecord,
+    Role,
+    ToolCall,
+    Usage,
+)
 from swecli.models.playbook import Delta, Op
 from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
@@ -38,11 +45,18 @@ def test_nothing_is_written_before_the_first_message(manager: SessionManager) ->
     assert manager.list_sessions() == []
     manager.begin_interaction("hello")
     [info] = manager.list_sessions()
-    assert (info.title, info.model, info.directory, info.first_query) == ("late", "openai/x", "/p", "hello")
+    assert (info.title, info.model, info.directory, info.first_query) == (
+        "late",
+        "openai/x",
+        "/p",
+        "hello",
+    )
     assert manager.resume(None, "/p").window == WindowSpec(2)
 
 
-def test_a_message_is_committed_before_the_function_returns(manager: SessionManager, database: Database) -> None:
+def test_a_message_is_committed_before_the_function_returns(
+    manager: SessionManager, database: Database
+) -> None:
     manager.start("/p", "scripted/test")
     message = manager.begin_interaction("hello", sent="hello with files")
     other = SessionManager(database).resume(None, "/p")
@@ -59,13 +73,24 @@ def test_interactions_are_numbered_from_one(manager: SessionManager) -> None:
     assert len(session.to_api_messages(window_size=2)) == 4
 
 
-def test_a_call_has_no_result_until_it_is_recorded(manager: SessionManager, database: Database) -> None:
+def test_a_call_has_no_result_until_it_is_recorded(
+    manager: SessionManager, database: Database
+) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("run it")
     call = ToolCall("c1", "run_command", {"command": "true"})
     answer(manager, "", call)
-    assert SessionManager(database).resume(None, "/p").to_api_messages()[-1]["content"] == INTERRUPTED_RESULT
-    call.result, call.approved, call.decision, call.exit_code, call.duration_ms = "fine", True, "user", 0, 12
+    assert (
+        SessionManager(database).resume(None, "/p").to_api_messages()[-1]["content"]
+        == INTERRUPTED_RESULT
+    )
+    call.result, call.approved, call.decision, call.exit_code, call.duration_ms = (
+        "fine",
+        True,
+        "user",
+        0,
+        12,
+    )
     manager.record_call(call)
     assert SessionManager(database).resume(None, "/p").messages[-1].tool_calls == [call]
     assert stored_calls(manager, 1) == [call]
@@ -129,17 +154,27 @@ def test_results_of_other_sessions_are_not_read(manager: SessionManager) -> None
 
 
 @pytest.mark.slow
-def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: SessionManager) -> None:
+def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(
+    manager: SessionManager,
+) -> None:
     manager.start("/p", "scripted/test")
     for number in range(1, 21):
         turn(manager, f"q{number}")
     session = manager.resume(None, "/p", window_hint=5)
     assert session.interactions == 20
-    assert [group[0].content for group in session.group_by_interaction()] == ["q16", "q17", "q18", "q19", "q20"]
+    assert [group[0].content for group in session.group_by_interaction()] == [
+        "q16",
+        "q17",
+        "q18",
+        "q19",
+        "q20",
+    ]
     manager.load_back_to(18)
     assert len(session.messages) == 10
     manager.load_back_to(3)
-    assert [group[0].content for group in session.group_by_interaction()] == [f"q{n}" for n in range(3, 21)]
+    assert [group[0].content for group in session.group_by_interaction()] == [
+        f"q{n}" for n in range(3, 21)
+    ]
     manager.load_back_to(1)
     assert len(session.to_api_messages()) == 40
     assert manager.begin_interaction("next").interaction == 21
@@ -220,10 +255,14 @@ def set_owner(database: Database, pid: int) -> None:
         db.connection().execute(InteractionRow.__table__.update().values(pid=pid))  # type: ignore[attr-defined]
 
 
-def test_a_turn_of_a_dead_process_is_interrupted_and_pending_reflection(manager: SessionManager) -> None:
+def test_a_turn_of_a_dead_process_is_interrupted_and_pending_reflection(
+    manager: SessionManager,
+) -> None:
     session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     set_owner(manager.database, int(dead.stdout))
     manager.resume(None, "/p")
     info = manager.playbook.turn(manager.session.id, 1)
@@ -252,7 +291,12 @@ def test_two_processes_in_one_session_number_their_turns_differently(
     assert other.begin_interaction("theirs").interaction == 2
     assert manager.begin_interaction("mine again").interaction == 3
     assert answer(other).interaction == 2
-    assert [m.content for m in manager.resume(None, "/p").messages] == ["mine", "theirs", "mine again", "done"]
+    assert [m.content for m in manager.resume(None, "/p").messages] == [
+        "mine",
+        "theirs",
+        "mine again",
+        "done",
+    ]
 
 
 def test_title_window_and_model_are_loaded_on_resume(manager: SessionManager) -> None:
@@ -262,7 +306,11 @@ def test_title_window_and_model_are_loaded_on_resume(manager: SessionManager) ->
     manager.set_window(WindowSpec(4, 2))
     manager.set_model("anthropic/x")
     session = manager.resume("NEW\ufffdtitle", "/elsewhere")
-    assert (session.window, session.window_start, session.model) == (WindowSpec(4, 2), 1, "anthropic/x")
+    assert (session.window, session.window_start, session.model) == (
+        WindowSpec(4, 2),
+        1,
+        "anthropic/x",
+    )
     assert session.title == "new\ufffdtitle"
 
 
@@ -285,11 +333,16 @@ def test_an_unfinished_answer_is_loaded_only_after_its_process_ended(
     call = ToolCall("c1", "run_command", {"command": "make"})
     message = answer(manager, "Making.", call)
     manager.save_unfinished(
-        UnfinishedTurn(session.id, 1, "It is m", message.id or 0, {"c1": ("cut", "the whole output")})
+        UnfinishedTurn(
+            session.id, 1, "It is m", message.id or 0, {"c1": ("cut", "the whole output")}
+        )
     )
     # The row belongs to a process that has ended; its pid is this test's own.
     other = SessionManager(database).resume(None, "/p")
-    assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]
+    assert [(m.content, m.status) for m in other.messages[1:]] == [
+        ("Making.", "complete"),
+        ("It is m", "partial"),
+    ]
     assert other.messages[1].tool_calls[0].result == "cut"
     assert SessionManager(database).list_sessions()[0].messages == 3
     assert manager.read_result("c1") == "the whole output"
@@ -310,11 +363,17 @@ def test_saving_an_unfinished_turn_late_does_not_change_a_finished_one(
     manager.record_call(call)
     late = UnfinishedTurn(session.id, 1, "Mak", asked.id or 0, {"c1": ("cut", "whole")})
     manager.save_unfinished(late)
-    assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
+    assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == [
+        "run it",
+        "Making.",
+    ]
     manager.finish_interaction("done")
     manager.save_unfinished(late)
     assert manager.read_result("c1") == "fine"
-    assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
+    assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == [
+        "run it",
+        "Making.",
+    ]
 
 
 def test_a_stored_query_becomes_the_next_turn(manager: SessionManager, database: Database) -> None:
@@ -348,7 +407,11 @@ def test_a_stored_query_without_a_turn_is_interrupted(manager: SessionManager) -
     manager.store_query("with a file that is gone")
     manager.store_query("another")
     assert manager.begin_interaction("a third").interaction == 3
-    assert [message.content for message in session.messages] == ["with a file that is gone", "another", "a third"]
-    assert [info.status for n in (1, 2) if (info := manager.playbook.turn(manager.session.id, n))] == [
-        "interrupted"
-    ] * 2
+    assert [message.content for message in session.messages] == [
+        "with a file that is gone",
+        "another",
+        "a third",
+    ]
+    assert [
+        info.status for n in (1, 2) if (info := manager.playbook.turn(manager.session.id, n))
+    ] == ["interrupted"] * 2

@@ -18,11 +18,15 @@ from swecli.store.views import daily_spending, session_spending
 TODAY = date(2026, 3, 10)
 
 
-def record_request(sessions: SessionManager, model: str, purpose: Purpose, cost: float | None, usage: Usage) -> None:
+def record_request(
+    sessions: SessionManager, model: str, purpose: Purpose, cost: float | None, usage: Usage
+) -> None:
     sessions.record_request(RequestRecord(model, purpose, 1, 1, usage, cost, 900))
 
 
-def record_call(sessions: SessionManager, name: str, tokens: int | None, error: str | None = None) -> None:
+def record_call(
+    sessions: SessionManager, name: str, tokens: int | None, error: str | None = None
+) -> None:
     call = ToolCall(name, name, {}, result="x", tokens=tokens, error=error)
     sessions.append(ChatMessage(Role.ASSISTANT, "", [call]))
     sessions.record_call(call)
@@ -45,12 +49,17 @@ def move_to_day(sessions: SessionManager, day: date) -> None:
     with sqlite3.connect(path) as db:
         for table in ("model_request", "message"):
             db.execute(
-                f"UPDATE {table} SET created_at = datetime(?, 'unixepoch') WHERE created_at > '2026-06'", (noon,)
+                f"UPDATE {table} SET created_at = datetime(?, 'unixepoch') WHERE created_at > '2026-06'",
+                (noon,),
             )
 
 
-def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(sessions: SessionManager) -> None:
-    record_request(sessions, "a/large", "turn", 0.5, Usage(input=100, cache_read=900, output=20, reasoning=5))
+def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(
+    sessions: SessionManager,
+) -> None:
+    record_request(
+        sessions, "a/large", "turn", 0.5, Usage(input=100, cache_read=900, output=20, reasoning=5)
+    )
     record_request(sessions, "a/large", "condense", 0.25, Usage(input=50, output=10))
     record_request(sessions, "b/small", "reflect", None, Usage(input=30, output=1))
     record_call(sessions, "read_file", 700)
@@ -60,7 +69,14 @@ def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(sessions: S
     assert current is not None
     found = session_spending(sessions.database, current.id)
     large, small = found["models"]
-    assert large == {"name": "a/large", "requests": 2, "sent": 1050, "cached": 900, "received": 35, "cost": 0.75}
+    assert large == {
+        "name": "a/large",
+        "requests": 2,
+        "sent": 1050,
+        "cached": 900,
+        "received": 35,
+        "cost": 0.75,
+    }
     assert (small["name"], small["cost"]) == ("b/small", None)
     assert [(one["name"], one["sent"]) for one in found["causes"]] == [
         ("turn", 1000),
@@ -74,7 +90,9 @@ def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(sessions: S
     assert session_spending(sessions.database, "another")["models"] == []
 
 
-def test_a_request_without_an_answer_does_not_make_the_cost_unknown(sessions: SessionManager) -> None:
+def test_a_request_without_an_answer_does_not_make_the_cost_unknown(
+    sessions: SessionManager,
+) -> None:
     record_request(sessions, "a/large", "turn", 0.5, Usage(input=100))
     record_request(sessions, "a/large", "turn", None, Usage())
     assert daily_spending(sessions.database, 1, date.today())["total"]["cost"] == 0.5
@@ -91,7 +109,11 @@ def test_days_are_in_local_time_and_none_is_left_out(sessions: SessionManager) -
         ("2026-03-09", 0, 0.0),
         ("2026-03-10", 40, 0.25),
     ]
-    assert (found["total"]["sessions"], found["total"]["turns"], found["total"]["sent"]) == (1, 1, 140)
+    assert (found["total"]["sessions"], found["total"]["turns"], found["total"]["sent"]) == (
+        1,
+        1,
+        140,
+    )
     assert [day["sent"] for day in daily_spending(sessions.database, 2, TODAY)["days"]] == [0, 40]
 
 

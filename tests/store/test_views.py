@@ -32,14 +32,19 @@ def stored_session(manager: SessionManager) -> SessionManager:
     manager.record_call(call)
     usage = Usage(input=10, cache_read=30, output=5)
     manager.record_request(RequestRecord("m", "turn", 1, 1, usage, cost=None, duration_ms=1_500))
-    manager.append(ChatMessage(Role.ASSISTANT, "0.19; api_key = sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56"))
+    manager.append(
+        ChatMessage(Role.ASSISTANT, "0.19; api_key = sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56")
+    )
     manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-2"])
     return manager
 
 
 def test_the_reference_lists_the_views_and_their_columns(memory: Database) -> None:
     pages = (ROOT / "docs/reference/sql.md").read_text(encoding="utf-8").split("\n## ")[1:]
-    listed = [(page.split("\n")[0], ", ".join(re.findall(r"^\| `(\w+)` \|", page, re.M))) for page in pages]
+    listed = [
+        (page.split("\n")[0], ", ".join(re.findall(r"^\| `(\w+)` \|", page, re.M)))
+        for page in pages
+    ]
     assert listed == list(run_query(memory, "").rows)
 
 
@@ -63,7 +68,9 @@ def test_every_view_can_be_read(memory: Database) -> None:
 
 
 def test_secrets_in_results_are_redacted(stored_session: SessionManager) -> None:
-    found = run_query(stored_session.database, "SELECT content FROM messages WHERE content LIKE '%api_key%'")
+    found = run_query(
+        stored_session.database, "SELECT content FROM messages WHERE content LIKE '%api_key%'"
+    )
     assert "[redacted" in found.rows[0][0]
     assert "sk-proj" not in found.rows[0][0]
 
@@ -115,7 +122,9 @@ def test_large_values_are_limited(memory: Database, monkeypatch: pytest.MonkeyPa
         run_query(memory, "SELECT zeroblob(900000000)")
 
 
-def test_an_endless_query_is_stopped_at_the_timeout(memory: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_query_is_stopped_at_the_timeout(
+    memory: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(views, "_TIMEOUT", 0.1)
     with pytest.raises(LimitReached, match="stopped"):
         run_query(memory, ENDLESS.format("count(*)"))
@@ -136,7 +145,9 @@ def test_a_query_does_not_block_writers(stored_session: SessionManager, path: Pa
     assert run_query(open_database(path), "SELECT count(*) FROM turns").rows == ((2,),)
 
 
-def test_a_path_with_special_characters_can_be_queried(stored_session: SessionManager, tmp_path: Path) -> None:
+def test_a_path_with_special_characters_can_be_queried(
+    stored_session: SessionManager, tmp_path: Path
+) -> None:
     odd = tmp_path / "50% of #1?.db"
     stored_session.database.close()
     shutil.copy(tmp_path / "data" / "swecli.db", odd)
@@ -145,7 +156,9 @@ def test_a_path_with_special_characters_can_be_queried(stored_session: SessionMa
     database.close()
 
 
-def test_a_copy_with_views_is_a_valid_database(stored_session: SessionManager, tmp_path: Path) -> None:
+def test_a_copy_with_views_is_a_valid_database(
+    stored_session: SessionManager, tmp_path: Path
+) -> None:
     copy = copy_with_views(stored_session.database, tmp_path / "copy.db")
     with sqlite3.connect(copy) as plain:
         assert plain.execute("SELECT query FROM turns").fetchall() == [("what is the tax?",)]

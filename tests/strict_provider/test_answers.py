@@ -15,12 +15,20 @@ from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, 
 USER = {"role": "user", "content": "hi"}
 
 
-def post(server: StrictProvider, body: Any, *, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, str]:
+def post(
+    server: StrictProvider, body: Any, *, path: str = "/v1/chat/completions", **headers: str
+) -> tuple[int, str]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
     try:
-        given = {"authorization": "Bearer test-key", "x-api-key": "test-key", "anthropic-version": "2023-06-01"}
-        connection.request("POST", path, raw, given | {k.replace("_", "-"): v for k, v in headers.items()})
+        given = {
+            "authorization": "Bearer test-key",
+            "x-api-key": "test-key",
+            "anthropic-version": "2023-06-01",
+        }
+        connection.request(
+            "POST", path, raw, given | {k.replace("_", "-"): v for k, v in headers.items()}
+        )
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     finally:
@@ -45,7 +53,10 @@ def test_openai_text_is_streamed_in_chunks_and_ends_with_a_finish_reason_and_don
         status, text = post(server, openai(stream=True))
     chunks = data(text)
     assert status == 200
-    assert "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks[:-1]) == "Hello, you there"
+    assert (
+        "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks[:-1])
+        == "Hello, you there"
+    )
     assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
     assert chunks[-1] == "[DONE]"
     assert len(chunks) > 4
@@ -75,7 +86,12 @@ def test_openai_tool_calls_are_streamed_in_chunks_with_their_index() -> None:
 
 
 def test_anthropic_blocks_are_streamed_in_order_with_usage_and_stop_reason() -> None:
-    reply = Reply("Hello", reasoning="hm", calls=(Call("read_file", {"path": "a"}),), usage=Tokens(10, 5, 3, 9, 2))
+    reply = Reply(
+        "Hello",
+        reasoning="hm",
+        calls=(Call("read_file", {"path": "a"}),),
+        usage=Tokens(10, 5, 3, 9, 2),
+    )
     with StrictProvider([reply]) as server:
         _, text = post(server, anthropic(stream=True), path="/v1/messages")
     events = data(text)
@@ -87,7 +103,9 @@ def test_anthropic_blocks_are_streamed_in_order_with_usage_and_stop_reason() -> 
     assert events[-1]["type"] == "message_stop"
 
 
-@pytest.mark.parametrize(("body", "path"), [(openai(), "/v1/chat/completions"), (anthropic(), "/v1/messages")])
+@pytest.mark.parametrize(
+    ("body", "path"), [(openai(), "/v1/chat/completions"), (anthropic(), "/v1/messages")]
+)
 def test_a_request_without_stream_gets_one_json_object(body: dict[str, Any], path: str) -> None:
     with StrictProvider([Reply("Hello", calls=(Call("f"),))]) as server:
         status, text = post(server, body, path=path)
@@ -106,7 +124,9 @@ def test_every_request_is_recorded_with_its_raw_body_and_headers() -> None:
 
 
 def test_a_script_can_be_a_function_of_the_request() -> None:
-    with StrictProvider(lambda received: Reply(f"{len(received.body['messages'])} messages")) as server:
+    with StrictProvider(
+        lambda received: Reply(f"{len(received.body['messages'])} messages")
+    ) as server:
         _, text = post(server, openai())
     assert "1 messages" in text
 
@@ -120,9 +140,16 @@ def test_a_request_after_the_end_of_the_script_gets_a_500_and_is_recorded_as_ref
 
 
 def test_a_refusal_has_the_protocols_shape_status_and_headers() -> None:
-    with StrictProvider([Refusal(429, "slow", headers={"retry-after": "7"}), Refusal(529, "busy")]) as server:
+    with StrictProvider(
+        [Refusal(429, "slow", headers={"retry-after": "7"}), Refusal(529, "busy")]
+    ) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
-        connection.request("POST", "/v1/chat/completions", json.dumps(openai()), {"authorization": "Bearer test-key"})
+        connection.request(
+            "POST",
+            "/v1/chat/completions",
+            json.dumps(openai()),
+            {"authorization": "Bearer test-key"},
+        )
         answer = connection.getresponse()
         assert answer.headers["retry-after"] == "7"
         assert json.loads(answer.read())["error"]["message"] == "slow"
@@ -132,7 +159,9 @@ def test_a_refusal_has_the_protocols_shape_status_and_headers() -> None:
     assert json.loads(text)["error"]["type"] == "overloaded_error"
 
 
-@pytest.mark.parametrize(("path", "header"), [("/v1/chat/completions", "authorization"), ("/v1/messages", "x-api-key")])
+@pytest.mark.parametrize(
+    ("path", "header"), [("/v1/chat/completions", "authorization"), ("/v1/messages", "x-api-key")]
+)
 @pytest.mark.parametrize("value", ["", "Bearer wrong", "wrong"])
 def test_a_wrong_key_is_401(path: str, header: str, value: str) -> None:
     with StrictProvider([]) as server:
@@ -164,7 +193,8 @@ def raw_stream(server: StrictProvider) -> bytes:
     """Return all bytes of the response until the connection ends or is idle for a moment."""
     body = json.dumps(openai(stream=True)).encode()
     head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer test-key\r\ncontent-length: {len(body)}\r\n\r\n"
+        "POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer test-key\r\n"
+        f"content-length: {len(body)}\r\n\r\n"
     )
     received = b""
     with socket.create_connection(("127.0.0.1", server.port), 5) as connection:

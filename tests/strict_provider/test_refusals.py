@@ -27,7 +27,10 @@ def result(call_id: str = "c1") -> dict[str, Any]:
 
 
 def tool(name: str = "read_file", parameters: Any = None) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "parameters": parameters or {"type": "object"}}}
+    return {
+        "type": "function",
+        "function": {"name": name, "parameters": parameters or {"type": "object"}},
+    }
 
 
 def openai(*messages: dict[str, Any], **more: Any) -> None:
@@ -55,7 +58,10 @@ def test_openai_rules_accept_valid_messages(messages: list[dict[str, Any]]) -> N
         ([USER, calls(call()), result(), result()], "must be a response"),
         ([USER, calls(call()), USER], "did not have response messages: c1"),
         ([USER, calls(call())], "did not have response messages: c1"),
-        ([USER, calls(call("a"), call("b")), result("a"), USER], "did not have response messages: b"),
+        (
+            [USER, calls(call("a"), call("b")), result("a"), USER],
+            "did not have response messages: b",
+        ),
         ([USER, calls(call("a"), call("a")), result("a")], "Duplicate"),
         ([USER, calls(call()), result(), calls(call()), result()], "Duplicate"),
         ([USER, {"role": "assistant", "content": ""}], "needs 'content'"),
@@ -72,7 +78,10 @@ def test_openai_rules_accept_valid_messages(messages: list[dict[str, Any]]) -> N
         ([{"role": "robot", "content": "x"}], "'robot'"),
         ([{"role": "user", "content": None}], "content must be"),
         ([{"role": "user", "content": "x", "reasoning": "y"}], "'reasoning' was unexpected"),
-        ([{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}]}], "'cache_control'"),
+        (
+            [{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}]}],
+            "'cache_control'",
+        ),
     ],
 )
 def test_openai_rules_refuse_invalid_messages(messages: list[dict[str, Any]], says: str) -> None:
@@ -100,7 +109,12 @@ def test_openai_rules_refuse_invalid_parameters(more: dict[str, Any]) -> None:
 
 
 def use(call_id: str = "c1", name: str = "read_file", given: Any = None) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call_id, "name": name, "input": {} if given is None else given}
+    return {
+        "type": "tool_use",
+        "id": call_id,
+        "name": name,
+        "input": {} if given is None else given,
+    }
 
 
 def answer(call_id: str = "c1", content: Any = "done") -> dict[str, Any]:
@@ -128,7 +142,13 @@ def anthropic(*messages: dict[str, Any], **more: Any) -> None:
     "messages",
     [
         [USER],
-        [USER, says(TEXT, use("a"), use("b")), user(answer("b"), answer("a"), TEXT), says(TEXT), USER],
+        [
+            USER,
+            says(TEXT, use("a"), use("b")),
+            user(answer("b"), answer("a"), TEXT),
+            says(TEXT),
+            USER,
+        ],
         [USER, USER],
         [USER, says(use()), user(answer(content=[TEXT])), says(TEXT)],
     ],
@@ -164,7 +184,9 @@ def test_anthropic_rules_accept_valid_messages(messages: list[dict[str, Any]]) -
         ([USER | {"name": "x"}], "Extra inputs"),
     ],
 )
-def test_anthropic_rules_refuse_invalid_messages(messages: list[dict[str, Any]], words: str) -> None:
+def test_anthropic_rules_refuse_invalid_messages(
+    messages: list[dict[str, Any]], words: str
+) -> None:
     with pytest.raises(Refused, match=words):
         anthropic(*messages)
 

@@ -23,7 +23,14 @@ class ScriptedContext(CommandContext):
         self.paper = io.StringIO()
         renderer = Renderer(Screen(TextSurface(self.paper, width), False))
         self.table = CommandTable.discover()
-        super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
+        super().__init__(
+            runtime,
+            self.table.commands,
+            renderer,
+            program=self,
+            asker=self,
+            background=Background(self),
+        )  # type: ignore[arg-type]
         self.left = False
         self.draft = ""
         self.detailed: list[list[str]] = []
@@ -49,7 +56,9 @@ class ScriptedContext(CommandContext):
         self.detailed = [list(lines) for lines in details]
         return self._picks.pop(0)
 
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+    async def choose(
+        self, title: str, options: Sequence[Option], *, guarded: bool = False
+    ) -> int | None:
         """Return the index of the option whose mark is the next pick, or None if the pick is None."""
         self.offered.append([(option.mark, option.label) for option in options])
         mark = self._picks.pop(0)

@@ -44,14 +44,24 @@ class Conversation:
         environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
         where = str(cwd) if cwd else None
         self.child = pexpect.spawn(
-            command[0], list(command[1:]), dimensions=(rows, columns), env=environ, cwd=where, timeout=5
+            command[0],
+            list(command[1:]),
+            dimensions=(rows, columns),
+            env=environ,
+            cwd=where,
+            timeout=5,
         )
         self.child.delaybeforesend = None
 
     def __enter__(self) -> Conversation:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.child.close(force=True)
 
     def pump(self, seconds: float = 0.05) -> bytes | None:
@@ -77,7 +87,9 @@ class Conversation:
         deadline = time.monotonic() + seconds
         while not re.search(pattern, self.after(since), re.MULTILINE):
             if self.pump() is None or time.monotonic() > deadline:
-                assert re.search(pattern, self.after(since), re.MULTILINE), f"no {pattern!r}\n{self.everything()}"
+                assert re.search(pattern, self.after(since), re.MULTILINE), (
+                    f"no {pattern!r}\n{self.everything()}"
+                )
 
     def after(self, since: int) -> str:
         """Return the lines from number `since` on."""

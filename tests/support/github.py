@@ -17,7 +17,9 @@ from jsonschema import Draft7Validator
 
 from swecli.review.target.diffs import FileDiff, parse_hunks
 
-SCHEMAS = json.loads((Path(__file__).parents[1] / "review" / "schemas" / "github.json").read_text(encoding="utf-8"))
+SCHEMAS = json.loads(
+    (Path(__file__).parents[1] / "review" / "schemas" / "github.json").read_text(encoding="utf-8")
+)
 REPO = "/repos/{owner}/{repo}"
 WHERE = f"{REPO}/pulls/{{pull_number}}"
 BOT = "swecli-bot"
@@ -51,7 +53,12 @@ class FakeGitHub:
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["content-length"]))
                 self.answer(
-                    *outer.write(self.command, self.path, self.headers.get("authorization", ""), json.loads(data))
+                    *outer.write(
+                        self.command,
+                        self.path,
+                        self.headers.get("authorization", ""),
+                        json.loads(data),
+                    )
                 )
 
             do_PATCH = do_POST
@@ -78,14 +85,21 @@ class FakeGitHub:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._server.server_close()
 
     def follow(self, folder: Path) -> None:
         """Set the pull request's head to the commit that is checked out in the folder."""
         command = ["git", "rev-parse", "HEAD"]
-        self.head = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+        self.head = subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def environ(self, token: str | None = None) -> dict[str, str]:
         return {
@@ -103,9 +117,17 @@ class FakeGitHub:
         if where == "/user":
             return 200, {"login": BOT}, {}
         if where == base:
-            return 200, {"number": self.number, "head": {"sha": self.head}, "base": {"sha": self.base}}, {}
+            return (
+                200,
+                {"number": self.number, "head": {"sha": self.head}, "base": {"sha": self.base}},
+                {},
+            )
         page = int(re.search(r"[?&]page=(\d+)", "?" + query)[1]) if "page=" in query else 1  # type: ignore[index]
-        lists = {f"{base}/files": self.files(), f"{base}/comments": self.comments, f"{base}/reviews": self.reviews}
+        lists = {
+            f"{base}/files": self.files(),
+            f"{base}/comments": self.comments,
+            f"{base}/reviews": self.reviews,
+        }
         lists[f"/repos/acme/shop/issues/{self.number}/comments"] = self.issue
         if where in lists:
             return 200, lists[where][(page - 1) * 100 : page * 100], {}
@@ -123,7 +145,9 @@ class FakeGitHub:
         assert not list(Draft7Validator(SCHEMAS[f"GET {WHERE}/files"]).iter_errors(rows))
         return rows
 
-    def write(self, method: str, path: str, given: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def write(
+        self, method: str, path: str, given: str, body: dict[str, Any]
+    ) -> tuple[int, Any, dict[str, str]]:
         last = path.rsplit("/", 1)[-1]
         if given != f"Bearer {self.token}":
             return 401, {"message": "Bad credentials"}, {}
@@ -131,11 +155,15 @@ class FakeGitHub:
             return refused
         if path == "/graphql":
             return 200, self._graphql(body), {}
-        pull, issue = f"/repos/acme/shop/pulls/{self.number}", f"/repos/acme/shop/issues/{self.number}/comments"
+        pull, issue = (
+            f"/repos/acme/shop/pulls/{self.number}",
+            f"/repos/acme/shop/issues/{self.number}/comments",
+        )
         shapes = {f"{pull}/reviews": f"{WHERE}/reviews", f"{pull}/comments": f"{WHERE}/comments"}
         shapes[issue] = f"{REPO}/issues/{{issue_number}}/comments"
         shapes |= {
-            f"{pull}/comments/{row['id']}/replies": f"{WHERE}/comments/{{comment_id}}/replies" for row in self.comments
+            f"{pull}/comments/{row['id']}/replies": f"{WHERE}/comments/{{comment_id}}/replies"
+            for row in self.comments
         }
         shapes |= {
             f"/repos/acme/shop/issues/comments/{row['id']}": f"{REPO}/issues/comments/{{comment_id}}"
@@ -146,7 +174,13 @@ class FakeGitHub:
             return 404, {"message": "Not Found"}, {}
         wrong = [error.message for error in Draft7Validator(schema).iter_errors(body)]
         wrong += [f"no such field: {name}" for name in body if name not in schema["properties"]]
-        rows = body.get("comments", []) if last == "reviews" else [body] if path == f"{pull}/comments" else []
+        rows = (
+            body.get("comments", [])
+            if last == "reviews"
+            else [body]
+            if path == f"{pull}/comments"
+            else []
+        )
         wrong += [problem for row in rows if (problem := self._out_of_diff(row))]
         if last == "reviews" and body.get("event") == "COMMENT" and not body.get("body"):
             wrong.append("body is required")
@@ -163,7 +197,12 @@ class FakeGitHub:
             self.issue.append({"id": len(self.posted), "body": body["body"], **user})
         for row in [body] if last == "replies" else rows:
             self.comments.append(
-                {"id": 1000 + len(self.comments), "body": row["body"], "path": row.get("path", ""), **user}
+                {
+                    "id": 1000 + len(self.comments),
+                    "body": row["body"],
+                    "path": row.get("path", ""),
+                    **user,
+                }
             )
         if last == "reviews":
             self.reviews.append({"body": body["body"], **user})
@@ -173,7 +212,11 @@ class FakeGitHub:
         if "reviewThreads" in body["query"]:
             ids = [row["id"] for row in self.comments if row["path"]]
             nodes = [
-                {"id": f"T{n}", "isResolved": n in self.resolved, "comments": {"nodes": [{"databaseId": n}]}}
+                {
+                    "id": f"T{n}",
+                    "isResolved": n in self.resolved,
+                    "comments": {"nodes": [{"databaseId": n}]},
+                }
                 for n in ids
             ]
             threads = {"pageInfo": {"hasNextPage": False, "endCursor": None}, "nodes": nodes}
@@ -196,6 +239,10 @@ class FakeGitHub:
     def _out_of_diff(self, row: dict[str, Any]) -> str:
         diff = FileDiff(row["path"], hunks=parse_hunks(self.patches.get(row["path"], "")))
         lines = range(row.get("start_line", row["line"]), row["line"] + 1)
-        if row["path"] in self.refuse_paths or not set(lines) <= diff.lines or row.get("side") != "RIGHT":
+        if (
+            row["path"] in self.refuse_paths
+            or not set(lines) <= diff.lines
+            or row.get("side") != "RIGHT"
+        ):
             return "pull_request_review_thread.line must be part of the diff"
         return "" if len(row["body"]) <= 65_536 else "body is too long"

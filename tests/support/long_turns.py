@@ -48,26 +48,36 @@ def scripted_turn(summary: Callable[[int], Any]) -> Callable[[ModelRequest], Any
         if number == CALLS:
             return "There is no leak."
         if number == 2:
-            return calls(("write_file", {"path": "found.txt", "content": "one leak in f1\n"}), text="I note it.")
+            return calls(
+                ("write_file", {"path": "found.txt", "content": "one leak in f1\n"}),
+                text="I note it.",
+            )
         if number == 3:
             items = [{"text": "mend the leak in f1", "status": "pending"}]
             return calls(("todo", {"items": items}), text="I promise it.")
         reading = {"path": f"f{number % 9}.txt", "start_line": 1 + number, "end_line": 60 + number}
         return calls(
-            ("read_file", reading), text=f"I look at part {number}. " + "Nothing leaks here as far as I see. " * 12
+            ("read_file", reading),
+            text=f"I look at part {number}. " + "Nothing leaks here as far as I see. " * 12,
         )
 
     return answer
 
 
-async def run_long_turn(context_window: int, summary: Callable[[int], Any] = lambda _: SUMMARY) -> LongTurn:
+async def run_long_turn(
+    context_window: int, summary: Callable[[int], Any] = lambda _: SUMMARY
+) -> LongTurn:
     """Run the turn in the working directory."""
     for number in range(9):
-        Path(f"f{number}.txt").write_text("".join(f"line {n} of {number} {'x' * 40}\n" for n in range(200)))
+        Path(f"f{number}.txt").write_text(
+            "".join(f"line {n} of {number} {'x' * 40}\n" for n in range(200))
+        )
     model = ScriptedModel(scripted_turn(summary), context_window=context_window, max_output=4_096)
     runtime = make_runtime(model, window=WindowSpec(5, 3), learn=False, max_turns=CALLS + 10)
     found = LongTurn()
-    for event in await run_turn(runtime, "Find the leak in these files; never touch setup.py.", learn=False):
+    for event in await run_turn(
+        runtime, "Find the leak in these files; never touch setup.py.", learn=False
+    ):
         if event.type == "context_reduced":
             found.rungs[event.how] += 1
         elif event.type == "notice":
@@ -77,7 +87,9 @@ async def run_long_turn(context_window: int, summary: Callable[[int], Any] = lam
     before = ""
     for request in model.requests:
         text = json.dumps(request.messages, ensure_ascii=False)[:-1]
-        shared = next((n for n, (a, b) in enumerate(zip(before, text, strict=False)) if a != b), len(before))
+        shared = next(
+            (n for n, (a, b) in enumerate(zip(before, text, strict=False)) if a != b), len(before)
+        )
         found.cost += (READ * (len(text) - shared) + CACHED * shared) / 4
         found.cost += WRITTEN * (len(SUMMARY) // 4 if request.purpose == "condense" else 30)
         found.largest = max(found.largest, len(text) // 4)
@@ -101,5 +113,7 @@ CONDENSERS: dict[str, Callable[[int], Any]] = {
     "fails three times": failing_condenser(3, ""),
     "answers with nothing": failing_condenser(99, ""),
     "answers with more than it got": failing_condenser(99, "word " * 60_000),
-    "answers with calls": failing_condenser(99, Reply("", calls=calls(("todo", {"items": []})).calls)),
+    "answers with calls": failing_condenser(
+        99, Reply("", calls=calls(("todo", {"items": []})).calls)
+    ),
 }

@@ -14,7 +14,9 @@ from swecli.llm.reply import ReplyBuilder
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest, ToolSpec
 from tests.support.strict_provider import StrictProvider
 
-READ = ToolSpec("read_file", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+READ = ToolSpec(
+    "read_file", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
+)
 HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
 
 

@@ -36,11 +36,16 @@ def _raw(*deltas: dict[str, Any], end: str | None = "stop", **more: Any) -> Repl
     """Return a reply in the chat protocol that consists of these deltas."""
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices += [{"index": 0, "delta": {}, "finish_reason": end, **more}] if end else []
-    body = "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices) + "data: [DONE]\n\n"
+    body = (
+        "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices)
+        + "data: [DONE]\n\n"
+    )
     return Reply(wire=Wire(body=body.encode()))
 
 
-def _refuse_if(words: str, sent: Callable[[dict[str, Any]], Any]) -> Callable[[Received], Reply | Refusal]:
+def _refuse_if(
+    words: str, sent: Callable[[dict[str, Any]], Any]
+) -> Callable[[Received], Reply | Refusal]:
     return lambda received: Refusal(400, words) if sent(received.body) else Reply(DONE)
 
 
@@ -49,10 +54,16 @@ def _body(text: bytes, kind: str = "text/event-stream") -> Reply:
 
 
 def _whole() -> Any:
-    chat = {"choices": [{"index": 0, "message": {"role": "assistant", "content": DONE}, "finish_reason": "stop"}]}
+    chat = {
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": DONE}, "finish_reason": "stop"}
+        ]
+    }
     message = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": DONE}]}
     message |= {"stop_reason": "end_turn", "usage": {"input_tokens": 9, "output_tokens": 2}}
-    return lambda got: _body(json.dumps(chat if got.protocol == "openai" else message).encode(), "application/json")
+    return lambda got: _body(
+        json.dumps(chat if got.protocol == "openai" else message).encode(), "application/json"
+    )
 
 
 def _bom() -> Any:
@@ -74,7 +85,10 @@ def _no_endpoint(received: Received) -> Refusal | Reply:
 
 def _without_finish_reason() -> Any:
     """End a stream with the end marker but without a finish reason."""
-    ends = {"openai": _raw({"content": DONE}, end=None), "anthropic": _body(STOPPED.replace(b'"end_turn"', b"null"))}
+    ends = {
+        "openai": _raw({"content": DONE}, end=None),
+        "anthropic": _body(STOPPED.replace(b'"end_turn"', b"null")),
+    }
     return lambda got: ends[str(got.protocol)]
 
 
@@ -82,7 +96,10 @@ def _counting_index() -> Any:
     """Increment the index with each chunk of a single call."""
     pieces = [{"id": "a", "function": {"name": "list_files"}}, {"function": {"arguments": '{"path"'}},
               {"function": {"arguments": ': "."}'}}]  # fmt: skip
-    return [_raw(*({"tool_calls": [piece | {"index": at}]} for at, piece in enumerate(pieces))), Reply(DONE)]
+    return [
+        _raw(*({"tool_calls": [piece | {"index": at}]} for at, piece in enumerate(pieces))),
+        Reply(DONE),
+    ]
 
 
 def _strict_about(text: str, words: str, refused: Callable[[dict[str, Any]], bool]) -> Any:
@@ -100,12 +117,23 @@ def _strict_about(text: str, words: str, refused: Callable[[dict[str, Any]], boo
 def _blank_beside_thoughts() -> Any:
     kinds = ({"type": "text", "text": ""}, {"type": "thinking", "thinking": "hm", "signature": "s"},
              {"type": "tool_use", "id": "t1", "name": "list_files", "input": {"path": "."}})  # fmt: skip
-    starts = [{"type": "content_block_start", "index": at, "content_block": one} for at, one in enumerate(kinds)]
-    events = [
-        event for at, start in enumerate(starts) for event in (start, {"type": "content_block_stop", "index": at})
+    starts = [
+        {"type": "content_block_start", "index": at, "content_block": one}
+        for at, one in enumerate(kinds)
     ]
-    events += [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
-    return [_body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()), Reply(DONE)]
+    events = [
+        event
+        for at, start in enumerate(starts)
+        for event in (start, {"type": "content_block_stop", "index": at})
+    ]
+    events += [
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+    return [
+        _body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()),
+        Reply(DONE),
+    ]
 
 
 def _kept_open() -> Any:
@@ -119,7 +147,9 @@ def _kept_open() -> Any:
 def _silent() -> Any:
     def answer(got: Received) -> Reply:
         whole, end = (
-            (ENDED, b"data: [DONE]") if got.protocol == "openai" else (STOPPED, b'data: {"type": "message_stop"')
+            (ENDED, b"data: [DONE]")
+            if got.protocol == "openai"
+            else (STOPPED, b'data: {"type": "message_stop"')
         )
         body = whole[: whole.index(end)]
         return Reply(wire=Wire(body=body, stall_at=len(body)))
@@ -130,7 +160,9 @@ def _silent() -> Any:
 def _two() -> Any:
     pieces = [{"index": at, "delta": {"content": text}} for text in ("Hel", "lo.") for at in (0, 1)]
     pieces += [{"index": at, "delta": {}, "finish_reason": "stop"} for at in (0, 1)]
-    return [_body(b"".join(f"data: {json.dumps({'choices': [one]})}\n\n".encode() for one in pieces))]
+    return [
+        _body(b"".join(f"data: {json.dumps({'choices': [one]})}\n\n".encode() for one in pieces))
+    ]
 
 
 HALF, THINKS = Reply("Half an ans", finish="length"), Reply("", reasoning="let me see")
@@ -151,7 +183,10 @@ DECLINED = (
     % json.dumps(
         {
             "type": "message_delta",
-            "delta": {"stop_reason": "refusal", "stop_details": {"type": "refusal", "explanation": "It could harm."}},
+            "delta": {
+                "stop_reason": "refusal",
+                "stop_details": {"type": "refusal", "explanation": "It could harm."},
+            },
         }
     ).encode()
 )

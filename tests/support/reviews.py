@@ -39,27 +39,41 @@ async def collect(review: Review) -> list[Event]:
 
 def findings_text(*rows: tuple[str, int, str], **fields: Any) -> str:
     """Return a model's answer with the findings as a JSON block in prose."""
-    issues = [{"path": p, "line": n, "codeSmellType": t, "message": f"{t} there"} | fields for p, n, t in rows]
+    issues = [
+        {"path": p, "line": n, "codeSmellType": t, "message": f"{t} there"} | fields
+        for p, n, t in rows
+    ]
     return f"I found this:\n```json\n{json.dumps({'issues': issues})}\n```\n"
 
 
-def report_call(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> tuple[str, dict[str, Any]]:
+def report_call(
+    *rows: tuple[str, int, str], part: int | None = None, **fields: Any
+) -> tuple[str, dict[str, Any]]:
     """Return the call that reports findings and ends a part."""
-    found = [{"path": p, "line": n, "code_smell_type": t, "message": f"{t} there"} | fields for p, n, t in rows]
+    found = [
+        {"path": p, "line": n, "code_smell_type": t, "message": f"{t} there"} | fields
+        for p, n, t in rows
+    ]
     named = {"part": part} if part else {}
     return "report_findings", {**named, "done": True, "findings": found}
 
 
-def script_report(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> dict[str, Any]:
+def script_report(
+    *rows: tuple[str, int, str], part: int | None = None, **fields: Any
+) -> dict[str, Any]:
     """Return the call that reports findings and ends a part, as an entry of a script file."""
     name, arguments = report_call(*rows, part=part, **fields)
     return {"calls": [{"name": name, "arguments": arguments}]}
 
 
-def verdict_call(*judgements: tuple[str, str, str], path: str = "shop/prices.py") -> tuple[str, dict[str, Any]]:
+def verdict_call(
+    *judgements: tuple[str, str, str], path: str = "shop/prices.py"
+) -> tuple[str, dict[str, Any]]:
     """Return a verifier's call with a judgement per (id, verdict, quote)."""
     place = {"path": path, "line": 3, "why": "w"}
-    rows = [{"id": ref, "verdict": word, "quote": quote, **place} for ref, word, quote in judgements]
+    rows = [
+        {"id": ref, "verdict": word, "quote": quote, **place} for ref, word, quote in judgements
+    ]
     return "judge_findings", {"judgements": rows}
 
 

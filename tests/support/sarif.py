@@ -12,7 +12,11 @@ def check_sarif(log: dict[str, Any]) -> None:
     rule (which the models do not check)."""
     Log.model_validate(log)
     for run in log["runs"]:
-        noted = [note for one in run.get("invocations", []) for note in one.get("toolExecutionNotifications", [])]
+        noted = [
+            note
+            for one in run.get("invocations", [])
+            for note in one.get("toolExecutionNotifications", [])
+        ]
         assert all(row["message"].get("text") for row in (*run["results"], *noted))
         rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
         assert len(rules) == len(set(rules))

@@ -53,7 +53,10 @@ class Reply:
             yield ModelChunk(call=CallDelta(index, call.id or f"call_{number}_{index}", call.name))
             given = call.arguments
             text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-            yield from (ModelChunk(call=CallDelta(index, arguments=part)) for part in _pieces(text, self.piece))
+            yield from (
+                ModelChunk(call=CallDelta(index, arguments=part))
+                for part in _pieces(text, self.piece)
+            )
         stop = self.stop or ("tool_calls" if self.calls else "stop")
         yield ModelChunk(usage=self.usage, cost=self.cost, stop=stop)
 
@@ -88,12 +91,18 @@ class ScriptedModel:
             rows = json.loads(path.read_text(encoding="utf-8"))
             return cls([_step(row) for row in rows], name=name)
         except (OSError, ValueError, TypeError) as error:
-            raise BadInput(f"The script {path} cannot be used: {error}", "It is a JSON list of replies.") from None
+            raise BadInput(
+                f"The script {path} cannot be used: {error}", "It is a JSON list of replies."
+            ) from None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the next reply. Raises the script's exceptions."""
         self.requests.append(request)
-        step = self._replies if callable(self._replies) else next(self._replies, ProviderError("The script is over."))
+        step = (
+            self._replies
+            if callable(self._replies)
+            else next(self._replies, ProviderError("The script is over."))
+        )
         step = step(request) if callable(step) else step
         if isinstance(step, Exception):
             raise step

@@ -281,7 +281,10 @@ def _fill(shape: str, seed: str) -> str:
 
 
 def _lines(table: str) -> list[str]:
-    return [line.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\") for line in table.strip().split("\n")]
+    return [
+        line.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
+        for line in table.strip().split("\n")
+    ]
 
 
 @cache
@@ -290,7 +293,10 @@ def secrets(seed: int = 0) -> dict[str, tuple[str, str]]:
     made = {}
     for name, shape in (line.split(" | ", 1) for line in _lines(SHAPES)):
         text = _fill(shape, f"{seed}{name}")
-        made[name] = (text.replace("«", "").replace("»", ""), text[text.index("«") + 1 : text.index("»")])
+        made[name] = (
+            text.replace("«", "").replace("»", ""),
+            text[text.index("«") + 1 : text.index("»")],
+        )
     return made
 
 

@@ -15,7 +15,9 @@ from tests.support import spare
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "swecli")
-ON_PATH = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "plugins")))  # swecli itself, and the scripted model
+ON_PATH = os.pathsep.join(
+    (str(ROOT), str(ROOT / "tests" / "plugins"))
+)  # swecli itself, and the scripted model
 SCRIPTS = ROOT / "tests" / "support" / "scripts"
 HELLO = f"scripted/{SCRIPTS}/hello.json"  # a model that answers with a greeting, once per process
 
@@ -59,7 +61,9 @@ def swecli(
     """Run a process to its end. `before` is a command prefix, for example `setpriv`."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     if not before and spare.can_fork(environ or {}):
-        code, out, err = spare.run([os.fsencode(one) for one in arguments], given, environment(environ), 120)
+        code, out, err = spare.run(
+            [os.fsencode(one) for one in arguments], given, environment(environ), 120
+        )
         return check_output(CompletedRun(code, out.decode(), err.decode()))
     done = subprocess.run(
         [*before, *COMMAND, *arguments],

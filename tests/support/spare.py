@@ -17,7 +17,13 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-_STARTS_ALONE = ("PYTHON", "LC_", "LANG", "LITELLM", "TIKTOKEN")  # variables that are read when a process starts
+_STARTS_ALONE = (
+    "PYTHON",
+    "LC_",
+    "LANG",
+    "LITELLM",
+    "TIKTOKEN",
+)  # variables that are read when a process starts
 
 
 def can_fork(environ: Mapping[str, str]) -> bool:
@@ -29,7 +35,11 @@ def run(
     arguments: Sequence[bytes], given: bytes, environ: Mapping[str, str], timeout: float
 ) -> tuple[int, bytes, bytes]:
     """Run swecli with these arguments and this stdin; return exit code, stdout and stderr. Raises TimeoutError."""
-    order = {"argv": [os.fsdecode(one) for one in arguments], "cwd": str(Path.cwd()), "environ": dict(environ)}
+    order = {
+        "argv": [os.fsdecode(one) for one in arguments],
+        "cwd": str(Path.cwd()),
+        "environ": dict(environ),
+    }
     what = os.memfd_create("order")
     os.write(what, json.dumps(order).encode())
     pipes = [os.pipe() for _ in range(4)]  # stdin, stdout, stderr, exit code
@@ -98,7 +108,7 @@ def _serve(number: int) -> None:
 
 
 def _preload() -> None:
-    # ruff: noqa: PLC0415  # late imports: the tests that request a run do not need them
+    # late imports: the tests that request a run do not need them
     import tests.support.scripted  # noqa: F401
     from swecli.context.tokens import TokenCounter
     from swecli.llm.http import load_httpx
@@ -135,7 +145,9 @@ def _run_main(fds: list[int]) -> None:
     sys.argv = ["swecli", *order["argv"]]
     sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
-    from swecli.cli.main import main  # noqa: PLC0415
+    sys.stderr = os.fdopen(
+        2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+    )
+    from swecli.cli.main import main
 
     main()

@@ -15,4 +15,9 @@ def stored_calls(manager: SessionManager, interaction: int) -> list[ToolCall]:
     other.load_back_to(interaction)
     assert other.current_session is not None
     found = other.current_session.messages
-    return [call for message in found if message.interaction == interaction for call in message.tool_calls]
+    return [
+        call
+        for message in found
+        if message.interaction == interaction
+        for call in message.tool_calls
+    ]

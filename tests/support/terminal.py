@@ -34,7 +34,11 @@ class Terminal:
         self.raw = b""
         env = {**os.environ, "PYTHONPATH": ON_PATH, "TERM": "xterm-256color", **(environ or {})}
         self.process = pexpect.spawn(
-            command[0], [*command[1:], *arguments], dimensions=(rows, columns), env=env, timeout=None
+            command[0],
+            [*command[1:], *arguments],
+            dimensions=(rows, columns),
+            env=env,
+            timeout=None,
         )
         # replies to the program's terminal queries
         self._screen.write_process_input = lambda data: self.process.send(data.encode())
@@ -42,7 +46,12 @@ class Terminal:
     def __enter__(self) -> Terminal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.process.close(force=True)
 
     def keys(self, text: str) -> None:
@@ -78,16 +87,25 @@ class Terminal:
 
     def wait(self, pattern: str) -> str:
         """Wait until the pattern matches the screen and return the screen. Raises AssertionError on timeout."""
-        return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is not None, f"no {pattern!r}")
+        return self._until(
+            lambda: re.search(pattern, self.text, re.MULTILINE) is not None, f"no {pattern!r}"
+        )
 
     def wait_until_gone(self, pattern: str) -> str:
         """Wait until the pattern no longer matches the screen."""
-        return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is None, f"{pattern!r} is still there")
+        return self._until(
+            lambda: re.search(pattern, self.text, re.MULTILINE) is None,
+            f"{pattern!r} is still there",
+        )
 
     def wait_for_exit(self) -> int:
         """Wait for the program to end and return its exit code."""
         self._until(lambda: not self.process.isalive(), "it still runs")
-        return self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus
+        return (
+            self.process.exitstatus
+            if self.process.exitstatus is not None
+            else -self.process.signalstatus
+        )
 
     def _until(self, true, complaint: str) -> str:  # type: ignore[no-untyped-def]
         deadline = time.monotonic() + PATIENCE

@@ -21,16 +21,24 @@ async def test_replies_are_returned_in_order_and_requests_recorded() -> None:
 
 
 async def test_streamed_tool_calls_are_assembled_from_pieces() -> None:
-    model = ScriptedModel([Reply(calls=(ScriptedCall("a", {"x": 1}), ScriptedCall("b", "{", id="mine")), piece=2)])
+    model = ScriptedModel(
+        [Reply(calls=(ScriptedCall("a", {"x": 1}), ScriptedCall("b", "{", id="mine")), piece=2)]
+    )
     reply = await ask(model, request())
-    assert [(c.id, c.name, c.parameters) for c in reply.calls] == [("call_1_0", "a", {"x": 1}), ("mine", "b", {})]
+    assert [(c.id, c.name, c.parameters) for c in reply.calls] == [
+        ("call_1_0", "a", {"x": 1}),
+        ("mine", "b", {}),
+    ]
     assert list(reply.malformed) == ["mine"]
     assert reply.stop == "tool_calls"
 
 
 async def test_failures_are_raised_before_or_during_a_stream() -> None:
     model = ScriptedModel(
-        [Unavailable("slow"), Reply("hello there", piece=3, cut_after=2, failure=Unavailable("gone"))]
+        [
+            Unavailable("slow"),
+            Reply("hello there", piece=3, cut_after=2, failure=Unavailable("gone")),
+        ]
     )
     with pytest.raises(Unavailable):
         await ask(model, request())
@@ -39,7 +47,9 @@ async def test_failures_are_raised_before_or_during_a_stream() -> None:
 
 
 async def test_a_truncated_stream_has_no_stop_reason() -> None:
-    chunks = await collect(ScriptedModel([Reply("hello there", piece=3, cut_after=2)]).stream(request()))
+    chunks = await collect(
+        ScriptedModel([Reply("hello there", piece=3, cut_after=2)]).stream(request())
+    )
     assert [c.text for c in chunks] == ["hel", "lo "]
     assert all(c.stop is None for c in chunks)
 
@@ -60,7 +70,11 @@ async def test_an_exhausted_script_is_an_error_that_is_not_retryable() -> None:
 async def test_a_script_is_loaded_from_a_file(tmp_path: Path) -> None:
     rows = [
         "hi",
-        {"text": "look", "calls": [{"name": "read_file", "arguments": {"path": "a"}}], "usage": {"input": 3}},
+        {
+            "text": "look",
+            "calls": [{"name": "read_file", "arguments": {"path": "a"}}],
+            "usage": {"input": 3},
+        },
         {"error": "down"},
     ]
     path = tmp_path / "script.json"

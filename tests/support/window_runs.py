@@ -55,7 +55,10 @@ def steps(turns: int) -> Iterator[Reply]:
     for turn in range(1, turns + 1):
         file = f"src/f{turn % 9}.py"
         if turn % 5 in (0, 1):
-            yield Reply("I read.", calls=(Call("read_file", {"path": file}), Call("list_files", {"path": "src"})))
+            yield Reply(
+                "I read.",
+                calls=(Call("read_file", {"path": file}), Call("list_files", {"path": "src"})),
+            )
         elif turn % 5 in (2, 3):
             yield Reply(calls=(Call("read_file", {"path": f"src/no_{turn}.py"}),))
             yield Reply("And so.", calls=(Call("run_command", {"command": f"seq 1 {100 + turn}"}),))
@@ -99,7 +102,9 @@ async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
         for turn in range(1, turns + 1):
             before = len(server.bodies)
             long = "go on with the work as it was agreed on"
-            query = f"turn {turn}: {'implement it' if turn % 7 == 0 else 'go on' if turn % 3 else long}"
+            query = (
+                f"turn {turn}: {'implement it' if turn % 7 == 0 else 'go on' if turn % 3 else long}"
+            )
             async with aclosing(runtime.agent.run(runtime.agent.prepare(query))) as events:
                 async for _ in events:
                     pass
@@ -120,9 +125,12 @@ async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
         assert session is not None
         found.pairs = len(sent) - 1
         found.broken = sum(
-            later["messages"][: len(earlier["messages"])] != earlier["messages"] for earlier, later in pairwise(sent)
+            later["messages"][: len(earlier["messages"])] != earlier["messages"]
+            for earlier, later in pairwise(sent)
         )
-        found.announced = len([row for row in runtime.sessions.context.log(session) if row.how != "begin"])
+        found.announced = len(
+            [row for row in runtime.sessions.context.log(session) if row.how != "begin"]
+        )
         found.waiting = len(runtime.sessions.playbook.pending(session.id))
         found.refused = server.refusals
         runtime.close()

@@ -70,7 +70,9 @@ def run(ctx: ToolContext, permissions: Permissions, answers: Answers) -> RunTool
     registry = ToolRegistry.discover()
 
     async def run_one(name: str, /, **parameters: Any) -> ToolResult:
-        result, _ = await execute(ToolCall("call-1", name, parameters), registry, ctx, permissions, answers)
+        result, _ = await execute(
+            ToolCall("call-1", name, parameters), registry, ctx, permissions, answers
+        )
         return result
 
     return run_one

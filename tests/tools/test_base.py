@@ -11,7 +11,10 @@ from swecli.tools.builtin import read as module
 def test_a_tool_takes_its_description_from_the_markdown_file_of_its_name() -> None:
     tool = module._read_file
     assert (tool.name, tool.kind) == ("read_file", READ)
-    assert tool.description == Path(module.__file__).with_name("read_file.md").read_text(encoding="utf-8").strip()
+    assert (
+        tool.description
+        == Path(module.__file__).with_name("read_file.md").read_text(encoding="utf-8").strip()
+    )
 
 
 def test_two_tool_contexts_share_no_state(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ class Outer(Params):
 def test_schemas_have_no_references_titles_or_nulls() -> None:
     inner = {
         "type": "object",
-        "properties": {"title": {"type": "string", "description": "A parameter may be called title."}},
+        "properties": {
+            "title": {"type": "string", "description": "A parameter may be called title."}
+        },
         "required": ["title"],
         "additionalProperties": False,
     }
@@ -45,7 +47,11 @@ def test_a_tool_without_parameters_has_an_empty_object() -> None:
     class Nothing(Params):
         """Nothing."""
 
-    assert _plain_schema(Nothing) == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert _plain_schema(Nothing) == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_unknown_parameters_are_refused() -> None:

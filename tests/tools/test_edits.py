@@ -11,7 +11,7 @@ from swecli.tools.builtin.change_files import _apply_edits, _Edit
 from swecli.tools.files import TextFile
 
 
-def E(old: str, new: str, replace_all: bool = False) -> _Edit:  # noqa: N802  short, because every test uses it
+def E(old: str, new: str, replace_all: bool = False) -> _Edit:
     return _Edit(old_text=old, new_text=new, replace_all=replace_all)
 
 
@@ -74,7 +74,10 @@ WORDS = st.text(alphabet="ab\r ", max_size=4)
     st.text(alphabet="xy\n", max_size=5),
 )
 def test_the_text_around_an_edit_is_not_changed(
-    before: list[tuple[str, str]], after: list[tuple[str, str]], middle: list[tuple[str, str]], new: str
+    before: list[tuple[str, str]],
+    after: list[tuple[str, str]],
+    middle: list[tuple[str, str]],
+    new: str,
 ) -> None:
     head = "".join(word.replace("\r", "") + end for word, end in before)
     tail = "".join(word.replace("\r", "") + end for word, end in after)
@@ -85,9 +88,14 @@ def test_the_text_around_an_edit_is_not_changed(
 
 
 @given(
-    st.text(alphabet="ab\n", min_size=1, max_size=30), st.integers(0, 29), st.integers(1, 5), st.text("xy", max_size=3)
+    st.text(alphabet="ab\n", min_size=1, max_size=30),
+    st.integers(0, 29),
+    st.integers(1, 5),
+    st.text("xy", max_size=3),
 )
-def test_an_edit_equals_str_replace_if_the_text_occurs_once(text: str, start: int, length: int, new: str) -> None:
+def test_an_edit_equals_str_replace_if_the_text_occurs_once(
+    text: str, start: int, length: int, new: str
+) -> None:
     old = text[start : start + length]
     if not old:
         return

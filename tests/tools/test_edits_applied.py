@@ -22,7 +22,9 @@ def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:
 
 
 @pytest.mark.parametrize("now", [b"changed", None])
-def test_a_file_changed_after_the_preview_is_not_written(ctx: ToolContext, now: bytes | None) -> None:
+def test_a_file_changed_after_the_preview_is_not_written(
+    ctx: ToolContext, now: bytes | None
+) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\n")
     old, base = _read_base(ctx, path, must_be_seen=False)

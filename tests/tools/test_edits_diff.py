@@ -22,7 +22,10 @@ def apply_diff(old: str | None, diff: str) -> str:
         if old is not None:
             (folder / "f").write_text(old, newline="")
         done = subprocess.run(
-            ["git", "apply", "--unidiff-zero", "-p1", "-"], cwd=folder, input=diff.encode(), capture_output=True
+            ["git", "apply", "--unidiff-zero", "-p1", "-"],
+            cwd=folder,
+            input=diff.encode(),
+            capture_output=True,
         )
         assert done.returncode == 0, done.stderr.decode() + diff
         return (folder / "f").read_bytes().decode()
@@ -31,7 +34,9 @@ def apply_diff(old: str | None, diff: str) -> str:
 @pytest.mark.skipif(shutil.which("git") is None, reason="skipped: git is not installed")
 @settings(deadline=None, max_examples=60)
 @given(LINES, LINES, st.booleans(), st.booleans())
-def test_git_can_apply_the_diff(before: list[str], after: list[str], old_ends: bool, new_ends: bool) -> None:
+def test_git_can_apply_the_diff(
+    before: list[str], after: list[str], old_ends: bool, new_ends: bool
+) -> None:
     old = "\n".join(before) + ("\n" if old_ends and before else "")
     new = "\n".join(after) + ("\n" if new_ends and after else "")
     diff = unified_diff("f", old, new)
@@ -53,7 +58,11 @@ def test_the_diff_of_a_new_file_starts_from_dev_null() -> None:
 
 def test_a_diff_has_the_counts_and_line_numbers_of_its_changes() -> None:
     old = "".join(f"line {n}\n" for n in range(1, 41))
-    new = old.replace("line 5\n", "line five\n").replace("line 30\n", "").replace("line 40\n", "line 40\nmore\n")
+    new = (
+        old.replace("line 5\n", "line five\n")
+        .replace("line 30\n", "")
+        .replace("line 40\n", "line 40\nmore\n")
+    )
     diff = unified_diff("f", old, new)
     assert diff.counts == "+2 −2"
     assert diff.changed == ((5, 5), (30, 30), (40, 40))

@@ -43,7 +43,11 @@ async def approve(request: AskRequest) -> Decision:
 
 
 async def run_call(
-    name: str, ctx: ToolContext, ask: Any = approve, permissions: Permissions | None = None, **more: Any
+    name: str,
+    ctx: ToolContext,
+    ask: Any = approve,
+    permissions: Permissions | None = None,
+    **more: Any,
 ) -> tuple[ToolCall, ToolResult, str]:
     parameters = more.pop("parameters", {})
     registry = more.pop("registry", None) or ToolRegistry.discover()
@@ -76,7 +80,11 @@ async def test_a_call_allowed_by_mode_or_rule_runs_without_approval(ctx: ToolCon
     assert result.ok
     assert (call.approved, call.decision) == (None, "mode")
     call, result, _ = await run_call(
-        "run_command", ctx, nobody, Permissions(allow=["run(mkdir *)"]), parameters={"command": "mkdir a"}
+        "run_command",
+        ctx,
+        nobody,
+        Permissions(allow=["run(mkdir *)"]),
+        parameters={"command": "mkdir a"},
     )
     assert (call.approved, call.decision) == (None, "rule")
 
@@ -118,12 +126,18 @@ async def test_the_reason_of_a_refusal_is_sent_to_the_model_unchanged(ctx: ToolC
     assert result.denied
     assert not result.ok
     assert result.for_model.endswith("The user says: use *make* instead, <please>")
-    assert (call.approved, call.decision, call.reason) == (False, "user", "use *make* instead, <please>")
+    assert (call.approved, call.decision, call.reason) == (
+        False,
+        "user",
+        "use *make* instead, <please>",
+    )
     assert call.duration_ms is None
     assert list(ctx.root.iterdir()) == []
 
 
-async def test_refusals_by_the_user_and_in_headless_mode_are_reported_differently(ctx: ToolContext) -> None:
+async def test_refusals_by_the_user_and_in_headless_mode_are_reported_differently(
+    ctx: ToolContext,
+) -> None:
     for decision, words in (
         (Decision(False), "The user refused"),
         (Decision(False, by="headless"), "nobody is there to approve it"),
@@ -142,7 +156,11 @@ async def test_deny_rules_and_plan_mode_refuse_without_an_approval(ctx: ToolCont
         raise AssertionError("asked")
 
     call, result, _ = await run_call(
-        "run_command", ctx, nobody, Permissions("auto", deny=["run(rm *)"]), parameters={"command": "ls; rm x"}
+        "run_command",
+        ctx,
+        nobody,
+        Permissions("auto", deny=["run(rm *)"]),
+        parameters={"command": "ls; rm x"},
     )
     assert result.denied
     assert "The rule run(rm *) forbids it" in result.for_model
@@ -164,14 +182,25 @@ async def test_an_approval_for_the_session_covers_only_the_same_command(ctx: Too
 
     permissions = Permissions()
     for _ in range(2):
-        await run_call("run_command", ctx, session, permissions, parameters={"command": "echo $(true) *"})
-    await run_call("run_command", ctx, session, permissions, parameters={"command": "echo $(true) x"})
-    assert [request.session_rule for request in asked] == ["run(echo $(true) [*])", "run(echo $(true) x)"]
+        await run_call(
+            "run_command", ctx, session, permissions, parameters={"command": "echo $(true) *"}
+        )
+    await run_call(
+        "run_command", ctx, session, permissions, parameters={"command": "echo $(true) x"}
+    )
+    assert [request.session_rule for request in asked] == [
+        "run(echo $(true) [*])",
+        "run(echo $(true) x)",
+    ]
     for path in ("a", "b"):
-        await run_call("write_file", ctx, session, permissions, parameters={"path": path, "content": "x"})
+        await run_call(
+            "write_file", ctx, session, permissions, parameters={"path": path, "content": "x"}
+        )
     assert [request.session_rule for request in asked[2:]] == ["edit(**)"]
     for _ in range(2):
-        await run_call("write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"})
+        await run_call(
+            "write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"}
+        )
     assert [(r.session_rule, r.session_label) for r in asked[3:]] == [("edit(/.bashrc)", ".bashrc")]
     assert "protected" in asked[3].why
 
@@ -188,7 +217,9 @@ async def test_an_approval_for_the_project_is_saved_and_applies_in_later_session
 
     for name in ("a", "b"):  # each time as in a new session
         permissions = Permissions(project=ProjectRules(file, ctx.root))
-        await run_call("run_command", ctx, project, permissions, parameters={"command": f"mkdir {name}"})
+        await run_call(
+            "run_command", ctx, project, permissions, parameters={"command": f"mkdir {name}"}
+        )
     assert [(r.session_rule, r.session_label, r.project_file) for r in asked] == [
         ("run(mkdir *)", "mkdir *", str(file))
     ]
@@ -205,19 +236,27 @@ async def test_approval_for_the_project_is_not_offered_where_only_the_exact_call
         asked.append(request)
         return Decision(True, scope="project")
 
-    permissions = Permissions(ask=["run(make*)"], project=ProjectRules(ctx.root.parent / "p.toml", ctx.root))
+    permissions = Permissions(
+        ask=["run(make*)"], project=ProjectRules(ctx.root.parent / "p.toml", ctx.root)
+    )
     await run_call("run_command", ctx, project, permissions, parameters={"command": "make -v"})
-    await run_call("write_file", ctx, project, permissions, parameters={"path": "AGENTS.md", "content": "x"})
+    await run_call(
+        "write_file", ctx, project, permissions, parameters={"path": "AGENTS.md", "content": "x"}
+    )
     assert [request.project_file for request in asked] == ["", ""]
 
 
-async def test_a_project_rule_that_cannot_be_saved_applies_for_the_session_and_is_reported(ctx: ToolContext) -> None:
+async def test_a_project_rule_that_cannot_be_saved_applies_for_the_session_and_is_reported(
+    ctx: ToolContext,
+) -> None:
     async def project(request: AskRequest) -> Decision:
         (ctx.root.parent / "p.toml").mkdir()
         return Decision(True, scope="project")
 
     permissions = Permissions(project=ProjectRules(ctx.root.parent / "p.toml", ctx.root))
-    _, result, _ = await run_call("run_command", ctx, project, permissions, parameters={"command": "mkdir a"})
+    _, result, _ = await run_call(
+        "run_command", ctx, project, permissions, parameters={"command": "mkdir a"}
+    )
     assert result.ok
     assert "run(mkdir *) could not be saved" in permissions.last
     assert [rule.text for rule in permissions.session] == ["run(mkdir *)"]
@@ -245,7 +284,9 @@ async def test_git_that_runs_without_approval_has_fsmonitor_turned_off(ctx: Tool
         raise AssertionError("asked")
 
     subprocess.run(["git", "init", "-q"], cwd=ctx.root, check=True)
-    _, result, _ = await run_call("run_command", ctx, nobody, parameters={"command": "git config core.fsmonitor"})
+    _, result, _ = await run_call(
+        "run_command", ctx, nobody, parameters={"command": "git config core.fsmonitor"}
+    )
     assert "exit code 0\nfalse" in result.for_model
 
 
@@ -257,7 +298,9 @@ async def test_reading_a_secret_file_requires_approval(ctx: ToolContext) -> None
         asked.append(f"{request.summary}: {request.why}")
         return Decision(False)
 
-    _, result, _ = await run_call("read_file", ctx, no, Permissions("auto"), parameters={"path": ".env"})
+    _, result, _ = await run_call(
+        "read_file", ctx, no, Permissions("auto"), parameters={"path": ".env"}
+    )
     assert "KEY" not in result.for_model
     assert asked == ["Read .env: .env may contain secrets"]
 
@@ -267,7 +310,9 @@ async def test_a_search_skips_files_that_may_not_be_read(ctx: ToolContext) -> No
     for name in ("private/a.txt", "b.txt", ".env"):
         (ctx.root / name).write_text("needle\n")
     permissions = Permissions(deny=["read(private/**)"])
-    _, result, _ = await run_call("search_files", ctx, approve, permissions, parameters={"pattern": "needle"})
+    _, result, _ = await run_call(
+        "search_files", ctx, approve, permissions, parameters={"pattern": "needle"}
+    )
     assert result.for_model == "1 match in 1 file:\nb.txt:1: needle"
 
 
@@ -311,11 +356,15 @@ async def test_a_call_whose_approval_fails_does_not_run(ctx: ToolContext) -> Non
     assert list(ctx.root.iterdir()) == []
 
 
-async def test_cancelling_a_running_call_ends_the_command_and_records_it(ctx: ToolContext, root: Path) -> None:
+async def test_cancelling_a_running_call_ends_the_command_and_records_it(
+    ctx: ToolContext, root: Path
+) -> None:
     ready = asyncio.Event()
     call = ToolCall("c1", "run_command", {"command": "echo $$ > pid; echo ready; sleep 300"})
     watching = replace(ctx, report=lambda text: ready.set())
-    task = asyncio.create_task(execute(call, ToolRegistry.discover(), watching, Permissions("auto"), approve))
+    task = asyncio.create_task(
+        execute(call, ToolRegistry.discover(), watching, Permissions("auto"), approve)
+    )
     await ready.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -330,7 +379,9 @@ async def test_cancelling_a_running_call_ends_the_command_and_records_it(ctx: To
 
 
 async def test_summaries_are_one_line_with_hidden_characters_escaped(ctx: ToolContext) -> None:
-    _, _, summary = await run_call("run_command", ctx, parameters={"command": "echo \x1b[2K\u202e\necho b"})
+    _, _, summary = await run_call(
+        "run_command", ctx, parameters={"command": "echo \x1b[2K\u202e\necho b"}
+    )
     assert summary == "Run echo \\x1b[2K\\u202e ⏎ echo b"
     _, _, summary = await run_call("read_file", ctx, parameters={"path": "no\nfile"})
     assert summary == "Read no ⏎ file"

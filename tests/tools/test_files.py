@@ -37,7 +37,9 @@ def test_a_new_file_gets_its_folders_and_the_default_mode(root: Path) -> None:
 
 
 @pytest.mark.parametrize("expected", [None, digest(b"other")])
-def test_a_file_with_unexpected_content_is_not_overwritten(root: Path, expected: str | None) -> None:
+def test_a_file_with_unexpected_content_is_not_overwritten(
+    root: Path, expected: str | None
+) -> None:
     (root / "f").write_bytes(b"mine")
     with pytest.raises(ToolError, match="in the meantime|changed since"):
         write_atomic(root, root / "f", b"theirs", expected)

@@ -35,7 +35,9 @@ def test_relative_and_absolute_paths_resolve_to_the_same_file(root: Path) -> Non
     assert relative_path(root, resolve_path(root, ".")) == "."
 
 
-@pytest.mark.parametrize("text", ["..", "../x", "/etc/passwd", "a/../../x", "/", "src/../../project-other/x"])
+@pytest.mark.parametrize(
+    "text", ["..", "../x", "/etc/passwd", "a/../../x", "/", "src/../../project-other/x"]
+)
 def test_paths_outside_the_workspace_are_refused(root: Path, text: str) -> None:
     (root.parent / "project-other").mkdir()
     with pytest.raises(ToolError, match="outside the workspace"):
@@ -74,7 +76,11 @@ def test_a_circular_link_is_refused(root: Path) -> None:
 def test_a_linked_workspace_accepts_paths_under_both_names(root: Path) -> None:
     other = root.parent / "alias"
     other.symlink_to(root)
-    assert resolve_path(other, str(other / "x")) == resolve_path(other, str(root / "x")) == root.resolve() / "x"
+    assert (
+        resolve_path(other, str(other / "x"))
+        == resolve_path(other, str(root / "x"))
+        == root.resolve() / "x"
+    )
 
 
 def test_a_path_below_a_file_is_refused(root: Path) -> None:
@@ -83,15 +89,21 @@ def test_a_path_below_a_file_is_refused(root: Path) -> None:
         resolve_path(root, "file/x")
 
 
-PARTS = st.sampled_from(["a", "b", "c", "deep", "..", ".", "link", "up", "abs", "far", "loop", "secret", ""])
-TARGETS = st.sampled_from(["a", "..", "../..", "../outside", "a/b", "/", "deep/../..", "loop", "c/link", "{root}/a"])
+PARTS = st.sampled_from(
+    ["a", "b", "c", "deep", "..", ".", "link", "up", "abs", "far", "loop", "secret", ""]
+)
+TARGETS = st.sampled_from(
+    ["a", "..", "../..", "../outside", "a/b", "/", "deep/../..", "loop", "c/link", "{root}/a"]
+)
 
 
 @settings(deadline=None, max_examples=150)
 @given(
     links=st.lists(
         st.tuples(
-            st.sampled_from(["", "a", "a/b", "deep"]), st.sampled_from(["link", "up", "abs", "far", "loop"]), TARGETS
+            st.sampled_from(["", "a", "a/b", "deep"]),
+            st.sampled_from(["link", "up", "abs", "far", "loop"]),
+            TARGETS,
         )
     ),
     parts=st.lists(PARTS, min_size=1, max_size=7),
@@ -194,7 +206,15 @@ def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["src/git/config", ".github/CODEOWNERS", ".gitignore", "gitconfig", "profile.py", ".env.example", "conftest.py"],
+    [
+        "src/git/config",
+        ".github/CODEOWNERS",
+        ".gitignore",
+        "gitconfig",
+        "profile.py",
+        ".env.example",
+        "conftest.py",
+    ],
 )
 def test_ordinary_paths_are_not_protected(path: str) -> None:
     assert not write_guard(path)

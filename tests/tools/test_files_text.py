@@ -39,7 +39,9 @@ def test_invalid_bytes_are_kept_in_the_file_and_escaped_for_display() -> None:
     assert file.encode(file.text + "ü") == b"caf\xe9\n\xc3\xbc"
 
 
-@pytest.mark.parametrize(("text", "newline"), [("a\r\nb\r\n", "\r\n"), ("a\nb\r\nc\n", "\n"), ("a", ""), ("a\r", "")])
+@pytest.mark.parametrize(
+    ("text", "newline"), [("a\r\nb\r\n", "\r\n"), ("a\nb\r\nc\n", "\n"), ("a", ""), ("a\r", "")]
+)
 def test_the_newline_of_a_file_is_that_of_most_lines(text: str, newline: str) -> None:
     file = decode(text.encode())
     assert file is not None

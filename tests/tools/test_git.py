@@ -26,7 +26,12 @@ WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.fi
 def git(folder: Path, *arguments: str, stdin: str = "") -> str:
     """Run git as a user does, with the user's own configuration."""
     done = subprocess.run(
-        ["git", *WHO, *arguments], cwd=folder, input=stdin, check=True, capture_output=True, encoding="utf-8"
+        ["git", *WHO, *arguments],
+        cwd=folder,
+        input=stdin,
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
     )
     return done.stdout.strip()
 
@@ -78,7 +83,13 @@ SETTINGS = [
     "filter.a.b c.clean", "filter..process", "gpg.program", "gpg.ssh.program", "merge.own.driver", "alias.diff",
     "alias.show", "alias.ls-files", "uploadpack.packObjectsHook", "sequence.editor",
 ]  # fmt: skip
-HOOKS = ("post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout", "pre-auto-gc")
+HOOKS = (
+    "post-index-change",
+    "fsmonitor-watchman",
+    "reference-transaction",
+    "post-checkout",
+    "pre-auto-gc",
+)
 
 
 def make_hostile(root: Path, program: str) -> None:
@@ -86,10 +97,17 @@ def make_hostile(root: Path, program: str) -> None:
     git(root, "remote", "add", "origin", "https://github.com/a/b.git")
     for name in SETTINGS:
         git(root, "config", name, program)
-    for name in ("filter.own.required", "log.showSignature", "submodule.recurse", "core.untrackedCache"):
+    for name in (
+        "filter.own.required",
+        "log.showSignature",
+        "submodule.recurse",
+        "core.untrackedCache",
+    ):
         git(root, "config", name, "true")
     git(root, "config", "filter.a.b c.required", "true")
-    (root / "included").write_text(f'[filter "far"]\n\tclean = {program} included\n\trequired = true\n')
+    (root / "included").write_text(
+        f'[filter "far"]\n\tclean = {program} included\n\trequired = true\n'
+    )
     git(root, "config", "include.path", "../included")
     lines = [
         "README.md filter=own diff=own merge=own",
@@ -109,7 +127,9 @@ def make_hostile(root: Path, program: str) -> None:
 
 @pytest.mark.parametrize("question", GIT_USES)
 @pytest.mark.slow
-def test_no_program_configured_in_a_repository_is_started(question: str, program: str, mark: Path) -> None:
+def test_no_program_configured_in_a_repository_is_started(
+    question: str, program: str, mark: Path
+) -> None:
     root = make_project(Path("shop").resolve())
     make_changes(root)
     sign_commit(root)
@@ -125,7 +145,15 @@ def sign_commit(root: Path) -> None:
     head = git(root, "cat-file", "commit", "HEAD")
     front, _, text = head.partition("\n\n")
     signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----"
-    made = git(root, "hash-object", "-w", "-t", "commit", "--stdin", stdin=f"{front}\n{signature}\n\n{text}\n")
+    made = git(
+        root,
+        "hash-object",
+        "-w",
+        "-t",
+        "commit",
+        "--stdin",
+        stdin=f"{front}\n{signature}\n\n{text}\n",
+    )
     git(root, "update-ref", "HEAD", made)
 
 
@@ -143,7 +171,9 @@ ATTACKS = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 @pytest.mark.slow
-def test_programs_that_plain_git_would_start_are_not_started(name: str, program: str, mark: Path) -> None:
+def test_programs_that_plain_git_would_start_are_not_started(
+    name: str, program: str, mark: Path
+) -> None:
     root = make_project(Path("shop").resolve())
     make_changes(root)
     sign_commit(root)
@@ -164,7 +194,9 @@ def test_programs_that_plain_git_would_start_are_not_started(name: str, program:
     assert not mark.exists(), mark.read_text()
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["this git", "a git without GIT_NO_LAZY_FETCH"])
+@pytest.mark.parametrize(
+    "known", [True, False], ids=["this git", "a git without GIT_NO_LAZY_FETCH"]
+)
 def test_a_partial_clone_fetches_nothing(
     known: bool, program: str, mark: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +204,15 @@ def test_a_partial_clone_fetches_nothing(
         monkeypatch.delitem(_ENVIRONMENT, "GIT_NO_LAZY_FETCH")
     source = make_project(Path("source").resolve())
     git(source, "config", "uploadpack.allowFilter", "true")
-    git(source.parent, "clone", "-q", "--filter=blob:none", "--no-checkout", f"file://{source}", "shop")
+    git(
+        source.parent,
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        "--no-checkout",
+        f"file://{source}",
+        "shop",
+    )
     root = source.parent / "shop"
     for url in (f"ext::{program} %S", f"ssh://host/{source}", str(source)):
         git(root, "config", "remote.origin.url", url)
@@ -206,16 +246,28 @@ def test_no_program_configured_in_a_submodule_is_started(program: str, mark: Pat
 
 @pytest.mark.parametrize(
     "name",
-    ["GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PAGER", "GIT_EDITOR", "GIT_ASKPASS", "GIT_PROXY_COMMAND"],
+    [
+        "GIT_EXTERNAL_DIFF",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_PAGER",
+        "GIT_EDITOR",
+        "GIT_ASKPASS",
+        "GIT_PROXY_COMMAND",
+    ],
 )
-def test_no_program_named_by_the_environment_is_started(name: str, program: str, mark: Path) -> None:
+def test_no_program_named_by_the_environment_is_started(
+    name: str, program: str, mark: Path
+) -> None:
     root = make_project(Path("shop").resolve())
     make_changes(root)
     assert resolve_target(root, (), {**os.environ, name: program}).files
     assert not mark.exists()
 
 
-def test_environment_variables_cannot_redirect_git_to_another_repository(program: str, mark: Path) -> None:
+def test_environment_variables_cannot_redirect_git_to_another_repository(
+    program: str, mark: Path
+) -> None:
     root, other = make_project(Path("shop").resolve()), make_project(Path("other").resolve())
     (root / "README.md").write_text("mine\n")
     odd = {
@@ -300,7 +352,11 @@ def test_a_program_named_git_in_the_workspace_is_not_started(
     (root / "git").write_bytes(Path(program).read_bytes())
     (root / "git").chmod(0o755)
     monkeypatch.chdir(root)
-    for path in (f".:{os.environ['PATH']}", f":{os.environ['PATH']}", f"{root}:{os.environ['PATH']}"):
+    for path in (
+        f".:{os.environ['PATH']}",
+        f":{os.environ['PATH']}",
+        f"{root}:{os.environ['PATH']}",
+    ):
         assert find_repository(root, {**os.environ, "PATH": path}) == root
     assert not mark.exists()
 

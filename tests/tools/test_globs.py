@@ -46,7 +46,11 @@ def test_patterns_of_rules_match_paths_from_the_root() -> None:
     assert not READ.touches("\\", "a")
 
 
-NAMES = st.text(st.characters(blacklist_characters="/", blacklist_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=8)
+NAMES = st.text(
+    st.characters(blacklist_characters="/", blacklist_categories=["Cs", "Cc", "Z"]),
+    min_size=1,
+    max_size=8,
+)
 PATHS = st.lists(NAMES.filter(lambda n: n not in (".", "..")), min_size=1, max_size=3).map("/".join)
 
 

@@ -30,7 +30,16 @@ def walked_files(root: Path, start: str = ".") -> list[str]:
 
 
 def git_lists(root: Path) -> list[str]:
-    git = ["git", "-c", "core.excludesFile=/dev/null", "ls-files", "--others", "--cached", "--exclude-standard", "-z"]
+    git = [
+        "git",
+        "-c",
+        "core.excludesFile=/dev/null",
+        "ls-files",
+        "--others",
+        "--cached",
+        "--exclude-standard",
+        "-z",
+    ]
     done = subprocess.run(git, cwd=root, capture_output=True, check=True)
     return sorted(name for name in done.stdout.decode().split("\0") if name)
 
@@ -68,7 +77,10 @@ def test_ignore_files_apply_at_every_level(root: Path) -> None:
 
 
 def test_version_control_and_dependency_folders_are_ignored_by_default(root: Path) -> None:
-    make(root, {".git/config": "", "node_modules/m/i.js": "", "a/__pycache__/x.pyc": "", "a/b.py": ""})
+    make(
+        root,
+        {".git/config": "", "node_modules/m/i.js": "", "a/__pycache__/x.pyc": "", "a/b.py": ""},
+    )
     assert walked_files(root) == ["a/b.py"]
 
 
@@ -84,7 +96,14 @@ def test_an_ignored_folder_is_listed_if_it_is_the_start(root: Path) -> None:
 
 
 def test_ignore_files_above_the_workspace_apply_up_to_the_top_of_the_repository(root: Path) -> None:
-    make(root, {"../.git/info/exclude": "never\n", "../.gitignore": "*.tmp\n/project/top\n", "../../x": ""})
+    make(
+        root,
+        {
+            "../.git/info/exclude": "never\n",
+            "../.gitignore": "*.tmp\n/project/top\n",
+            "../../x": "",
+        },
+    )
     make(root, {"a.tmp": "", "never": "", "top": "", "b": ""})
     (root.parent.parent / ".gitignore").write_text("b\n")
     try:
@@ -179,7 +198,9 @@ PATTERNS = st.lists(
 @settings(deadline=None, max_examples=40)
 @given(PATTERNS, PATTERNS, PATTERNS)
 @pytest.mark.slow
-def test_the_listed_files_are_those_of_git_ls_files(top: list[str], below: list[str], exclude: list[str]) -> None:
+def test_the_listed_files_are_those_of_git_ls_files(
+    top: list[str], below: list[str], exclude: list[str]
+) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve()
         subprocess.run(["git", "init", "-q"], cwd=root, check=True, capture_output=True)

@@ -9,7 +9,10 @@ from swecli.tools.limits import _is_hidden, escape_hidden, one_line
 
 
 def test_control_characters_and_unusual_spaces_are_escaped() -> None:
-    assert escape_hidden("a\x1b[31mb\u202ec\u200bd\xa0e\U000e0041") == "a\\x1b[31mb\\u202ec\\u200bd\\xa0e\\U000e0041"
+    assert (
+        escape_hidden("a\x1b[31mb\u202ec\u200bd\xa0e\U000e0041")
+        == "a\\x1b[31mb\\u202ec\\u200bd\\xa0e\\U000e0041"
+    )
     assert escape_hidden("tab\tline\n") == "tab\tline\n"
     assert escape_hidden("naïve 日本 🙂") == "naïve 日本 🙂"
 

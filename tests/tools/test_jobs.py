@@ -21,9 +21,13 @@ async def wait_for_job(ctx: ToolContext) -> str:
     return await asyncio.wait_for(ctx.jobs.finished.get(), 20)
 
 
-async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(run: RunTool, ctx: ToolContext) -> None:
+async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(
+    run: RunTool, ctx: ToolContext
+) -> None:
     begun = await run(
-        "run_command", command="seq 1 5000; until [ -e go ]; do sleep 0.02; done; exit 3", background=True
+        "run_command",
+        command="seq 1 5000; until [ -e go ]; do sleep 0.02; done; exit 3",
+        background=True,
     )
     assert begun.ok
     assert 'read_result(call_id="job-1")' in begun.for_model
@@ -33,7 +37,10 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(ru
     assert "\n     2\t1\n     3\t2\n" in first
     read_on = re.search(r"start_line=(\d+)\]", first)
     assert read_on
-    assert f"{int(read_on[1]):>6}\t" in (await run("read_result", call_id="job-1", start_line=read_on[1])).for_model
+    assert (
+        f"{int(read_on[1]):>6}\t"
+        in (await run("read_result", call_id="job-1", start_line=read_on[1])).for_model
+    )
     (ctx.root / "go").touch()
     assert "exit code 3 after" in await wait_for_job(ctx)
     [news] = ctx.jobs.pop_notices()
@@ -42,7 +49,9 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(ru
     assert "exit code 3" in (await run("read_result", call_id="job-1")).for_model
 
 
-async def test_a_background_command_that_fails_at_once_is_an_ordinary_result(run: RunTool, ctx: ToolContext) -> None:
+async def test_a_background_command_that_fails_at_once_is_an_ordinary_result(
+    run: RunTool, ctx: ToolContext
+) -> None:
     result = await run("run_command", command="echo no such thing >&2; exit 127", background=True)
     assert (result.ok, result.exit_code) == (False, 127)
     assert "no such thing" in result.for_model
@@ -52,9 +61,8 @@ async def test_a_background_command_that_fails_at_once_is_an_ordinary_result(run
 async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children(
     run: RunTool, ctx: ToolContext
 ) -> None:
-    command = (
-        "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & echo $$; while :; do wait; done"
-    )
+    stubborn = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done'"
+    command = f"{stubborn} & echo $$; while :; do wait; done"
     result = await run("run_command", command=command, background=True)
     pids = [int(word) for word in result.for_model.split() if word.isdecimal()]
     assert len(pids) >= 2
@@ -64,7 +72,9 @@ async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children
     assert await ctx.jobs.close() == ""
 
 
-async def test_kill_with_a_job_number_ends_the_job(run: RunTool, ctx: ToolContext, answers: Answers) -> None:
+async def test_kill_with_a_job_number_ends_the_job(
+    run: RunTool, ctx: ToolContext, answers: Answers
+) -> None:
     await run("run_command", command="sleep 300", background=True)
     asked = len(answers.asked)
     result = await run("run_command", command="kill %1")
@@ -89,7 +99,9 @@ async def test_background_commands_need_the_same_permission_as_others(
 
 
 async def test_the_number_of_running_jobs_is_limited(run: RunTool, ctx: ToolContext) -> None:
-    begun = await asyncio.gather(*(run("run_command", command="sleep 300", background=True) for _ in range(16)))
+    begun = await asyncio.gather(
+        *(run("run_command", command="sleep 300", background=True) for _ in range(16))
+    )
     assert all(result.ok for result in begun)
     over = await run("run_command", command="sleep 300", background=True)
     assert not over.ok
@@ -97,6 +109,8 @@ async def test_the_number_of_running_jobs_is_limited(run: RunTool, ctx: ToolCont
     assert await ctx.jobs.close() != ""
 
 
-async def test_a_job_is_stopped_at_its_time_limit(run: RunTool, ctx: ToolContext, root: Path) -> None:
+async def test_a_job_is_stopped_at_its_time_limit(
+    run: RunTool, ctx: ToolContext, root: Path
+) -> None:
     await run("run_command", command="sleep 300", background=True, timeout=1)
     assert "exit code" in await wait_for_job(ctx)

@@ -35,7 +35,9 @@ def test_a_truncated_result_has_a_notice_then_head_and_tail() -> None:
 
 
 @given(st.lists(st.text(max_size=30)), st.integers(0, 40), st.integers(0, 40))
-def test_collected_output_keeps_head_and_tail_within_bounds(pieces: list[str], head: int, tail: int) -> None:
+def test_collected_output_keeps_head_and_tail_within_bounds(
+    pieces: list[str], head: int, tail: int
+) -> None:
     kept = HeadTail(head, tail)
     for piece in pieces:
         kept.add(piece)
@@ -50,7 +52,9 @@ def test_collected_output_keeps_head_and_tail_within_bounds(pieces: list[str], h
 
 
 @given(
-    st.lists(st.text(alphabet="ab ", max_size=60), min_size=1, max_size=50), st.integers(1, 50), st.integers(20, 400)
+    st.lists(st.text(alphabet="ab ", max_size=60), min_size=1, max_size=50),
+    st.integers(1, 50),
+    st.integers(20, 400),
 )
 def test_pages_of_a_result_have_no_gaps(lines: list[str], start: int, limit: int) -> None:
     if start > len(lines):

@@ -14,7 +14,12 @@ TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\
 @pytest.mark.parametrize(
     ("old", "place", "how", "differs"),
     [
-        ('def first():\n  return "one"', "lines 1-2", "only white space or case differs", '····return "one"'),
+        (
+            'def first():\n  return "one"',
+            "lines 1-2",
+            "only white space or case differs",
+            '····return "one"',
+        ),
         ('    return "two"\n', "line 8", "only white space or case differs", '····return "two"·'),
         ("def second( value ):", "line 5", "95% alike", "def second(value):"),
         ("    return “one”", "line 2", "83% alike", '····return "one"'),
@@ -22,7 +27,9 @@ TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\
         ("        return value + 2", "line 7", "94% alike", "→→return value + 1"),
     ],
 )
-def test_the_hint_shows_the_closest_lines_and_how_they_differ(old: str, place: str, how: str, differs: str) -> None:
+def test_the_hint_shows_the_closest_lines_and_how_they_differ(
+    old: str, place: str, how: str, differs: str
+) -> None:
     shown = _explain_mismatch(TEXT, old, "new")
     assert f"Closest: {place} ({how})" in shown
     assert f"  file:     {differs}" in shown
@@ -41,7 +48,9 @@ def test_copied_line_numbers_are_recognised() -> None:
 
 
 def test_an_edit_already_made_is_recognised() -> None:
-    assert "new_text is already there, at line 5" in _explain_mismatch(TEXT, "def other(value):", "def second(value):")
+    assert "new_text is already there, at line 5" in _explain_mismatch(
+        TEXT, "def other(value):", "def second(value):"
+    )
 
 
 def test_escaped_line_ends_are_recognised() -> None:

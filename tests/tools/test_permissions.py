@@ -23,7 +23,9 @@ TOOLS = ToolRegistry.discover()
 CTX = ToolContext(Path(tempfile.gettempdir()))
 
 
-def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> _PermissionVerdict:
+def decide(
+    permissions: Permissions, name: str, subject: str, guard: str = ""
+) -> _PermissionVerdict:
     tool = TOOLS.get(name)
     assert tool is not None
     return permissions.decide(tool, ToolPlan("x", subject=subject, guard=guard), CTX)
@@ -45,7 +47,9 @@ def exact_rule(name: str, subject: str) -> str:
         ("auto", "allow", "allow", "allow"),
     ],
 )
-def test_each_mode_decides_for_reading_editing_and_running(mode: Mode, read: str, edit: str, run: str) -> None:
+def test_each_mode_decides_for_reading_editing_and_running(
+    mode: Mode, read: str, edit: str, run: str
+) -> None:
     permissions = Permissions(mode)
     assert decide(permissions, "read_file", "a.py").outcome == read
     assert decide(permissions, "edit_file", "a.py").outcome == edit
@@ -63,7 +67,10 @@ def test_plan_mode_gives_its_reason_and_allow_rules_do_not_override_it() -> None
 
 def test_deny_rules_precede_ask_rules_and_ask_rules_precede_allow_rules() -> None:
     permissions = Permissions(
-        "auto", allow=["run(git *)"], ask=["run(git push*)"], deny=["run(git push --force*)", "edit(vendor/**)"]
+        "auto",
+        allow=["run(git *)"],
+        ask=["run(git push*)"],
+        deny=["run(git push --force*)", "edit(vendor/**)"],
     )
     assert decide(permissions, "run_command", "git push").outcome == "ask"
     assert decide(permissions, "run_command", "git push --force").outcome == "deny"
@@ -80,7 +87,12 @@ def test_guarded_files_require_approval_in_every_mode_unless_a_rule_names_them(m
     assert decide(permissions, "edit_file", ".git/config", "protected").outcome == "ask"
     assert decide(permissions, "read_file", ".env", "secret").outcome == "ask"
     permissions.allow_for_session("edit(**)")
-    assert decide(permissions, "edit_file", ".git/config", "protected") == ("ask", "rule", "protected", True)
+    assert decide(permissions, "edit_file", ".git/config", "protected") == (
+        "ask",
+        "rule",
+        "protected",
+        True,
+    )
     permissions.allow_for_session("edit(/.git/config)")
     assert decide(permissions, "edit_file", ".git/config", "protected").outcome == "allow"
     assert decide(permissions, "edit_file", ".git/hooks", "protected").outcome == "ask"
@@ -114,7 +126,9 @@ def test_read_rules_do_not_apply_to_tools_without_files() -> None:
 
 def test_files_that_need_approval_to_read_are_left_out_of_searches() -> None:
     permissions = Permissions(deny=["read(private/**)"], ask=["read(*.pdf)"])
-    assert [p for p in ("a", "private/a", "x.pdf", ".env", "b/c.py") if permissions.may_read(p)] == ["a", "b/c.py"]
+    assert [
+        p for p in ("a", "private/a", "x.pdf", ".env", "b/c.py") if permissions.may_read(p)
+    ] == ["a", "b/c.py"]
 
 
 @pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
@@ -143,13 +157,17 @@ def test_an_invalid_rule_is_reported_and_not_enforced(text: str) -> None:
         ("WebFetch(domain:docs.python.org)", "fetch(docs.python.org)"),
     ],
 )
-def test_a_claude_code_rule_is_parsed_as_the_swecli_rule_of_the_same_meaning(written: str, meant: str) -> None:
+def test_a_claude_code_rule_is_parsed_as_the_swecli_rule_of_the_same_meaning(
+    written: str, meant: str
+) -> None:
     found, ours = PermissionRule.parse(written), PermissionRule.parse(meant)
     assert (found.kind, found.pattern, found.text) == (ours.kind, ours.pattern, written)
 
 
 def test_a_claude_code_rule_is_judged_like_a_swecli_rule() -> None:
-    permissions = Permissions(allow=["Bash(git commit:*)", "Edit(src/**)"], deny=["Bash(curl:*)", "Read(./private)"])
+    permissions = Permissions(
+        allow=["Bash(git commit:*)", "Edit(src/**)"], deny=["Bash(curl:*)", "Read(./private)"]
+    )
     assert decide(permissions, "run_command", "git commit -m x").outcome == "allow"
     assert decide(permissions, "run_command", "git push").outcome == "ask"
     assert decide(permissions, "run_command", "ls && curl example.org").outcome == "deny"
@@ -178,26 +196,44 @@ def test_with_an_invalid_deny_rule_every_mode_asks_for_approval(mode: Mode) -> N
     permissions = Permissions(mode, allow=["run(make)"], deny=["rm *", "run(git push*)"])
     assert decide(permissions, "run_command", "rm x").outcome == "ask"
     assert decide(permissions, "edit_file", "a.py").outcome == "ask"
-    assert decide(permissions, "edit_file", "a.py").why == "the invalid rule 'rm *' must be corrected first"
+    assert (
+        decide(permissions, "edit_file", "a.py").why
+        == "the invalid rule 'rm *' must be corrected first"
+    )
     assert decide(permissions, "run_command", "git push x").outcome == "deny"
     assert decide(permissions, "run_command", "make").outcome == "allow"
 
 
 def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
-    assert decide(Permissions(), "run_command", "find . -delete") == ("ask", "mode", "-delete deletes files", False)
-    assert decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why == "-delete deletes files"
-    assert decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why == "The rule run(ls*) asks for approval."
+    assert decide(Permissions(), "run_command", "find . -delete") == (
+        "ask",
+        "mode",
+        "-delete deletes files",
+        False,
+    )
+    assert (
+        decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why
+        == "-delete deletes files"
+    )
+    assert (
+        decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why
+        == "The rule run(ls*) asks for approval."
+    )
 
 
 def test_plan_mode_allows_read_only_commands_without_an_ask_rule() -> None:
     assert decide(Permissions("plan"), "run_command", "ls | head").outcome == "allow"
-    assert decide(Permissions("plan", ask=["run(ls*)"]), "run_command", "ls | head").outcome == "deny"
+    assert (
+        decide(Permissions("plan", ask=["run(ls*)"]), "run_command", "ls | head").outcome == "deny"
+    )
 
 
 def test_rules_of_session_project_and_settings_can_cover_a_command_together(tmp_path: Path) -> None:
     saved = ProjectRules(tmp_path / "permissions.toml", tmp_path)
     saved.add("run(make *)")
-    permissions = Permissions(allow=["run(pytest*)"], project=ProjectRules(tmp_path / "permissions.toml", tmp_path))
+    permissions = Permissions(
+        allow=["run(pytest*)"], project=ProjectRules(tmp_path / "permissions.toml", tmp_path)
+    )
     permissions.allow_for_session("run(tool *)")
     assert decide(permissions, "run_command", "make a && tool b")[:2] == ("allow", "session")
     assert decide(permissions, "run_command", "make a && tool b && pytest")[:2] == ("allow", "rule")
@@ -220,7 +256,9 @@ def test_a_project_rule_is_loaded_again_and_can_be_removed(tmp_path: Path) -> No
 
 def test_a_project_rule_that_cannot_be_saved_applies_for_the_session(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    permissions = Permissions(project=ProjectRules(tmp_path / "file" / "permissions.toml", tmp_path))
+    permissions = Permissions(
+        project=ProjectRules(tmp_path / "file" / "permissions.toml", tmp_path)
+    )
     with pytest.raises(ConfigError, match="cannot be written"):
         permissions.allow_for_project("run(make)")
     assert decide(permissions, "run_command", "make").by == "session"
@@ -237,11 +275,18 @@ def test_a_rule_can_contain_brackets_and_newlines() -> None:
 
 
 SUBJECTS = st.text(alphabet="ab/.*?[] ;&|$(\\!", min_size=1, max_size=15).filter(
-    lambda subject: subject.strip() == subject and all(part.strip(".") for part in subject.split("/"))
+    lambda subject: (
+        subject.strip() == subject and all(part.strip(".") for part in subject.split("/"))
+    )
 )
 
 
-@given(SUBJECTS, SUBJECTS, st.sampled_from(MODES), st.sampled_from(["run_command", "edit_file", "read_file"]))
+@given(
+    SUBJECTS,
+    SUBJECTS,
+    st.sampled_from(MODES),
+    st.sampled_from(["run_command", "edit_file", "read_file"]),
+)
 def test_an_approval_for_the_session_covers_the_same_subject_and_deny_wins(
     subject: str, other: str, mode: Mode, name: str
 ) -> None:

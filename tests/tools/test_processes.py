@@ -33,7 +33,12 @@ async def run_shell(
 ) -> ProcessExit:
     argv = ["/bin/sh", "-c", command]
     return await run_group(
-        argv, cwd=root, env=child_environment(None), timeout=timeout, on_output=output, errors_too=errors_too
+        argv,
+        cwd=root,
+        env=child_environment(None),
+        timeout=timeout,
+        on_output=output,
+        errors_too=errors_too,
     )
 
 
@@ -43,7 +48,9 @@ async def has_ended(pid: int) -> bool:
         try:
             os.kill(pid, 0)
             state = (
-                Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] if sys.platform == "linux" else ""
+                Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+                if sys.platform == "linux"
+                else ""
             )
         except (ProcessLookupError, FileNotFoundError):
             return True
@@ -96,7 +103,10 @@ async def test_a_program_that_ignores_sigterm_is_killed(root: Path) -> None:
 async def test_output_after_sigterm_is_read(root: Path) -> None:
     output = Output()
     await run_shell(
-        root, "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.05; done", output, timeout=0.5
+        root,
+        "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.05; done",
+        output,
+        timeout=0.5,
     )
     assert output.data.startswith(b"ready\n")
     assert output.data.endswith(b"bye\n")
@@ -105,7 +115,9 @@ async def test_output_after_sigterm_is_read(root: Path) -> None:
 @pytest.mark.slow
 async def test_cancelling_ends_the_whole_process_group(root: Path) -> None:
     output = Output()
-    task = asyncio.create_task(run_shell(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output))
+    task = asyncio.create_task(
+        run_shell(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output)
+    )
     await output.came.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -142,7 +154,9 @@ async def test_a_background_process_that_holds_the_pipe_is_ended(root: Path) -> 
 async def test_a_process_that_left_the_group_is_not_waited_for(root: Path) -> None:
     output = Output()
     code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"
-    ended = await run_shell(root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200)
+    ended = await run_shell(
+        root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200
+    )
     pid, word = output.data.split()
     os.kill(int(pid), signal.SIGKILL)
     assert word == b"done"
@@ -176,7 +190,11 @@ async def test_a_flood_of_output_does_not_block_the_event_loop(root: Path) -> No
         size += len(data)
 
     await run_group(
-        ["/bin/sh", "-c", "yes | head -c 3000000"], cwd=root, env=child_environment(None), timeout=30, on_output=count
+        ["/bin/sh", "-c", "yes | head -c 3000000"],
+        cwd=root,
+        env=child_environment(None),
+        timeout=30,
+        on_output=count,
     )
     other.cancel()
     assert size == 3_000_000
@@ -203,7 +221,9 @@ async def test_the_program_is_ended_if_the_reader_raises(root: Path) -> None:
 
 async def test_a_program_that_cannot_be_started_is_an_error(root: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        await run_group([str(root / "none")], cwd=root, env={}, timeout=5, on_output=lambda data: None)
+        await run_group(
+            [str(root / "none")], cwd=root, env={}, timeout=5, on_output=lambda data: None
+        )
 
 
 def test_the_child_environment_has_no_keys_of_models_and_no_pager() -> None:

@@ -16,7 +16,14 @@ SNAPSHOT = Path(swecli.tools.__file__).with_name("schemas.json")
 
 
 def specs() -> str:
-    return json.dumps([spec.to_api() for spec in ToolRegistry.discover().specs()], indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            [spec.to_api() for spec in ToolRegistry.discover().specs()],
+            indent=2,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
 
 
 def test_the_specifications_equal_the_snapshot() -> None:

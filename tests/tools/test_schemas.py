@@ -26,7 +26,9 @@ def test_a_small_context_window_gets_five_tools_and_a_short_prompt() -> None:
     assert all("." not in spec.description[:-1] for spec in specs), "each parameter has a sentence"
     whole = {spec.name: spec for spec in ToolRegistry.discover().specs()}
     for spec in specs:
-        assert spec.parameters["properties"].keys() == whole[spec.name].parameters["properties"].keys() - {"background"}
+        assert spec.parameters["properties"].keys() == whole[spec.name].parameters[
+            "properties"
+        ].keys() - {"background"}
         assert spec.parameters.get("required") == whole[spec.name].parameters.get("required")
 
 

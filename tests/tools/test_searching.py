@@ -19,7 +19,13 @@ def event(kind: str, path: str = "a", **data: Any) -> bytes:
 
 
 def match(path: str, line: int, text: str = "x") -> bytes:
-    return event("match", path, lines={"text": text + "\n"}, line_number=line, submatches=[{"start": 0, "end": 1}])
+    return event(
+        "match",
+        path,
+        lines={"text": text + "\n"},
+        line_number=line,
+        submatches=[{"start": 0, "end": 1}],
+    )
 
 
 END = event("end", binary_offset=None)
@@ -54,7 +60,15 @@ def test_matches_in_files_that_may_not_be_read_do_not_count() -> None:
 def test_a_long_line_is_cut_around_the_match() -> None:
     found = make_search()
     line = "é" * 5000 + "needle" + "y" * 5000
-    found.feed(event("match", lines={"text": line}, line_number=1, submatches=[{"start": 10_000, "end": 10_006}]) + END)
+    found.feed(
+        event(
+            "match",
+            lines={"text": line},
+            line_number=1,
+            submatches=[{"start": 10_000, "end": 10_006}],
+        )
+        + END
+    )
     text = found.found[0][1].removeprefix("a:1: ")
     assert "needle" in text
     assert len(text) <= 302

@@ -27,7 +27,10 @@ from tests.support.reviews import begin_review, collect
 from tests.support.runtime import NO, User, make_runtime, run_turn
 from tests.support.shell import ROOT
 
-TOOLS = [ToolSpec(name, "", {}) for name in ("list_files", "read_file", "search_files", "edit_file", "run_command")]
+TOOLS = [
+    ToolSpec(name, "", {})
+    for name in ("list_files", "read_file", "search_files", "edit_file", "run_command")
+]
 
 
 def tour_model() -> ChatModel:
@@ -40,7 +43,10 @@ def make_messages(*lines: str) -> list[Message]:
 
 async def first_call(*lines: str, system: str = "s") -> tuple[str, dict[str, object]] | None:
     reply = await ask(
-        tour_model(), ModelRequest("demo", [{"role": "system", "content": system}, *make_messages(*lines)[1:]], TOOLS)
+        tour_model(),
+        ModelRequest(
+            "demo", [{"role": "system", "content": system}, *make_messages(*lines)[1:]], TOOLS
+        ),
     )
     return (reply.calls[0].name, reply.calls[0].parameters) if reply.calls else None
 
@@ -63,14 +69,20 @@ def project() -> Path:
 
 
 def test_the_installed_providers_are_the_declared_ones_and_demo_is_the_tour() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["swecli.providers"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+        "swecli.providers"
+    ]
     found = {point.name: point.value for point in entry_points(group="swecli.providers")}
     found.pop("scripted", None)  # the scripted model of the tests
     assert found == declared
-    assert [make_model(name, Settings(), {}).name for name in ("demo", "demo/rules", " demo ")] == ["demo"] * 3
+    assert [make_model(name, Settings(), {}).name for name in ("demo", "demo/rules", " demo ")] == [
+        "demo"
+    ] * 3
 
 
-def test_without_package_metadata_the_error_names_scripts_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_package_metadata_the_error_names_scripts_setup(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
     with pytest.raises(ModelNotFound, match="scripts/setup"):
         make_model("demo", Settings(), {})
@@ -86,7 +98,11 @@ def test_without_package_metadata_the_error_names_scripts_setup(monkeypatch: pyt
         ("List the files in shop.", "list_files", {"path": "shop"}),
         ("please read @shop/a.py", "read_file", {"path": "shop/a.py"}),
         ("read lines 3-9 of a.py", "read_file", {"path": "a.py", "start_line": 3, "end_line": 9}),
-        ("show `my file.py`:7", "read_file", {"path": "my file.py", "start_line": 7, "end_line": 7}),
+        (
+            "show `my file.py`:7",
+            "read_file",
+            {"path": "my file.py", "start_line": 7, "end_line": 7},
+        ),
         ('search for "a(b" in shop', "search_files", {"pattern": r"a\(b", "path": "shop"}),
         ("search for TAX", "search_files", {"pattern": "TAX", "path": "."}),
         ('replace "x" with "" in a.py', "read_file", {"path": "a.py"}),
@@ -94,7 +110,9 @@ def test_without_package_metadata_the_error_names_scripts_setup(monkeypatch: pyt
         ("run tests", "run_command", {"command": "python3 -m unittest"}),
     ],
 )
-async def test_each_known_sentence_makes_a_tool_call(line: str, name: str, arguments: dict[str, object]) -> None:
+async def test_each_known_sentence_makes_a_tool_call(
+    line: str, name: str, arguments: dict[str, object]
+) -> None:
     assert await first_call(line) == (name, arguments)
 
 
@@ -126,7 +144,9 @@ async def test_answers_quote_the_tool_results(project: Path) -> None:
 
 @pytest.mark.parametrize(("decision", "left"), [(Decision(True), "TAX = 0.21"), (NO, "TAX = 0.19")])
 @pytest.mark.slow
-async def test_a_replacement_changes_the_file_only_after_approval(project: Path, decision: Decision, left: str) -> None:
+async def test_a_replacement_changes_the_file_only_after_approval(
+    project: Path, decision: Decision, left: str
+) -> None:
     user = User([decision])
     runtime = make_runtime(tour_model(), user)
     await answer_to(runtime, 'change "0.19" to "0.21" in shop/prices.py')
@@ -135,17 +155,24 @@ async def test_a_replacement_changes_the_file_only_after_approval(project: Path,
 
 
 @pytest.mark.parametrize(
-    ("command", "code"), [("exit 3", "exit code 3"), ("no-such-program; echo exit code 7", "exit code 0")]
+    ("command", "code"),
+    [("exit 3", "exit code 3"), ("no-such-program; echo exit code 7", "exit code 0")],
 )
 @pytest.mark.slow
 async def test_the_exit_code_of_the_tests_is_reported(command: str, code: str) -> None:
-    assert f"ended with {code}." in await answer_to(make_runtime(tour_model()), f'run the tests with "{command}"')
-    assert "did not run" in await answer_to(make_runtime(tour_model(), User([NO])), f'run the tests with "{command}"')
+    assert f"ended with {code}." in await answer_to(
+        make_runtime(tour_model()), f'run the tests with "{command}"'
+    )
+    assert "did not run" in await answer_to(
+        make_runtime(tour_model(), User([NO])), f'run the tests with "{command}"'
+    )
 
 
 async def test_a_remembered_command_is_in_the_next_prompt_and_is_run() -> None:
     runtime = make_runtime(tour_model())
-    assert "no model is needed" in await answer_to(runtime, "remember that the tests run with `echo ok`")
+    assert "no model is needed" in await answer_to(
+        runtime, "remember that the tests run with `echo ok`"
+    )
     shown = "".join(str(message["content"]) for message in runtime.agent.prepare("x").messages)
     assert "The tests run with `echo ok`" in shown
     answer = await answer_to(runtime, "run the tests")
@@ -158,14 +185,18 @@ async def test_text_in_the_form_of_the_playbook_is_not_followed() -> None:
     Path("AGENTS.md").write_text(f"<playbook>\n{trap}\n</playbook>")
     runtime = make_runtime(tour_model())
     runtime.trust_folder()
-    assert "trap" not in await answer_to(runtime, f"run the tests\n\nContents of what is mentioned above:\n{trap}")
+    assert "trap" not in await answer_to(
+        runtime, f"run the tests\n\nContents of what is mentioned above:\n{trap}"
+    )
 
 
 # Requests of the program
 
 
 async def test_a_reflection_is_valid_and_has_no_proposals() -> None:
-    reply = await ask(tour_model(), ModelRequest("demo", make_messages("reflect"), purpose="reflect"))
+    reply = await ask(
+        tour_model(), ModelRequest("demo", make_messages("reflect"), purpose="reflect")
+    )
     answer = Answer.read(reply.text, ())
     assert (answer.adds, answer.updates, answer.problem) == ([], [], "")
 
@@ -174,19 +205,24 @@ async def test_a_summary_names_the_request_files_and_exit_codes() -> None:
     messages = make_messages("mend it")
     for number in range(60):
         name, arguments = (
-            ("read_file", f'{{"path": "f{number}"}}') if number % 2 else ("run_command", '{"command": "make"}')
+            ("read_file", f'{{"path": "f{number}"}}')
+            if number % 2
+            else ("run_command", '{"command": "make"}')
         )
         messages += [{"role": "assistant", "tool_calls": [call(f"c{number}", name, arguments)]}]
         messages += [result(f"c{number}", "exit code 2\nno rule")]
     reply = await ask(
-        tour_model(), ModelRequest("demo", [*messages, *make_messages("sum up")[1:]], TOOLS, purpose="condense")
+        tour_model(),
+        ModelRequest("demo", [*messages, *make_messages("sum up")[1:]], TOOLS, purpose="condense"),
     )
     assert not reply.calls
     assert len(reply.text.splitlines()) <= 15
     assert all(part in reply.text for part in ("mend it", "- f59", "`make`: exit code 2"))
 
 
-async def test_a_review_has_no_findings_and_reports_that_nothing_was_reviewed(project: Path) -> None:
+async def test_a_review_has_no_findings_and_reports_that_nothing_was_reviewed(
+    project: Path,
+) -> None:
     runtime = make_runtime(tour_model())
     review = await begin_review(runtime, "shop")
     events = await collect(review)
@@ -198,7 +234,9 @@ async def test_a_review_has_no_findings_and_reports_that_nothing_was_reviewed(pr
 
 @given(wild_histories, st.sampled_from(["turn", "reflect", "condense", "review"]), st.booleans())
 @pytest.mark.slow
-async def test_any_valid_request_gets_a_complete_answer(history: list[Message], purpose: str, offered: bool) -> None:
+async def test_any_valid_request_gets_a_complete_answer(
+    history: list[Message], purpose: str, offered: bool
+) -> None:
     for more in ([], [{"role": "user", "content": "read a\n" * 3_000}]):
         lawful = normalize([*history, *more])
         request = ModelRequest("demo", lawful, TOOLS if offered else [], purpose=purpose)  # type: ignore[arg-type]
@@ -207,7 +245,9 @@ async def test_any_valid_request_gets_a_complete_answer(history: list[Message], 
 
 
 async def test_an_answer_that_is_cut_ends_with_an_ellipsis() -> None:
-    request = ModelRequest("demo", [{"role": "user", "content": "what can you do?"}], [], max_tokens=10)
+    request = ModelRequest(
+        "demo", [{"role": "user", "content": "what can you do?"}], [], max_tokens=10
+    )
     text = "".join([chunk.text async for chunk in tour_model().stream(request)])
     assert len(text) == 40
     assert text.endswith("…")

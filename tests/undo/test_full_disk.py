@@ -29,9 +29,11 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-async def test_a_file_too_large_to_restore_is_reported_left_unchanged_and_restored_by_a_later_undo() -> None:
-    from tests.support.command_context import ScriptedContext  # noqa: PLC0415
-    from tests.support.runtime import calls, make_runtime, run_turn  # noqa: PLC0415
+async def test_a_file_too_large_to_restore_is_reported_left_unchanged_and_restored_by_a_later_undo() -> (
+    None
+):
+    from tests.support.command_context import ScriptedContext
+    from tests.support.runtime import calls, make_runtime, run_turn
 
     Path("long").write_bytes(b"before" * 1_000_000)
     Path("short").write_text("before")

@@ -22,7 +22,13 @@ def snapshot(root: Path | None = None) -> Snapshot:
     top, found = root or Path.cwd(), {}
     for path in sorted(top.rglob("*")):
         status = path.lstat()
-        data = b"" if stat.S_ISDIR(status.st_mode) else os.fsencode(os.readlink(path)) if path.is_symlink() else b""  # noqa: PTH115
+        data = (
+            b""
+            if stat.S_ISDIR(status.st_mode)
+            else os.fsencode(os.readlink(path))  # noqa: PTH115
+            if path.is_symlink()
+            else b""
+        )
         data = path.read_bytes() if stat.S_ISREG(status.st_mode) else data
         found[str(path.relative_to(top))] = (status.st_mode, data)
     return found
@@ -73,7 +79,10 @@ def replies(turns: list[Reply]) -> list[Reply | str]:
 
 async def ten_turns() -> tuple[Runtime, list[Snapshot]]:
     write_files()
-    runtime, states = make_runtime(replies(TEN), mode="auto", reflect_with_model=False), [snapshot()]
+    runtime, states = (
+        make_runtime(replies(TEN), mode="auto", reflect_with_model=False),
+        [snapshot()],
+    )
     for number in range(1, 11):
         await run_turn(runtime, f"turn {number}")
         states.append(snapshot())
@@ -139,7 +148,9 @@ async def runtime_with(*turns: Reply, **settings: object) -> Runtime:
 @pytest.mark.slow
 async def test_a_new_turn_after_an_undo_discards_the_redo() -> None:
     Path("a").write_text("0")
-    runtime = make_runtime(replies([shell("echo 1 > a"), shell("echo 2 > a"), shell("echo 3 > a")]), mode="auto")
+    runtime = make_runtime(
+        replies([shell("echo 1 > a"), shell("echo 2 > a"), shell("echo 3 > a")]), mode="auto"
+    )
     await run_turn(runtime, "first")
     await run_turn(runtime, "second")
     ctx = ScriptedContext(runtime)
@@ -159,7 +170,9 @@ async def test_a_new_turn_after_an_undo_discards_the_redo() -> None:
 
 
 @pytest.mark.parametrize("answer", ["leave", "overwrite", "", None])
-async def test_undo_asks_before_it_overwrites_a_file_changed_outside_the_session(answer: str | None) -> None:
+async def test_undo_asks_before_it_overwrites_a_file_changed_outside_the_session(
+    answer: str | None,
+) -> None:
     Path("mine").write_text("before")
     Path("theirs").write_text("before")
     runtime = await runtime_with(shell("echo turn | tee mine > theirs"))
@@ -208,7 +221,12 @@ async def test_without_a_terminal_undo_of_a_file_changed_outside_is_refused() ->
 
 @pytest.mark.parametrize(
     ("part", "content", "left"),
-    [("files", "before", 1), ("conversation", "turn\n", 0), ("window", "turn\n", 1), ("playbook", "turn\n", 1)],
+    [
+        ("files", "before", 1),
+        ("conversation", "turn\n", 0),
+        ("window", "turn\n", 1),
+        ("playbook", "turn\n", 1),
+    ],
 )
 async def test_files_conversation_window_and_playbook_are_undone_and_redone_separately(
     part: str, content: str, left: int
@@ -225,12 +243,21 @@ async def test_files_conversation_window_and_playbook_are_undone_and_redone_sepa
     await ctx.type("/redo")
     session = runtime.sessions.current_session
     assert session is not None
-    assert (Path("a").read_text(), len(queries(runtime)), str(session.window)) == ("turn\n", 1, "full")
+    assert (Path("a").read_text(), len(queries(runtime)), str(session.window)) == (
+        "turn\n",
+        1,
+        "full",
+    )
     runtime.close()
 
 
 async def test_undo_removes_the_strategies_of_a_turn_and_they_can_be_learned_again() -> None:
-    taught = calls(("remember", {"text": "Use tabs in this project", "quote": "Always use tabs in this project"}))
+    taught = calls(
+        (
+            "remember",
+            {"text": "Use tabs in this project", "quote": "Always use tabs in this project"},
+        )
+    )
     runtime = make_runtime([taught, "ok", taught, "ok"], mode="auto", reflect_with_model=False)
     query = "Always use tabs in this project"
     await run_turn(runtime, query, learn=False)
@@ -289,7 +316,9 @@ async def test_undo_keeps_and_reports_a_folder_that_contains_ignored_files() -> 
     runtime.close()
 
 
-async def test_undo_does_not_write_through_a_symbolic_link_that_replaced_a_folder(tmp_path: Path) -> None:
+async def test_undo_does_not_write_through_a_symbolic_link_that_replaced_a_folder(
+    tmp_path: Path,
+) -> None:
     Path("src").mkdir()
     Path("src/a").write_text("before")
     runtime = await runtime_with(shell("echo turn > src/a"))
@@ -331,7 +360,9 @@ async def test_invalid_arguments_of_undo_rewind_redo_and_diff_are_refused_and_ch
 @pytest.mark.parametrize("line", ["/undo", "/redo", "/diff", "/rewind"])
 async def test_undo_redo_diff_and_rewind_are_refused_in_a_session_without_turns(line: str) -> None:
     runtime = make_runtime()
-    with pytest.raises((BadInput, UsageError), match="nothing to undo|nothing to redo|There is no turn"):
+    with pytest.raises(
+        (BadInput, UsageError), match="nothing to undo|nothing to redo|There is no turn"
+    ):
         await ScriptedContext(runtime).type(line)
     runtime.close()
 
@@ -340,7 +371,11 @@ async def test_rewind_offers_the_turns_with_their_changed_files() -> None:
     runtime = await runtime_with(write("a", "1"), shell("echo 2 > a; echo 3 > b"), Reply("words"))
     ctx = ScriptedContext(runtime, "2", "files")
     await ctx.type("/rewind")
-    assert [label for _, label in ctx.offered[0]] == ["T3 · turn 3", "T2 · turn 2 · a, b", "T1 · turn 1 · a"]
+    assert [label for _, label in ctx.offered[0]] == [
+        "T3 · turn 3",
+        "T2 · turn 2 · a, b",
+        "T1 · turn 1 · a",
+    ]
     assert Path("a").read_text() == "1"
     assert not Path("b").exists()
     assert len(queries(runtime)) == 3
@@ -353,7 +388,9 @@ async def test_rewind_offers_the_turns_with_their_changed_files() -> None:
 
 async def test_diff_shows_the_changes_of_a_turn_or_session_with_binary_files_and_modes() -> None:
     Path("a").write_text("old\n")
-    runtime = await runtime_with(edit("a", "old", "new"), shell("echo more >> a; printf '\\000' > bin; chmod 600 a"))
+    runtime = await runtime_with(
+        edit("a", "old", "new"), shell("echo more >> a; printf '\\000' > bin; chmod 600 a")
+    )
     ctx = ScriptedContext(runtime)
     last = await ctx.type("/diff")
     assert "more" in last
@@ -390,7 +427,9 @@ async def test_after_an_undo_the_next_request_equals_the_one_before_the_undone_t
         await run_turn(runtime, f"never touch file {number}", learn=False)
     await ScriptedContext(runtime).type("/undo 9")
     assert runtime.agent.prepare("and now?").request.messages == before
-    assert {key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()} == {  # type: ignore[union-attr]
+    assert {
+        key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()
+    } == {  # type: ignore[union-attr]
         key: fact.text for key, fact in facts.items()
     }
     runtime.close()

@@ -26,7 +26,9 @@ def content(versions: FileVersions, state: FileState) -> bytes | None:
     return versions.load(state.digest)
 
 
-def test_a_scan_reads_only_changed_files_even_in_a_new_process(tmp_path: Path, versions: FileVersions) -> None:
+def test_a_scan_reads_only_changed_files_even_in_a_new_process(
+    tmp_path: Path, versions: FileVersions
+) -> None:
     for number in range(300):
         Path(f"f{number}").write_text(str(number))
     past = time.time() - 100
@@ -53,10 +55,15 @@ def test_a_change_that_keeps_size_and_modification_time_is_detected(versions: Fi
     assert versions.scan() != before
 
 
-def test_versions_unused_for_40_days_are_removed_with_one_notice(tmp_path: Path, versions: FileVersions) -> None:
+def test_versions_unused_for_40_days_are_removed_with_one_notice(
+    tmp_path: Path, versions: FileVersions
+) -> None:
     Path("a").write_text("old")
     Path("b").write_text("new")
-    old, new = versions.read_state(str(Path("a").absolute())), versions.read_state(str(Path("b").absolute()))
+    old, new = (
+        versions.read_state(str(Path("a").absolute())),
+        versions.read_state(str(Path("b").absolute())),
+    )
     past = time.time() - 40 * 86_400
     os.utime(tmp_path / "versions" / old.digest[:2] / old.digest[2:], (past, past))
     versions.prune()
@@ -94,10 +101,14 @@ def test_files_over_the_limit_of_bytes_are_recorded_without_content_and_reported
     assert len(versions.notices) == 1
 
 
-def test_only_the_user_can_access_the_version_folder_and_its_files(tmp_path: Path, versions: FileVersions) -> None:
+def test_only_the_user_can_access_the_version_folder_and_its_files(
+    tmp_path: Path, versions: FileVersions
+) -> None:
     Path("secret").write_text("key")
     versions.scan()
-    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "versions").rglob("*") if path.is_file()}
+    modes = {
+        path.stat().st_mode & 0o777 for path in (tmp_path / "versions").rglob("*") if path.is_file()
+    }
     assert modes == {0o600}
     assert (tmp_path / "versions").stat().st_mode & 0o777 == 0o700
 
@@ -126,7 +137,9 @@ async def test_undo_restores_a_file_changed_by_an_interrupted_command() -> None:
 @pytest.mark.slow
 async def test_undone_turns_are_not_listed_and_are_deleted_with_their_session() -> None:
     Path("a").write_text("before")
-    runtime = make_runtime([calls(("write_file", {"path": "b", "content": "x"})), "done"] * 2, mode="auto")
+    runtime = make_runtime(
+        [calls(("write_file", {"path": "b", "content": "x"})), "done"] * 2, mode="auto"
+    )
     await run_turn(runtime, "first")
     await run_turn(runtime, "second words")
     await ScriptedContext(runtime).type("/undo")

@@ -11,7 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from scripts.simulation.api import CallFacts, Proposal, ReflectionAsked, Truth, TurnFacts, TurnInput, World
+from scripts.simulation.api import (
+    CallFacts,
+    Proposal,
+    ReflectionAsked,
+    Truth,
+    TurnFacts,
+    TurnInput,
+    World,
+)
 
 API = 1
 _TOPICS = (
@@ -42,7 +50,10 @@ class WorldA:
 
     def __init__(self, seed: int, turns: int, options: Mapping[str, str]) -> None:
         self.turns, self._seed, luck = turns, seed, Random(f"a{seed}")
-        self._habit, self._skill = _HABITS[options.get("reflector", "praising")], float(options.get("skill", ".25"))
+        self._habit, self._skill = (
+            _HABITS[options.get("reflector", "praising")],
+            float(options.get("skill", ".25")),
+        )
         rates = [0.12 + 0.83 * place / (len(_TOPICS) - 1) for place in range(len(_TOPICS))]
         luck.shuffle(rates)
         self._base = [math.log(rate / (1 - rate)) for rate in rates]
@@ -51,13 +62,17 @@ class WorldA:
         helpful, inert = round(_BULLETS * 0.45), round(_BULLETS * 0.30)
         signs = [1] * helpful + [0] * inert + [-1] * (_BULLETS - helpful - inert)
         luck.shuffle(signs)
-        turning = set(luck.sample([at for at, sign in enumerate(signs) if sign > 0], round(helpful * 0.2)))
+        turning = set(
+            luck.sample([at for at, sign in enumerate(signs) if sign > 0], round(helpful * 0.2))
+        )
         self._effects: dict[str, tuple[int, float, float]] = {}
         for at, sign in enumerate(signs):
             first = luck.gauss(sign * _EFFECT, _SPREAD)
             later = luck.gauss(-_EFFECT, _SPREAD) if at in turning else first
             self._effects[f"s{at}"] = (at % len(_TOPICS), first, later)
-        self._arrivals = {luck.randrange(max(1, turns // 2)): f"poison{at}" for at in range(_POISONED)}
+        self._arrivals = {
+            luck.randrange(max(1, turns // 2)): f"poison{at}" for at in range(_POISONED)
+        }
         for key in self._arrivals.values():
             effect = luck.gauss(-_EFFECT, _SPREAD)
             self._effects[key] = (luck.randrange(len(_TOPICS)), effect, effect)
@@ -80,7 +95,9 @@ class WorldA:
 
     def turn(self, number: int) -> TurnInput:
         """Return a query that names its topic."""
-        return TurnInput(f"work on the {_TOPICS[self._topics[number]]} part", session=number // _SESSION)
+        return TurnInput(
+            f"work on the {_TOPICS[self._topics[number]]} part", session=number // _SESSION
+        )
 
     def play(self, number: int, shown: Sequence[str]) -> TurnFacts:
         """Play the turn: tests, the user's verdict, or no visible outcome."""
@@ -92,9 +109,14 @@ class WorldA:
             calls = _checked(good == (right < _TESTS_RIGHT), number)
         elif seen < _TESTS + _USER:
             mark = good == (right < _USER_RIGHT)
-        names = [key for key in shown if self._luck(number, key, "cite") < self._citing(key, number)]
+        names = [
+            key for key in shown if self._luck(number, key, "cite") < self._citing(key, number)
+        ]
         proposals = [self._poison(self._arrivals[number])] if number in self._arrivals else []
-        calls += tuple(CallFacts("fetched", "run_command", {"command": "cat NOTES"}, 0, p.quote) for p in proposals)
+        calls += tuple(
+            CallFacts("fetched", "run_command", {"command": "cat NOTES"}, 0, p.quote)
+            for p in proposals
+        )
         answer = "Done. " + " ".join(f"[{key}]" for key in names)
         return TurnFacts(calls, answer, mark=mark, proposals=tuple(proposals))
 
@@ -111,12 +133,20 @@ class WorldA:
 
     def reflect(self, asked: ReflectionAsked) -> str:
         """Tag each strategy truthfully with the probability `skill`, otherwise from the default shares."""
-        return json.dumps({"tags": [{"id": f"[{key}]", "tag": self._tag(asked, key)} for key in asked.shown]})
+        return json.dumps(
+            {"tags": [{"id": f"[{key}]", "tag": self._tag(asked, key)} for key in asked.shown]}
+        )
 
     def _tag(self, asked: ReflectionAsked, key: str) -> str:
         if self._luck(asked.number, key, "know") < self._skill:
             effect = self._acting(key, asked.number)
-            return "helpful" if effect > _EFFECT / 2 else "harmful" if effect < -_EFFECT / 2 else "neutral"
+            return (
+                "helpful"
+                if effect > _EFFECT / 2
+                else "harmful"
+                if effect < -_EFFECT / 2
+                else "neutral"
+            )
         helpful, neutral, _ = self._habit[asked.outcome]
         draw = self._luck(asked.number, key, "habit")
         return "helpful" if draw < helpful else "neutral" if draw < helpful + neutral else "harmful"
@@ -142,7 +172,9 @@ class WorldA:
         if key.startswith("poison"):
             return "poisoned"
         effect = self._effects[key][2]
-        return "helpful" if effect > _EFFECT / 2 else "harmful" if effect < -_EFFECT / 2 else "inert"
+        return (
+            "helpful" if effect > _EFFECT / 2 else "harmful" if effect < -_EFFECT / 2 else "inert"
+        )
 
 
 def _checked(good: bool, number: int) -> tuple[CallFacts, ...]:

@@ -15,14 +15,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from scripts.simulation.api import CallFacts, Proposal, ReflectionAsked, Truth, TurnFacts, TurnInput, World
+from scripts.simulation.api import (
+    CallFacts,
+    Proposal,
+    ReflectionAsked,
+    Truth,
+    TurnFacts,
+    TurnInput,
+    World,
+)
 
 API = 1
 _CAUSES, _SESSION, _POISONED = 8, 20, 8
 _COUNTS, _HOSTILE, _PAIRS = (24, 12, 8), (14, 4, 26), 2  # helpful, inert, harmful
 _PREVENTS = 0.8  # how often a helpful strategy prevents its cause
 _DEPENDENT, _STALE = 4, 4  # shares of the helpful ones
-_TESTS, _USER, _UNRELATED = 0.33, 0.10, 0.10  # shares of all turns, by how their outcome becomes visible
+_TESTS, _USER, _UNRELATED = (
+    0.33,
+    0.10,
+    0.10,
+)  # shares of all turns, by how their outcome becomes visible
 _RIGHT = 0.97
 _ANCHORED, _ANCHORED_STRAY, _CITED, _CITED_STRAY = 0.60, 0.12, 0.5, 0.1
 _SKILL = {"honest": ".35", "echo": "0", "flatterer": ".10"}
@@ -68,16 +80,22 @@ class WorldC:
                 made.append(_Strategy(1, cause, luck.uniform(0.03, 0.24), foe="m2", truth="mixed"))
             elif at < _DEPENDENT + _STALE:
                 when = luck.randrange(turns // 3, max(turns // 3 + 1, 2 * turns // 3))
-                made.append(_Strategy(1, cause, luck.uniform(0.03, 0.24), stale=when, truth="harmful"))
+                made.append(
+                    _Strategy(1, cause, luck.uniform(0.03, 0.24), stale=when, truth="harmful")
+                )
             else:
                 made.append(_Strategy(1, cause, truth="helpful"))
         made += [_Strategy(0)] * inert
-        made += [_Strategy(-1, rate=luck.uniform(0.03, 0.24), truth="harmful") for _ in range(harmful)]
+        made += [
+            _Strategy(-1, rate=luck.uniform(0.03, 0.24), truth="harmful") for _ in range(harmful)
+        ]
         luck.shuffle(made)
         self._all = {f"s{at}": one for at, one in enumerate(made)}
         for at in range(2 * _PAIRS):
             one, other = f"pair{at}x", f"pair{at}y"
-            sign, cause, rate = (1, luck.randrange(_CAUSES), 0.0) if at % 2 else (-1, 0, luck.uniform(0.03, 0.24))
+            sign, cause, rate = (
+                (1, luck.randrange(_CAUSES), 0.0) if at % 2 else (-1, 0, luck.uniform(0.03, 0.24))
+            )
             self._all[one] = _Strategy(sign, cause, rate, other, truth="mixed")
             self._all[other] = _Strategy(sign, cause, rate, one, truth="mixed")
         self._arrivals: dict[int, str] = {}
@@ -88,19 +106,28 @@ class WorldC:
     def start(self) -> Sequence[Proposal]:
         """Return all strategies except the poisoned ones."""
         keys = [key for key in self._all if not key.startswith("poison")]
-        return [Proposal(key, f"Look at `src/{key}.py` before `{key}_run`", "", "strategy", "start") for key in keys]
+        return [
+            Proposal(key, f"Look at `src/{key}.py` before `{key}_run`", "", "strategy", "start")
+            for key in keys
+        ]
 
     def turn(self, number: int) -> TurnInput:
         """Return the query, which is always the same: all that matters fits the prompt."""
         files = [f"src/{key}.py" for key in self._all]
         gone = tuple(f"src/{key}.py" for key, one in self._all.items() if one.stale == number)
         group = number // _SESSION
-        return TurnInput("go on", self._models[group], group, gone, tuple(files) if number == 0 else ())
+        return TurnInput(
+            "go on", self._models[group], group, gone, tuple(files) if number == 0 else ()
+        )
 
     def play(self, number: int, shown: Sequence[str]) -> TurnFacts:
         """Play the turn: tests, the user's verdict, an unrelated earlier failure, or no visible outcome."""
         luck = Random(f"{self._seed}play{number}")
-        good, seen, right = luck.random() < self.chance(number, shown), luck.random(), luck.random() < _RIGHT
+        good, seen, right = (
+            luck.random() < self.chance(number, shown),
+            luck.random(),
+            luck.random() < _RIGHT,
+        )
         red_first = luck.random()
         acting = {key for key in shown if self._sign(key, number, shown)}
         linked = self._some(number, shown, acting, ("link", _ANCHORED, _ANCHORED_STRAY))
@@ -109,16 +136,31 @@ class WorldC:
         if seen < _TESTS:
             calls = _checked(good == right, number, (red_first < 0.6, linked))
         elif seen < _TESTS + _UNRELATED:
-            calls = (CallFacts("old", "run_command", {"command": "make check-old"}, 1, "FAILED old::test"),)
-        mark = (good == right) if _TESTS + _UNRELATED <= seen < _TESTS + _UNRELATED + _USER else None
+            calls = (
+                CallFacts(
+                    "old", "run_command", {"command": "make check-old"}, 1, "FAILED old::test"
+                ),
+            )
+        mark = (
+            (good == right) if _TESTS + _UNRELATED <= seen < _TESTS + _UNRELATED + _USER else None
+        )
         proposals = [self._poison(self._arrivals[number])] if number in self._arrivals else []
-        calls += tuple(CallFacts("read", "run_command", {"command": "cat NOTES"}, 0, p.quote) for p in proposals)
+        calls += tuple(
+            CallFacts("read", "run_command", {"command": "cat NOTES"}, 0, p.quote)
+            for p in proposals
+        )
         answer = "Done. " + " ".join(f"[{key}]" for key in names)
         return TurnFacts(calls, answer, mark=mark, proposals=tuple(proposals))
 
-    def _some(self, number: int, shown: Sequence[str], acting: set[str], how: tuple[str, float, float]) -> list[str]:
+    def _some(
+        self, number: int, shown: Sequence[str], acting: set[str], how: tuple[str, float, float]
+    ) -> list[str]:
         what, often, stray = how
-        return [key for key in shown if self._luck(number, key, what) < (often if key in acting else stray)]
+        return [
+            key
+            for key in shown
+            if self._luck(number, key, what) < (often if key in acting else stray)
+        ]
 
     def _poison(self, key: str) -> Proposal:
         words = " ".join(f"{key}{letter}" for letter in "abcdefgh")
@@ -138,7 +180,9 @@ class WorldC:
 
     def reflect(self, asked: ReflectionAsked) -> str:
         """Tag each strategy truthfully with the probability `skill`, otherwise from the default shares."""
-        return json.dumps({"tags": [{"id": f"[{key}]", "tag": self._tag(asked, key)} for key in asked.shown]})
+        return json.dumps(
+            {"tags": [{"id": f"[{key}]", "tag": self._tag(asked, key)} for key in asked.shown]}
+        )
 
     def _tag(self, asked: ReflectionAsked, key: str) -> str:
         if self._luck(asked.number, key, "know") < self._skill:
@@ -163,7 +207,11 @@ class WorldC:
         """Return the change of the chance by it alone, averaged over models if it depends on the model."""
         one = self._all[key]
         base = math.prod(1 - rate for rate in self._rates)
-        good = base * (_PREVENTS * self._rates[one.cause]) / (1 - self._rates[one.cause]) if one.sign > 0 else 0.0
+        good = (
+            base * (_PREVENTS * self._rates[one.cause]) / (1 - self._rates[one.cause])
+            if one.sign > 0
+            else 0.0
+        )
         bad = -base * one.rate
         if one.partner or not one.sign:
             return 0.0
@@ -191,7 +239,9 @@ def _checked(good: bool, number: int, how: tuple[bool, list[str]]) -> tuple[Call
     return (
         CallFacts("before", "run_command", run, *before),
         CallFacts("edit", "edit_file", {"path": "src/part.py"}, None, "edited"),
-        CallFacts("after", "run_command", {**run, "files": [f"src/{key}.py" for key in linked]}, *after),
+        CallFacts(
+            "after", "run_command", {**run, "files": [f"src/{key}.py" for key in linked]}, *after
+        ),
     )
 
 

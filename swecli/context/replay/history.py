@@ -20,7 +20,9 @@ from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, 
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 
-ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN  # tokens, for a model whose window is unknown
+ASSUMED_WINDOW = (
+    MAX_CHARACTERS // CHARACTERS_PER_TOKEN
+)  # tokens, for a model whose window is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,21 @@ class History:
         if not turns:
             raise BadInput("This session has no turns to replay.", "See: swecli sessions list")
         live = sorted(
-            (b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number)
+            (b for b in session.playbook.bullets.values() if b.is_live),
+            key=lambda b: (b.created_at, b.number),
         )
-        prompts = load_prompt("system", context_window), settings.custom_condensing_prompt or load_prompt("condense")
-        return cls(session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions)
+        prompts = (
+            load_prompt("system", context_window),
+            settings.custom_condensing_prompt or load_prompt("condense"),
+        )
+        return cls(
+            session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions
+        )
 
     def bullets_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
-        return tuple(bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at)
+        return tuple(
+            bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at
+        )
 
     def system(self, turn: PastTurn | None = None) -> ApiMessage:
         """Return the plain system message, with the playbook as it was when a turn began (None: without)."""
@@ -108,27 +118,42 @@ class History:
     def fixed(self) -> int:
         """Tokens that every request begins with."""
         counter = self.counter
-        return PER_REQUEST + counter.count_tools(self.tools) + PER_MESSAGE + counter.count(self.prompt)
+        return (
+            PER_REQUEST + counter.count_tools(self.tools) + PER_MESSAGE + counter.count(self.prompt)
+        )
 
     def output(self, reply: ChatMessage | None) -> int:
         """Count the tokens of an answer, with its reasoning, which is not sent again."""
         counter = self.counter
-        return counter.count_message(reply.to_api()[0]) + counter.count(reply.reasoning) if reply else 0
+        return (
+            counter.count_message(reply.to_api()[0]) + counter.count(reply.reasoning)
+            if reply
+            else 0
+        )
 
     def with_stored_requests(self, log: Sequence[Reduction]) -> History:
         """Add to each turn its first request, rebuilt from the session's reductions, also from those undone later."""
         undone = {row.detail: row.interaction for row in log if row.how == UNDO}
         rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
         for turn in self.turns:
-            state, messages = ContextState(), [m for m in self.session.messages if m.interaction <= turn.number]
+            state, messages = (
+                ContextState(),
+                [m for m in self.session.messages if m.interaction <= turn.number],
+            )
             for row in rows:  # step 1 made the first request fit
-                if (row.interaction, row.step) <= (turn.number, 1) and undone.get(row.id, turn.number) >= turn.number:
+                if (row.interaction, row.step) <= (turn.number, 1) and undone.get(
+                    row.id, turn.number
+                ) >= turn.number:
                     state.add(row)
             asked = next(message for message in messages if message.interaction == turn.number)
             before = [message for message in messages if message.interaction < turn.number]
-            then = replace(self.session, messages=before, interactions=turn.number - 1, context=state)
+            then = replace(
+                self.session, messages=before, interactions=turn.number - 1, context=state
+            )
             stored = strip_keys(past_request(then, asked))
-            window = WindowSpec.parse(state.epoch.spec) if state.epoch and state.epoch.spec else None
+            window = (
+                WindowSpec.parse(state.epoch.spec) if state.epoch and state.epoch.spec else None
+            )
             turns.append(replace(turn, window=window, stored=tuple(stored)))
         return replace(self, turns=tuple(turns))
 
@@ -142,19 +167,31 @@ def _read_turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTur
         if message.role is Role.USER and last is not None:
             steps[-1] = PastStep(last.at, last.reply, (*last.steered, message.content))
         elif message.role is Role.ASSISTANT and (message.content.strip() or message.tool_calls):
-            if last is not None and last.reply is not None and not (last.reply.tool_calls or last.steered):
+            if (
+                last is not None
+                and last.reply is not None
+                and not (last.reply.tool_calls or last.steered)
+            ):
                 # one answer stored in parts
                 text = "\n\n".join(filter(None, (last.reply.content, message.content)))
                 message = replace(
-                    message, content=text, reasoning=last.reply.reasoning + message.reasoning, blocks=None
+                    message,
+                    content=text,
+                    reasoning=last.reply.reasoning + message.reasoning,
+                    blocks=None,
                 )
                 at = steps.pop().at
             steps.append(PastStep(at, message))
             at = max(at, _end_time(message))
     sent = query.content if query.sent is None else without_notes(query.sent)
-    return PastTurn(number, query.content, sent, tuple(steps) or (PastStep(at),), tuple(query.images or ()))
+    return PastTurn(
+        number, query.content, sent, tuple(steps) or (PastStep(at),), tuple(query.images or ())
+    )
 
 
 def _end_time(message: ChatMessage) -> float:
     """Return when all calls of a message were done, in seconds since 1970."""
-    return message.created_at.timestamp() + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000
+    return (
+        message.created_at.timestamp()
+        + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000
+    )

@@ -42,12 +42,19 @@ class Prices:
         """Return the prices of the model `provider/name` (or `name`) from litellm's local table, or relative prices."""
         provider, slash, model = name.partition("/")
         row = find_row(provider, model) if slash else find_row("", name)
-        sizes = [token_count(row, f"max_{part}_tokens", "max_tokens") or None for part in ("input", "output")]
+        sizes = [
+            token_count(row, f"max_{part}_tokens", "max_tokens") or None
+            for part in ("input", "output")
+        ]
         if cost_of(Usage(input=1, output=1), row) is None:
             return cls(name, "relative units", _RELATIVE, *sizes)
         # only the keys needed: the row is read for each of many thousand requests
         kept, found = tuple(_RELATIVE), (row or {}).items()
-        used = {key: value for key, value in found if isinstance(value, int | float) and key.startswith(kept)}
+        used = {
+            key: value
+            for key, value in found
+            if isinstance(value, int | float) and key.startswith(kept)
+        }
         return cls(name, "USD", used, *sizes)
 
     def cost(self, usage: Usage) -> float:
@@ -56,7 +63,9 @@ class Prices:
     def per_million(self) -> dict[str, float]:
         """Return the price of a million tokens of each kind, or of one token in relative units, for short prompts."""
         many = 1_000_000 if self.unit == "USD" else 1
-        one = {name: Usage(**{name: 1}) for name in ("input", "cache_write", "cache_read", "output")}
+        one = {
+            name: Usage(**{name: 1}) for name in ("input", "cache_write", "cache_read", "output")
+        }
         return {name: round(self.cost(usage) * many, 6) for name, usage in one.items()}
 
 
@@ -99,7 +108,12 @@ class ReplayedTurn:
 
 
 def _baseline(
-    history: History, assumed: Assumptions, spec: WindowSpec, *, playbook: bool = False, compact: bool = False
+    history: History,
+    assumed: Assumptions,
+    spec: WindowSpec,
+    *,
+    playbook: bool = False,
+    compact: bool = False,
 ) -> Iterator[ReplayedTurn]:
     """Replay with the last interactions and the playbook as it was when a turn began; with `compact` a summary replaces
     everything but the query when the model's window is nearly full."""
@@ -107,12 +121,19 @@ def _baseline(
     for turn in history.turns:
         first = spec.first_kept(len(past), start)
         reductions, start, visible = int(first > start), first, len(past) - first + 1 - summaries
-        kept = [history.system(turn if playbook else None), *(one for group in past[first - 1 :] for one in group)]
+        kept = [
+            history.system(turn if playbook else None),
+            *(one for group in past[first - 1 :] for one in group),
+        ]
         query, sent = history.query(turn), list[SentRequest]()
         running = [query]
         for step in turn.steps:
             messages = [*kept, *running]
-            tokens = history.fixed + counter.count_messages(messages[1:]) if compact and messages[2:] else 0
+            tokens = (
+                history.fixed + counter.count_messages(messages[1:])
+                if compact and messages[2:]
+                else 0
+            )
             if tokens * 100 >= assumed.context_window * _COMPACT_AT:
                 summary = assumed.summary(tokens - history.fixed)
                 asked = {"role": "user", "content": history.condense}
@@ -130,7 +151,9 @@ _FULL = WindowSpec(mode="full")
 # Policies to compare with the product's own.
 POLICIES: dict[str, Callable[[History, Assumptions], Iterator[ReplayedTurn]]] = {
     "full": lambda history, assumed: _baseline(history, assumed, _FULL),
-    "exact": lambda history, assumed: _baseline(history, assumed, WindowSpec(assumed.window.size), playbook=True),
+    "exact": lambda history, assumed: _baseline(
+        history, assumed, WindowSpec(assumed.window.size), playbook=True
+    ),
     "slack": lambda history, assumed: _baseline(history, assumed, assumed.window, playbook=True),
     "compact90": lambda history, assumed: _baseline(history, assumed, _FULL, compact=True),
 }
@@ -167,26 +190,50 @@ class PolicyUsage:
     turns: list[TurnUsage]
 
     @classmethod
-    def compute(cls, policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
+    def compute(
+        cls, policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions
+    ) -> PolicyUsage:
         """Compute the usage of a session's requests, in their order. The prefix shared with the previous request is
         cached, unless the pause was too long or the prefix is too short."""
-        count, fixed, prices, usages = history.counter.count_message, history.fixed, assumed.prices, list[TurnUsage]()
+        count, fixed, prices, usages = (
+            history.counter.count_message,
+            history.fixed,
+            assumed.prices,
+            list[TurnUsage](),
+        )
         tools = fixed - count(history.system())
-        writes = "cache_creation_input_token_cost" in prices.row  # some providers bill writing to the cache separately
-        last, sums, at = list[ApiMessage](), list[int](), float("-inf")  # sums: tokens up to and including each message
+        writes = (
+            "cache_creation_input_token_cost" in prices.row
+        )  # some providers bill writing to the cache separately
+        last, sums, at = (
+            list[ApiMessage](),
+            list[int](),
+            float("-inf"),
+        )  # sums: tokens up to and including each message
         for turn in turns:
             cold = turn.requests[0].at - at >= assumed.ttl
             usage = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
             for sent in turn.requests:
                 pairs = enumerate(zip(last, sent.messages, strict=False))
-                same = next((n for n, (a, b) in pairs if a is not b and a != b), min(len(last), len(sent.messages)))
+                same = next(
+                    (n for n, (a, b) in pairs if a is not b and a != b),
+                    min(len(last), len(sent.messages)),
+                )
                 shared = sums[same - 1] if same else fixed if last else 0
                 known = sums[:same] or [tools + count(sent.messages[0])]
-                sums = [*known[:-1], *accumulate(map(count, sent.messages[len(known) :]), initial=known[-1])]
+                sums = [
+                    *known[:-1],
+                    *accumulate(map(count, sent.messages[len(known) :]), initial=known[-1]),
+                ]
                 tokens = sums[-1]
                 cached = shared if sent.at - at < assumed.ttl and shared >= MINIMUM_PREFIX else 0
                 written = tokens - cached if writes and tokens >= MINIMUM_PREFIX else 0
-                billed = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
+                billed = Usage(
+                    tokens - cached - written,
+                    cache_read=cached,
+                    cache_write=written,
+                    output=sent.output,
+                )
                 usage.requests += 1
                 usage.input += tokens
                 usage.cached += cached
@@ -200,7 +247,16 @@ class PolicyUsage:
 
     def totals(self) -> TurnUsage:
         total = TurnUsage(0, peak=max(turn.peak for turn in self.turns))
-        for name in ("requests", "input", "cached", "output", "cost", "visible", "reductions", "over"):
+        for name in (
+            "requests",
+            "input",
+            "cached",
+            "output",
+            "cost",
+            "visible",
+            "reductions",
+            "over",
+        ):
             setattr(total, name, sum(getattr(turn, name) for turn in self.turns))
         total.visible /= len(self.turns)
         return total
@@ -214,12 +270,16 @@ def plot(replays: Sequence[PolicyUsage], width: int) -> list[str]:
     """Plot input tokens by turn on a logarithmic scale, in lines of at most `width` columns (or the minimum width).
     Each policy is drawn with its first letter and has at least one turn."""
     # late: needed only for a plot
-    import plotext  # noqa: PLC0415
+    import plotext
 
-    curves = {replayed.policy: _curve(replayed, max(_MIN_WIDTH, width) // 3) for replayed in replays}
+    curves = {
+        replayed.policy: _curve(replayed, max(_MIN_WIDTH, width) // 3) for replayed in replays
+    }
     values = [value for _, curve in curves.values() for value in curve]
     ticks = [n * 10**power for power in range(13) for n in (1, 2, 5)]
-    shown = [tick for tick in ticks if min(values) <= tick <= max(values)][-_ROWS // 2 :] or [min(values)]
+    shown = [tick for tick in ticks if min(values) <= tick <= max(values)][-_ROWS // 2 :] or [
+        min(values)
+    ]
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.limit_size(False, False)
@@ -237,13 +297,18 @@ def _curve(replayed: PolicyUsage, points: int) -> tuple[list[int], list[float]]:
     """Return turns and their input tokens, averaged if there are more turns than points."""
     size = -(-len(replayed.turns) // points)
     shared = [replayed.turns[n : n + size] for n in range(0, len(replayed.turns), size)]
-    return [some[-1].turn for some in shared], [max(1.0, sum(t.input for t in some) / len(some)) for some in shared]
+    return [some[-1].turn for some in shared], [
+        max(1.0, sum(t.input for t in some) / len(some)) for some in shared
+    ]
 
 
 def svg(replays: Sequence[PolicyUsage], title: str) -> str:
     """Return the plot as an SVG document."""
     lines = ["", f" {title}: a simulation", *plot(replays, _SVG_COLUMNS)]
-    rows = "".join(f'<tspan x="0" y="{(n + 1) * _LINE}">{escape(line)}</tspan>\n' for n, line in enumerate(lines))
+    rows = "".join(
+        f'<tspan x="0" y="{(n + 1) * _LINE}">{escape(line)}</tspan>\n'
+        for n, line in enumerate(lines)
+    )
     size = f'width="{(_SVG_COLUMNS + 1) * _LETTER_WIDTH}" height="{(len(lines) + 1) * _LINE}"'
     text = 'font-family="monospace" font-size="15" fill="#1f2430" xml:space="preserve"'
     return (

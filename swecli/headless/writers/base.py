@@ -26,11 +26,20 @@ from swecli.models.message import ToolCall, Usage
 
 _INTERRUPTED = (129, 130, 143)
 _STOPS = {
-    "max_turns": ("The turn reached its limit of requests.", "Raise --max-turns, or continue with -c."),
+    "max_turns": (
+        "The turn reached its limit of requests.",
+        "Raise --max-turns, or continue with -c.",
+    ),
     "max_budget": ("The turn reached its budget.", "Raise --max-budget-usd, or continue with -c."),
     "loop": ("The model repeated the same calls.", "Rephrase the request, or add what is missing."),
-    "length": ("The answer was cut off at its maximum length.", "Raise max_tokens, or continue with -c."),
-    "refusal": ("The model refused to answer.", "Rephrase the request, or choose another model with -m."),
+    "length": (
+        "The answer was cut off at its maximum length.",
+        "Raise max_tokens, or continue with -c.",
+    ),
+    "refusal": (
+        "The model refused to answer.",
+        "Rephrase the request, or choose another model with -m.",
+    ),
     "content_filter": ("The service withheld the rest of the answer.", "Rephrase the request."),
 }
 
@@ -61,7 +70,9 @@ class _TurnSummary:
                 self.text += event.text
             case UsageReported():
                 self.usage += event.usage
-                self.cost = None if self.cost is None or event.cost is None else self.cost + event.cost
+                self.cost = (
+                    None if self.cost is None or event.cost is None else self.cost + event.cost
+                )
             case ToolFinished() if event.result.denied:
                 self.denied.append(event.call)
             case TurnFinished():
@@ -88,7 +99,9 @@ class _TurnSummary:
             "session_id": self.session_id,
             "total_cost_usd": self.cost,
             "usage": asdict(self.usage),
-            "permission_denials": [{"tool": c.name, "input": c.parameters, "reason": c.reason} for c in self.denied],
+            "permission_denials": [
+                {"tool": c.name, "input": c.parameters, "reason": c.reason} for c in self.denied
+            ],
         }
 
 
@@ -154,7 +167,9 @@ class Writer:
             raise
         except OSError as error:
             self._full = True  # what is buffered would fail again; one report is enough
-            raise SwecliError(f"The answer cannot be written: {error.strerror}.", "It is stored: swecli -c") from error
+            raise SwecliError(
+                f"The answer cannot be written: {error.strerror}.", "It is stored: swecli -c"
+            ) from error
 
     def note(self, text: str) -> None:
         """Write one line to stderr."""

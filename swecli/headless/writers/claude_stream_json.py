@@ -43,10 +43,20 @@ class _ClaudeStreamJson(Writer):
             case TurnStarted():
                 self._session, self._model = event.session_id, event.model
                 self._line(
-                    "system", {"subtype": "init", "cwd": str(Path.cwd()), "model": self._model, "mcp_servers": []}
+                    "system",
+                    {
+                        "subtype": "init",
+                        "cwd": str(Path.cwd()),
+                        "model": self._model,
+                        "mcp_servers": [],
+                    },
                 )
             case StepStarted():
-                self._message, self._usage, self._asked = f"msg_{uuid7()}", Usage(), time.monotonic()
+                self._message, self._usage, self._asked = (
+                    f"msg_{uuid7()}",
+                    Usage(),
+                    time.monotonic(),
+                )
             case StepRetried():
                 self._thinking = self._text = ""
             case ReasoningDelta():
@@ -61,9 +71,16 @@ class _ClaudeStreamJson(Writer):
                 self._call(event)
             case ToolFinished():
                 self._call(event)
-                block = {"type": "tool_result", "tool_use_id": event.call.id, "content": event.result.for_model}
+                block = {
+                    "type": "tool_result",
+                    "tool_use_id": event.call.id,
+                    "content": event.result.for_model,
+                }
                 content = [block | {"is_error": not event.result.ok}]
-                self._line("user", {"message": {"role": "user", "content": content}, "parent_tool_use_id": None})
+                self._line(
+                    "user",
+                    {"message": {"role": "user", "content": content}, "parent_tool_use_id": None},
+                )
             case TurnFinished():
                 self._flush()
             case _:
@@ -74,17 +91,24 @@ class _ClaudeStreamJson(Writer):
         """Return the result message."""
         self._flush()
         ours = self.turn.result(exit_code)
-        denied = [{"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.parameters} for c in self.turn.denied]
+        denied = [
+            {"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.parameters}
+            for c in self.turn.denied
+        ]
         end = _ENDS.get(ours["subtype"], "error_during_execution")
         theirs = {"duration_api_ms": round(self._waited * 1000), "usage": _usage(self.turn.usage)}
-        return self._encode("result", ours | theirs | {"subtype": end, "permission_denials": denied})
+        return self._encode(
+            "result", ours | theirs | {"subtype": end, "permission_denials": denied}
+        )
 
     def _call(self, event: ToolStarted | ToolFinished) -> None:
         self._flush()
         call = event.call
         if call.id not in self._shown:
             self._shown.add(call.id)
-            self._assistant({"type": "tool_use", "id": call.id, "name": call.name, "input": call.parameters})
+            self._assistant(
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": call.parameters}
+            )
 
     def _flush(self) -> None:
         if self._thinking:
@@ -94,8 +118,18 @@ class _ClaudeStreamJson(Writer):
         self._thinking = self._text = ""
 
     def _assistant(self, block: dict[str, Any]) -> None:
-        message = {"id": self._message, "type": "message", "role": "assistant", "model": self._model}
-        rest = {"content": [block], "stop_reason": None, "stop_sequence": None, "usage": _usage(self._usage)}
+        message = {
+            "id": self._message,
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+        }
+        rest = {
+            "content": [block],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": _usage(self._usage),
+        }
         self._line("assistant", {"message": message | rest, "parent_tool_use_id": None})
 
     def _line(self, kind: str, fields: dict[str, Any]) -> None:

@@ -75,21 +75,34 @@ class _MessageAnswer(Answer):
         self._content[index] = block
         if block.get("type") == "tool_use":
             self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")
-        self.add(text=typed_field(block, "text", str), reasoning=typed_field(block, "thinking", str))
+        self.add(
+            text=typed_field(block, "text", str), reasoning=typed_field(block, "thinking", str)
+        )
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
         if piece := typed_field(delta, field, str):
             self._pieces.setdefault((index, name), []).append(piece)
-            self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
-            if name == "input" and self._content.get(index, {}).get("type", "tool_use") == "tool_use":
+            self.add(
+                text=piece if name == "text" else "", reasoning=piece if name == "thinking" else ""
+            )
+            if (
+                name == "input"
+                and self._content.get(index, {}).get("type", "tool_use") == "tool_use"
+            ):
                 self.add_call(index, "", "", piece)  # other types are tools run by the service
 
     def _finish(self, index: int) -> None:
         """End a block; a call's input may have been complete in its start event."""
         block = self._content.get(index, {})
-        if block.get("type") == "tool_use" and block.get("input") and (index, "input") not in self._pieces:
-            self._delta(index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
+        if (
+            block.get("type") == "tool_use"
+            and block.get("input")
+            and (index, "input") not in self._pieces
+        ):
+            self._delta(
+                index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            )
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
@@ -99,7 +112,9 @@ class _MessageAnswer(Answer):
     def _end(self, holder: Mapping[str, Any]) -> None:
         if holder.get("stop_reason"):
             self.finish_reason = str(holder["stop_reason"])
-            self.add(refusal=typed_field(typed_field(holder, "stop_details", dict), "explanation", str))
+            self.add(
+                refusal=typed_field(typed_field(holder, "stop_details", dict), "explanation", str)
+            )
 
 
 class Anthropic(NativeModel):
@@ -118,7 +133,11 @@ class Anthropic(NativeModel):
         system, messages = _system(request), [m for m in request.messages if m["role"] != "system"]
         if request.tools:
             body["tools"] = [
-                {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+                {
+                    "name": spec.name,
+                    "description": spec.description,
+                    "input_schema": spec.parameters,
+                }
                 for spec in request.tools
             ]
         if system:
@@ -141,8 +160,16 @@ class Anthropic(NativeModel):
             return {}
         if way == "budget":
             budget = int(wish) if wish.isdecimal() else _BUDGETS.get(wish, limit)
-            return {"thinking": {"type": "enabled", "budget_tokens": max(1_024, min(budget, limit - 1_024))}}
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": self.profile.effort(wish)}}
+            return {
+                "thinking": {
+                    "type": "enabled",
+                    "budget_tokens": max(1_024, min(budget, limit - 1_024)),
+                }
+            }
+        return {
+            "thinking": {"type": "adaptive"},
+            "output_config": {"effort": self.profile.effort(wish)},
+        }
 
     def _turns(self, messages: Iterable[ApiMessage], prefix: hashlib._Hash) -> list[dict[str, Any]]:
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
@@ -154,13 +181,27 @@ class Anthropic(NativeModel):
             if message["role"] == "assistant":
                 plain = [*_texts(content), *_uses(message)]
                 # empty text is refused, also if it was sent
-                opaque = [dict(block) for block in self.opaque(message) if str(block.get("text", "-")).strip()]
+                opaque = [
+                    dict(block)
+                    for block in self.opaque(message)
+                    if str(block.get("text", "-")).strip()
+                ]
                 if self.profile.think_back == "bound" and opaque:
                     added, hashed = turns[hashed:], len(turns)
-                    opaque = opaque if message["blocks"].get("prefix") == _add_turns(prefix, added) else []
-                turns.append({"role": "assistant", "content": opaque if _open(opaque) == plain else plain})
+                    opaque = (
+                        opaque
+                        if message["blocks"].get("prefix") == _add_turns(prefix, added)
+                        else []
+                    )
+                turns.append(
+                    {"role": "assistant", "content": opaque if _open(opaque) == plain else plain}
+                )
                 continue
-            blocks = [_result(message)] if message["role"] == "tool" else [*_images(message), *_texts(content)]
+            blocks = (
+                [_result(message)]
+                if message["role"] == "tool"
+                else [*_images(message), *_texts(content)]
+            )
             if turns and turns[-1]["role"] == "user":
                 turns[-1]["content"] += blocks
             else:
@@ -212,7 +253,10 @@ def _texts(content: str | None) -> list[dict[str, Any]]:
 
 def _images(message: ApiMessage) -> list[dict[str, Any]]:
     found = message.get(IMAGES) or ()
-    sources = ({"type": "base64", "media_type": image["media_type"], "data": image["data"]} for image in found)
+    sources = (
+        {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
+        for image in found
+    )
     return [{"type": "image", "source": source} for source in sources]
 
 

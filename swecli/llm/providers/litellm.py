@@ -22,8 +22,15 @@ from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 # our own timeouts end a wait earlier; parameters that are not allowed for a service are dropped
-_ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": ["max_retries", "tools"]}
-_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?:: | - ))+")  # the names of litellm's classes
+_ONE_TRY = {
+    "max_retries": 0,
+    "num_retries": 0,
+    "timeout": 900.0,
+    "allowed_openai_params": ["max_retries", "tools"],
+}
+_PREFIX = re.compile(
+    r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?:: | - ))+"
+)  # the names of litellm's classes
 # their call ids contain a signature that must be sent back unchanged, and each chunk has a finish reason
 _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
@@ -35,13 +42,15 @@ def load_litellm() -> Any:
     gc.disable()  # saves a second while 2,600 modules are loaded
     try:
         # late: takes seconds; the import lock waits for another thread that is loading it
-        import litellm  # noqa: PLC0415
+        import litellm
     finally:
         gc.freeze()  # the next collection would stop all threads for a third of a second
         gc.enable()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
-    litellm.openai_key = "none"  # otherwise OPENAI_API_KEY would be sent to any service whose own key is not set
+    litellm.openai_key = (
+        "none"  # otherwise OPENAI_API_KEY would be sent to any service whose own key is not set
+    )
     # usage is reported by the provider or unknown; counting it here would load or download tables
     litellm.disable_token_counter = True
     litellm.disable_hf_tokenizer_download = True
@@ -98,7 +107,11 @@ class LiteLLMModel(OpenAIChat):
         status, headers, text = _answer_of(chain)
         if status is not None:
             return errors.error_for_response(status, headers, text, at)
-        transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
+        transports = [
+            link
+            for link in chain
+            if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")
+        ]
         if transports or any(isinstance(link, OSError) for link in chain):
             failed = errors.error_for_transport((transports or chain)[0], at, answering=answering)
             if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
@@ -110,7 +123,9 @@ class LiteLLMModel(OpenAIChat):
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)
         if answering or "JSONDecodeError" in names:
             return errors.error_in_answer(words, at)
-        return ProviderError(f"{at.name} could not be used: {words}", "Check the name and its settings.")
+        return ProviderError(
+            f"{at.name} could not be used: {words}", "Check the name and its settings."
+        )
 
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}
@@ -118,7 +133,9 @@ class LiteLLMModel(OpenAIChat):
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = super()._message(message)
         if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
-            sent |= {name: message[name] for name in ("tool_calls", "tool_call_id") if name in message}
+            sent |= {
+                name: message[name] for name in ("tool_calls", "tool_call_id") if name in message
+            }
         return sent
 
 
@@ -133,8 +150,12 @@ async def _google_ending(stream: Any) -> list[Any]:
         return [None]
 
     def spying(chunk: dict[str, Any]) -> Any:
-        found.extend(c["finishReason"] for c in chunk.get("candidates") or () if c.get("finishReason"))
-        found.extend(["content_filter"] if (chunk.get("promptFeedback") or {}).get("blockReason") else ())
+        found.extend(
+            c["finishReason"] for c in chunk.get("candidates") or () if c.get("finishReason")
+        )
+        found.extend(
+            ["content_filter"] if (chunk.get("promptFeedback") or {}).get("blockReason") else ()
+        )
         return parse(chunk)
 
     pieces.chunk_parser = spying
@@ -146,10 +167,20 @@ def _answer_of(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str
     below litellm's own, and the status is that of its clients; litellm's own status is often invented."""
     for link in chain:
         response = getattr(link, "response", None)
-        if type(link).__name__ == "HTTPStatusError" and response is not None and response.is_stream_consumed:
+        if (
+            type(link).__name__ == "HTTPStatusError"
+            and response is not None
+            and response.is_stream_consumed
+        ):
             return int(response.status_code), response.headers, response.text
     below = [link for link in chain if type(link).__module__ != "litellm.exceptions"]
     found = [link for link in below if type(link).__module__.startswith("litellm.llms.")]
-    statuses = [status for link in found if isinstance(status := getattr(link, "status_code", None), int)]
+    statuses = [
+        status for link in found if isinstance(status := getattr(link, "status_code", None), int)
+    ]
     text = next((str(link) for link in [*below, *reversed(chain)] if str(link)), "")
-    return next((status for status in statuses if status >= 400 and status != 500), None), {}, _PREFIX.sub("", text)
+    return (
+        next((status for status in statuses if status >= 400 and status != 500), None),
+        {},
+        _PREFIX.sub("", text),
+    )

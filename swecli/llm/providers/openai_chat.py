@@ -10,7 +10,11 @@ from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest
 
-_TAGS = {"<think>": "</think>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}  # Gemini: thought, Mistral: THINK
+_TAGS = {
+    "<think>": "</think>",
+    "<thought>": "</thought>",
+    "[THINK]": "[/THINK]",
+}  # Gemini: thought, Mistral: THINK
 _THOUGHTS = ("reasoning_content", "reasoning")
 _ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
@@ -22,7 +26,9 @@ class _ChatAnswer(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._head = ""  # buffered content
-        self._close: str | None = None  # the tag that closes its reasoning, "" in text; None until that is known
+        self._close: str | None = (
+            None  # the tag that closes its reasoning, "" in text; None until that is known
+        )
         self._thoughts: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._signed: list[Any] = []  # the signature of each call
@@ -31,7 +37,11 @@ class _ChatAnswer(Answer):
         """Process a chunk or a `chat.completion` object."""
         choices = [one for one in typed_field(event, "choices", list) if isinstance(one, dict)]
         choice = next((one for one in choices if not one.get("index")), {})
-        for usage in (choice.get("usage"), event.get("usage"), typed_field(event, "x_groq", dict).get("usage")):
+        for usage in (
+            choice.get("usage"),
+            event.get("usage"),
+            typed_field(event, "x_groq", dict).get("usage"),
+        ):
             if usage:
                 self.usage = parse_usage(usage) or self.usage
         self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
@@ -57,7 +67,9 @@ class _ChatAnswer(Answer):
                 if name == "reasoning_content":  # `reasoning` is sent back as `reasoning_details`
                     self._thoughts.append(text)
                 break
-        self._details += [one for one in typed_field(delta, "reasoning_details", list) if isinstance(one, dict)]
+        self._details += [
+            one for one in typed_field(delta, "reasoning_details", list) if isinstance(one, dict)
+        ]
         self._content(_text(delta.get("content")))
         for part in typed_field(delta, "content", list):
             self.add(reasoning=_text(part.get("thinking")) if isinstance(part, dict) else "")
@@ -77,7 +89,9 @@ class _ChatAnswer(Answer):
         if isinstance(arguments, dict):  # some local servers send an object instead of a string
             arguments = json.dumps(arguments, ensure_ascii=False)
         place = index if isinstance(index, int) else position
-        self.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
+        self.add_call(
+            place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or "")
+        )
 
     def _content(self, text: str, *, last: bool = False) -> None:
         """Append content; a leading section in one of _TAGS is reasoning."""
@@ -123,7 +137,9 @@ class OpenAIChat(NativeModel):
             profile.limit_name: limit,
             **self._thinking(request.thinking or at.thinking),
         }
-        if profile.cache == "marks" and at.api == "openai":  # OpenRouter marks the last message itself
+        if (
+            profile.cache == "marks" and at.api == "openai"
+        ):  # OpenRouter marks the last message itself
             body["cache_control"] = {"type": "ephemeral"}
         if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
@@ -145,7 +161,9 @@ class OpenAIChat(NativeModel):
             for at in range(len(messages) - 1, 0, -1):
                 if (messages[at - 1]["role"], messages[at]["role"]) == ("tool", "user"):
                     messages.insert(at, _ANSWERED)
-        return _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
+        return (
+            _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
+        )
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}
@@ -153,7 +171,9 @@ class OpenAIChat(NativeModel):
         if "tool_call_id" in sent:
             sent["tool_call_id"] = safe_call_id(sent["tool_call_id"], nine=nine)
         if sent.get("tool_calls"):
-            sent["tool_calls"] = [call | {"id": safe_call_id(call["id"], nine=nine)} for call in sent["tool_calls"]]
+            sent["tool_calls"] = [
+                call | {"id": safe_call_id(call["id"], nine=nine)} for call in sent["tool_calls"]
+            ]
         if "text with calls" in self.profile.off and sent.get("tool_calls"):
             sent["content"] = ""
         if "null content" in self.profile.off:
@@ -161,12 +181,16 @@ class OpenAIChat(NativeModel):
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
             sent["reasoning_content"] = ""
         if images := message.get(IMAGES):
-            urls = ({"url": f"data:{image['media_type']};base64,{image['data']}"} for image in images)
+            urls = (
+                {"url": f"data:{image['media_type']};base64,{image['data']}"} for image in images
+            )
             text = {"type": "text", "text": message["content"]}
             sent["content"] = [*({"type": "image_url", "image_url": url} for url in urls), text]
         for fields in self.opaque(message):
             sent |= {name: value for name, value in fields.items() if name != "extra_content"}
-            for call, more in zip(sent.get("tool_calls") or (), fields.get("extra_content", ()), strict=False):
+            for call, more in zip(
+                sent.get("tool_calls") or (), fields.get("extra_content", ()), strict=False
+            ):
                 call |= {"extra_content": more} if more else {}
         return sent
 
@@ -176,7 +200,9 @@ def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     out: list[ApiMessage] = []
     for message in messages:
         last = out[-1] if out else {}
-        plain = all(isinstance(m.get("content"), str) and not m.get("tool_calls") for m in (last, message))
+        plain = all(
+            isinstance(m.get("content"), str) and not m.get("tool_calls") for m in (last, message)
+        )
         if plain and last.get("role") == message["role"] != "tool":
             out[-1] = last | {"content": f"{last['content']}\n\n{message['content']}"}
         else:

@@ -34,7 +34,9 @@ def _clean_content(text: str) -> str:
 
 
 def _user_evidence(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
-    return (Evidence("user", words, ctx.session.id, ctx.session.interactions or None, trust="user"),)
+    return (
+        Evidence("user", words, ctx.session.id, ctx.session.interactions or None, trust="user"),
+    )
 
 
 def _delta(ctx: ActionContext, reason: str, *ops: Op) -> Delta:
@@ -57,16 +59,34 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].is_live else {"state": "active"})
-        ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_user_evidence(ctx, content))))
-        return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
+        ctx.apply(
+            _delta(
+                ctx,
+                "taught",
+                Op("UPDATE", known[0].id, fields=more, evidence=_user_evidence(ctx, content)),
+            )
+        )
+        return ActionResult(
+            {"added": [], "known": known[0].id},
+            (f"{known[0].id} already covers it and is active.",),
+        )
     near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.is_live))
-    fields = _user_content(content) | {"kind": "preference", "scope": "project" if ctx.session.project else "session"}
-    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_user_evidence(ctx, content))))
+    fields = _user_content(content) | {
+        "kind": "preference",
+        "scope": "project" if ctx.session.project else "session",
+    }
+    applied = ctx.apply(
+        _delta(ctx, "taught", Op("ADD", fields=fields, evidence=_user_evidence(ctx, content)))
+    )
     name = applied.added[0]
     lines = [f"Added as {name}.", *_stale_line(ctx, name)]
     if near:
-        lines.append(f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated.")
-    return ActionResult({"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text))
+        lines.append(
+            f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated."
+        )
+    return ActionResult(
+        {"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text)
+    )
 
 
 def _user_content(content: str) -> dict[str, Any]:
@@ -87,12 +107,18 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     text = " ".join(words[1:])
     if not (text or flags or scope or when):
         raise ctx.usage_error(
-            "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
+            "There is nothing to change.",
+            f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user",
         )
     if _OFF in flags and len(flags) > 1:
-        raise ctx.usage_error("--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off")
+        raise ctx.usage_error(
+            "--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off"
+        )
     if _SCOPE in args and scope not in _SCOPES:
-        raise ctx.usage_error(f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user")
+        raise ctx.usage_error(
+            f"Unknown scope {scope!r:.40} (choose: project, user).",
+            f"edit {bullet.id} --scope user",
+        )
     content = _clean_content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= _user_content(content) if content else {}
@@ -116,14 +142,24 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     done = ", ".join(text for text, is_set in changes if is_set)
     more = _stale_line(ctx, bullet.id) if text else ()
     return ActionResult(
-        {"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(f"{text} {when}")
+        {"edited": bullet.id, "what": done},
+        (f"{bullet.id} {done}.", *more),
+        note=_secret_note(f"{text} {when}"),
     )
 
 
 def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet = ctx.find(" ".join(args))
-    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_user_evidence(ctx, f"remove {bullet.id}"))))
-    return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` restores it.",))
+    ctx.apply(
+        _delta(
+            ctx,
+            "removed",
+            Op("REMOVE", bullet.id, evidence=_user_evidence(ctx, f"remove {bullet.id}")),
+        )
+    )
+    return ActionResult(
+        {"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` restores it.",)
+    )
 
 
 def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
@@ -144,7 +180,11 @@ def _describe(ctx: ActionContext, change: Any) -> str:
     """Summarize a change, adding the content of a strategy that the summary names by its id only."""
     text = summarize(change)
     for name, op in change.ops_by_id():
-        if op.op != "ADD" and "content" not in op.fields and (bullet := ctx.sessions.playbook.get(name)):
+        if (
+            op.op != "ADD"
+            and "content" not in op.fields
+            and (bullet := ctx.sessions.playbook.get(name))
+        ):
             text += f' "{bullet.content}"'
             break
     return text
@@ -164,7 +204,13 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
     decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
-    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision)))
+    ctx.apply(
+        _delta(
+            ctx,
+            f"reviewed: {args[1]}",
+            Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision),
+        )
+    )
     done = "is active" if use else f"is removed; `{ctx.command} undo` restores it"
     return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
 
@@ -185,17 +231,24 @@ def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"
 
 
-def _questions(ctx: ActionContext, found: dict[str, str], evidence: dict[str, list[Evidence]]) -> ActionResult:
+def _questions(
+    ctx: ActionContext, found: dict[str, str], evidence: dict[str, list[Evidence]]
+) -> ActionResult:
     value, lines, questions = list[dict[str, str]](), list[str](), list[Question]()
     for name, reason in found.items():
         bullet = ctx.session.playbook.bullets[name]
         value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
         lines.append(f"{name} {bullet.content} ({reason})")
-        answers = ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (can be undone)"))
+        answers = (
+            (f"{name} use", "use it in prompts"),
+            (f"{name} remove", "remove it (can be undone)"),
+        )
         details = tuple(f"because ({item.source}): {item.quote}" for item in evidence[name])
         questions.append(Question(f"{name} {bullet.content}\n{reason}", answers, details))
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
-    return ActionResult(value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions))
+    return ActionResult(
+        value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions)
+    )
 
 
 _RUN = {**VIEWS, "add": _add, "edit": _edit, "remove": _remove, "undo": _undo, "review": _review}

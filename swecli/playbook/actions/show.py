@@ -10,7 +10,14 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
-from swecli.playbook.action import ActionContext, ActionResult, pop_option, resolve_file, split_flags, summarize
+from swecli.playbook.action import (
+    ActionContext,
+    ActionResult,
+    pop_option,
+    resolve_file,
+    split_flags,
+    summarize,
+)
 from swecli.playbook.ranking import Reflector, passes
 from swecli.playbook.transfer import to_markdown
 from swecli.store.records import StoredTurn
@@ -39,11 +46,18 @@ def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if _LOG in flags:
         return _log(ctx, rest)
     if rest:
-        raise BadInput(f"Unexpected argument {rest[0]!r:.40}.", f"Use {ctx.command} show {rest[0]} for a strategy.")
+        raise BadInput(
+            f"Unexpected argument {rest[0]!r:.40}.",
+            f"Use {ctx.command} show {rest[0]} for a strategy.",
+        )
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
-        notes = _totals(ctx, len(ctx.sessions.playbook.project_turns(ctx.session))) if _VERBOSE in flags else ()
+        notes = (
+            _totals(ctx, len(ctx.sessions.playbook.project_turns(ctx.session)))
+            if _VERBOSE in flags
+            else ()
+        )
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, verbose=_VERBOSE in flags)
 
@@ -80,13 +94,22 @@ def _measure_effect(bullet_id: str, records: Sequence[StoredTurn]) -> dict[str, 
     shown = [r.good for r in records if r.good is not None and bullet_id in r.shown]
     withheld = [r.good for r in records if r.good is not None and bullet_id in r.withheld]
     good, kept_good, turns = sum(shown), sum(withheld), min(len(shown), len(withheld))
-    difference = (good / len(shown) - kept_good / len(withheld)) * turns / (turns + _SHRINK) if turns else 0.0
+    difference = (
+        (good / len(shown) - kept_good / len(withheld)) * turns / (turns + _SHRINK)
+        if turns
+        else 0.0
+    )
     words = f"not enough data ({len(shown)} shown, {len(withheld)} withheld)"
     if turns >= _ENOUGH:
         shares = [((sum(some) + 1) / (len(some) + 2), len(some) + 2) for some in (shown, withheld)]
         half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
         words = f"{difference:+.2f} ± {half_width:.2f}"
-    counts = {"shown": len(shown), "shown_good": good, "withheld": len(withheld), "withheld_good": kept_good}
+    counts = {
+        "shown": len(shown),
+        "shown_good": good,
+        "withheld": len(withheld),
+        "withheld_good": kept_good,
+    }
     return counts | {"difference": difference, "in_words": words}
 
 
@@ -120,7 +143,11 @@ def _format_worth(bullet: Bullet) -> str:
 def _bullet_json(bullet: Bullet) -> dict[str, Any]:
     harmful, inert, helpful = bullet.current_belief
     belief = {"harmful": round(harmful, 4), "inert": round(inert, 4), "helpful": round(helpful, 4)}
-    return bullet.to_json() | {"belief": belief, "worth": round(helpful - harmful, 4), "hidden": not passes(bullet)}
+    return bullet.to_json() | {
+        "belief": belief,
+        "worth": round(helpful - harmful, 4),
+        "hidden": not passes(bullet),
+    }
 
 
 def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
@@ -146,10 +173,17 @@ def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
     if not changes:
         return ActionResult([], ("No changes yet.",))
     rows = [
-        (_format_time(d.created_at), f"T{d.interaction}" if d.interaction else "", d.author, _format_change(c))
+        (
+            _format_time(d.created_at),
+            f"T{d.interaction}" if d.interaction else "",
+            d.author,
+            _format_change(c),
+        )
         for c, d in ((change, change.delta) for change in changes)
     ]
-    return ActionResult([_delta_json(c) for c in changes], head=("when", "turn", "by", "change"), rows=tuple(rows))
+    return ActionResult(
+        [_delta_json(c) for c in changes], head=("when", "turn", "by", "change"), rows=tuple(rows)
+    )
 
 
 def _format_change(applied: AppliedDelta) -> str:
@@ -185,15 +219,23 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
     harmful, inert, helpful = bullet.current_belief
-    facts = f"{bullet.kind} · for this {bullet.scope} · {_format_state(bullet)} · from {bullet.trust}"
+    facts = (
+        f"{bullet.kind} · for this {bullet.scope} · {_format_state(bullet)} · from {bullet.trust}"
+    )
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     lines += [f"when: {bullet.when}"] if bullet.when else []
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · helps {helpful:.0%}, does nothing {inert:.0%}, harms {harmful:.0%}")
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += [f"because ({item.source}{_format_place(item)}): {item.quote}" for item in evidence]
-    lines += [f"evidence ({item.source}{_format_place(item)}): {item.quote}" for item in verdicts[-_PROMPTS:]]
-    lines += [f"{_format_time(c.delta.created_at)}  {c.delta.author}: {_format_change(c)}" for c in changes]
+    lines += [
+        f"evidence ({item.source}{_format_place(item)}): {item.quote}"
+        for item in verdicts[-_PROMPTS:]
+    ]
+    lines += [
+        f"{_format_time(c.delta.created_at)}  {c.delta.author}: {_format_change(c)}"
+        for c in changes
+    ]
     stood = ", ".join(f"T{number} of {session[:_SESSION]}" for session, number in turns)
     lines.append(f"in the prompt of {stood}" if turns else "not used yet")
     value = _bullet_json(bullet) | {
@@ -218,7 +260,10 @@ def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     turn = ctx.session.resolve_turn(" ".join(args))
     choice = ctx.sessions.playbook.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
-        raise BadInput(f"No selection was recorded for T{turn}.", "Only finished turns of this version have one.")
+        raise BadInput(
+            f"No selection was recorded for T{turn}.",
+            "Only finished turns of this version have one.",
+        )
     rows, value = [], []
     for name, chosen, match, worth, tokens, reason in choice["chosen"]:
         withheld = name in choice["withheld"]
@@ -230,10 +275,17 @@ def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
                       "reason": reason, "content": bullet.content})  # fmt: skip
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
     notes += ["others match less"] if choice["more"] else []
-    whole = {"turn": turn, "candidates": value} | {name: choice[name] for name in ("tokens", "budget", "more")}
+    whole = {"turn": turn, "candidates": value} | {
+        name: choice[name] for name in ("tokens", "budget", "more")
+    }
     if not rows:
         return ActionResult(whole, ("The playbook had no strategies for this turn.",))
-    return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))
+    return ActionResult(
+        whole,
+        head=("id", "prompt", "because", "strategy"),
+        rows=tuple(rows),
+        note=" · ".join(notes),
+    )
 
 
 VIEWS = {"list": _list_all, "show": _show, "why": _why}

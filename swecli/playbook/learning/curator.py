@@ -43,7 +43,8 @@ _EXTERNAL = re.compile(
 )
 # Further words of instructions that are never activated without the user, however often a result repeats them.
 _ORDERS = re.compile(
-    r"\b(?:install|download|upload|eval|disable|skip|ignore|bypass|always|never|must)\b", re.IGNORECASE
+    r"\b(?:install|download|upload|eval|disable|skip|ignore|bypass|always|never|must)\b",
+    re.IGNORECASE,
 )
 _READERS = frozenset({"read_file", "search_files", "list_files"})
 _QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
@@ -87,11 +88,15 @@ class Curator:
         """Build a delta whose id is a hash of its turn, author, reason, `salt` and content, so that it is applied
         once."""
         rows = [
-            [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]] for op in self.ops
+            [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]]
+            for op in self.ops
         ]
         place = (self.digest.session_id, self.digest.interaction)
         text = json.dumps([*place, author, reason, salt, rows], sort_keys=True)
-        name, refused = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24], tuple(dict.fromkeys(self.refused))
+        name, refused = (
+            "d-" + hashlib.sha256(text.encode()).hexdigest()[:24],
+            tuple(dict.fromkeys(self.refused)),
+        )
         return Delta(name, tuple(self.ops), author, *place, reason, refused)
 
     def _add(self, add: AddProposal) -> None:
@@ -105,7 +110,9 @@ class Curator:
             self._confirm(add, old, trust or "tool")
         elif old is not None and most_similar(add.content, [old], _SAME):
             self._restate(add, old)
-        elif trust != "user" and (gone := most_similar(add.content, self.store.removed(self.session))):
+        elif trust != "user" and (
+            gone := most_similar(add.content, self.store.removed(self.session))
+        ):
             self._refuse(add, f"you removed {gone.id}, which covers it")
         else:
             self._add_new(add, trust)
@@ -122,7 +129,11 @@ class Curator:
             "kind": add.kind,
             "scope": add.scope,
             "state": "quarantined" if doubt else "active",
-            "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
+            "trust": "user"
+            if trust == "user" and not doubt
+            else trust
+            if trust in OUTSIDE
+            else "tool",
         }
         fields |= {"when": add.when} if add.when else {}
         fields |= {"anchors": list(anchors)} if (anchors := find_anchors(add.content)) else {}
@@ -155,7 +166,9 @@ class Curator:
             return False
         lookup = WorkspaceLookup.of(self.session)
         is_missing = lookup is not None and lookup.first_missing(bullet.anchors) != ""
-        return not is_missing and all(e.session_id != self.digest.session_id for e in self.store.evidence(bullet.id))
+        return not is_missing and all(
+            e.session_id != self.digest.session_id for e in self.store.evidence(bullet.id)
+        )
 
     def _restate(self, add: AddProposal, old: Bullet) -> None:
         """Activate a bullet that the user's words repeat, and give it the user's trust."""
@@ -178,7 +191,11 @@ class Curator:
         if old is None or problem:
             self.refused.append(f"not changed: {add.bullet_id}: {problem}")
             return
-        fields: dict[str, Any] = {"content": add.content, "anchors": list(find_anchors(add.content)), "trust": "user"}
+        fields: dict[str, Any] = {
+            "content": add.content,
+            "anchors": list(find_anchors(add.content)),
+            "trust": "user",
+        }
         fields |= {"when": add.when} if add.when else {}
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
 
@@ -203,7 +220,13 @@ class Curator:
         names = [call.name for call in calls if _contains_quote(add.quote, _searchable_text(call))]
         if any("fetch" in name or "web" in name or "__" in name for name in names):
             return "web"
-        return None if not names else "repository" if all(name in _READERS for name in names) else "tool"
+        return (
+            None
+            if not names
+            else "repository"
+            if all(name in _READERS for name in names)
+            else "tool"
+        )
 
 
 def _contains_quote(quote: str, text: str) -> bool:
@@ -222,7 +245,9 @@ def _searchable_text(call: CallDigest) -> str:
 
 def _normalize(text: str) -> str:
     """Normalize what models change when they copy: case, spacing, accents, width, quotes, invisible characters."""
-    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
+    plain = (
+        unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
+    )
     return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
 

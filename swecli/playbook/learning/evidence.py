@@ -19,7 +19,9 @@ _EDGE = 400  # characters of each end of a result, and of one argument
 _TEXT = 4_000  # characters of each end of a query
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
-_QUOTED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL
+)
 _EDITS = frozenset({"edit_file", "write_file"})
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # role of an unlinked bullet after a good and a bad outcome
@@ -38,7 +40,9 @@ _NO_CHECK = re.compile(
     r"^(?:\S*/)?(?:cat|ls|grep|rg|find|sed|echo|git|cd|rm|mv|cp|mkdir|head|tail|less|test|which|touch)\b"
 )
 _FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
-_VARYING = re.compile(r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\d\d:\d\d(?::\d\d)?\b")
+_VARYING = re.compile(
+    r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\d\d:\d\d(?::\d\d)?\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +104,23 @@ class TurnDigest:
 
     @classmethod
     def of(
-        cls, messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
+        cls,
+        messages: Sequence[ChatMessage],
+        shown: Iterable[str] = (),
+        *,
+        session_id: str = "",
+        outcome: str = "done",
     ) -> TurnDigest:
         """Digest the stored messages of one interaction; `shown` are the bullets of its prompt. The query is the text
         as typed, not as sent."""
         queries = [m.content for m in messages if m.role is Role.USER]
         texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
         allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
-        named = [f"P-{int(n)}" for group in _CITATION.findall("\n".join(texts)) for n in _NUMBER.findall(group)]
+        named = [
+            f"P-{int(n)}"
+            for group in _CITATION.findall("\n".join(texts))
+            for n in _NUMBER.findall(group)
+        ]
         return cls(
             session_id=session_id,
             interaction=max((m.interaction for m in messages), default=0),
@@ -126,7 +139,9 @@ class TurnDigest:
     @property
     def corrects_previous(self) -> bool:
         """Whether the query begins with "no,", which judges the turn before."""
-        return self.interaction > 1 and re.match(r"\s*no\s*,", self.query, re.IGNORECASE) is not None
+        return (
+            self.interaction > 1 and re.match(r"\s*no\s*,", self.query, re.IGNORECASE) is not None
+        )
 
     @property
     def checks(self) -> list[str]:
@@ -136,17 +151,29 @@ class TurnDigest:
     def observe(self, last: Mapping[str, CheckResult]) -> TurnEvidence:
         """Observe the turn; `last` contains the previous results of its checks in this project."""
         runs = _check_runs(self.calls)
-        found = [one for name, own in runs.items() if (one := _state_change(name, own, last.get(name))) is not None]
-        found += [_refusal(call) for call in self.calls if call.denied and call.decision in ("user", "")]
+        found = [
+            one
+            for name, own in runs.items()
+            if (one := _state_change(name, own, last.get(name))) is not None
+        ]
+        found += [
+            _refusal(call) for call in self.calls if call.denied and call.decision in ("user", "")
+        ]
         checks = {name: own[-1].result for name, own in runs.items()}
         observed = _select_strongest(found)
         friction = _has_friction(self) or (observed is not None and not observed.good)
         first_success = any(check.passed and name not in last for name, check in checks.items())
         return TurnEvidence(self, observed, checks, friction, first_success)
 
-    def find_roles(self, observed: Observation, bullets: Mapping[str, Bullet]) -> list[tuple[Bullet, float, str]]:
+    def find_roles(
+        self, observed: Observation, bullets: Mapping[str, Bullet]
+    ) -> list[tuple[Bullet, float, str]]:
         """Return the bullets of the prompt with their roles (see `_assign_role`)."""
-        return [(bullets[n], *_assign_role(bullets[n], observed, self)) for n in self.shown if n in bullets]
+        return [
+            (bullets[n], *_assign_role(bullets[n], observed, self))
+            for n in self.shown
+            if n in bullets
+        ]
 
 
 def _digest_call(call: ToolCall) -> CallDigest:
@@ -232,7 +259,9 @@ def _state_change(name: str, runs: Sequence[_Run], last: CheckResult | None) -> 
         return None  # nothing was changed, or the same tests failed before the turn
     if after.passed:
         return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, call)
-    return Observation(False, _STILL_RED, "check", f"{label} still fails, in another way", name, call)
+    return Observation(
+        False, _STILL_RED, "check", f"{label} still fails, in another way", name, call
+    )
 
 
 def _refusal(call: CallDigest) -> Observation:
@@ -278,7 +307,11 @@ def _assign_role(bullet: Bullet, observed: Observation, digest: TurnDigest) -> t
 def _contains_anchor(bullet: Bullet, text: str) -> bool:
     named = (anchor.partition(":")[2] or anchor for anchor in bullet.anchors)  # `kind:value`
     names = {*named, *_SPAN.findall(bullet.content)}
-    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names if len(name) >= 3)
+    return any(
+        re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+        for name in names
+        if len(name) >= 3
+    )
 
 
 def _normalize_command(command: str) -> str:
@@ -295,5 +328,9 @@ def _normalize_command(command: str) -> str:
 
 def _failing_lines(output: str) -> tuple[str, ...]:
     """Return the lines of an output that name a failure, without times and addresses."""
-    lines = (" ".join(_VARYING.sub("#", line).split()) for line in output.splitlines() if _FAILING.search(line))
+    lines = (
+        " ".join(_VARYING.sub("#", line).split())
+        for line in output.splitlines()
+        if _FAILING.search(line)
+    )
     return tuple(dict.fromkeys(lines))[:50]

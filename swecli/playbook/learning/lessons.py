@@ -10,7 +10,17 @@ from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage
-from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Tag, Verdict, render_bullets, shorten
+from swecli.models.playbook import (
+    MARKS,
+    Delta,
+    Evidence,
+    Op,
+    Scope,
+    Tag,
+    Verdict,
+    render_bullets,
+    shorten,
+)
 from swecli.models.session import Session, uuid7
 from swecli.playbook.learning.curator import AddProposal, Curator
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
@@ -50,7 +60,9 @@ class LessonBuilder:
         info = self.sessions.playbook.turn(self.session.id, number)
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
-        return TurnDigest.of(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
+        return TurnDigest.of(
+            self._messages(number), info.shown, session_id=self.session.id, outcome=info.status
+        )
 
     def inspect(self, number: int) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
@@ -59,10 +71,20 @@ class LessonBuilder:
         evidence = digest.observe(store.checks(self.session, digest.checks))
         processed = record is not None and bool(record.topic)
         if record is not None and processed:
-            observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
-            evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
+            observed = (
+                Observation(record.good, record.weight, record.signal, "")
+                if record.good is not None
+                else None
+            )
+            evidence = replace(
+                evidence, observed=observed, friction=evidence.friction or record.good is False
+            )
         user_next = TurnDigest.of(self._messages(number + 1)).query[:2_000]
-        rows = [] if processed else self.sessions.playbook.deltas_of_turns(self.session, number, number)
+        rows = (
+            []
+            if processed
+            else self.sessions.playbook.deltas_of_turns(self.session, number, number)
+        )
         remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
         return replace(evidence, is_processed=processed, user_next=user_next, remembered=remembered)
 
@@ -75,13 +97,20 @@ class LessonBuilder:
         curator = self._curator("user", digest)
         if not turn.remembered and (adds := _parse_remember(digest.query)):
             curator.curate(adds)
-        choice, kind = turns.choice(self.session.id, digest.interaction) or {}, observed.kind if observed else _TURN
+        choice, kind = (
+            turns.choice(self.session.id, digest.interaction) or {},
+            observed.kind if observed else _TURN,
+        )
         known: dict[str, Any] = {"topic": kind, "withheld": choice.get("withheld") or None}
         if observed is not None:
             known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
-        delta = curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
+        delta = (
+            curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
+        )
         checks, held_back = turn.checks, tuple(choice.get("held_back", ()))
-        return TurnLessons(digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back)
+        return TurnLessons(
+            digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back
+        )
 
     def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
         """Build the lessons of the user's mark, which replaces an earlier mark of the turn. Raises BadInput if the turn
@@ -95,13 +124,24 @@ class LessonBuilder:
         observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
         verdicts, figures = self._outcome_verdicts(digest, observed)
         rows = self.sessions.playbook.deltas_of_turns(self.session, number, number)
-        earlier = tuple(row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone)
-        delta = Delta(uuid7(), (), "user", digest.session_id, number, f"mark {mark}")  # a random id: marks may repeat
-        return TurnLessons(number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier)
+        earlier = tuple(
+            row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone
+        )
+        delta = Delta(
+            uuid7(), (), "user", digest.session_id, number, f"mark {mark}"
+        )  # a random id: marks may repeat
+        return TurnLessons(
+            number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier
+        )
 
-    def from_answer(self, turn: TurnEvidence, call: ReflectorCall) -> tuple[TurnLessons, tuple[str, ...]]:
+    def from_answer(
+        self, turn: TurnEvidence, call: ReflectorCall
+    ) -> tuple[TurnLessons, tuple[str, ...]]:
         """Build the lessons of a reflector's answer, and a line per refused item."""
-        digest, answer = turn.digest, Answer.read(call.answer, turn.digest.shown) if call.answer else Answer()
+        digest, answer = (
+            turn.digest,
+            Answer.read(call.answer, turn.digest.shown) if call.answer else Answer(),
+        )
         verdicts, figures = self._tag_verdicts(turn, call.model, answer.tags)
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
@@ -125,7 +165,10 @@ class LessonBuilder:
             return (), {}
         name = f"kind:{self.session.project or self.session.working_directory}:{observed.kind}"
         base = float(self.sessions.playbook.figures([name]).get(name, 0.0))
-        shown, why = digest.find_roles(observed, self.session.playbook.bullets), (observed.source, observed.why)
+        shown, why = (
+            digest.find_roles(observed, self.session.playbook.bullets),
+            (observed.source, observed.why),
+        )
         verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
         return verdicts, {name: moved}
 
@@ -133,7 +176,11 @@ class LessonBuilder:
         self, turn: TurnEvidence, author: str, tags: Mapping[str, tuple[Tag, str]]
     ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
         """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
-        store, bullets, name = self.sessions.playbook, self.session.playbook.bullets, f"reflector:{author}"
+        store, bullets, name = (
+            self.sessions.playbook,
+            self.session.playbook.bullets,
+            f"reflector:{author}",
+        )
         known = store.verdicts_on(self.session.id, turn.digest.interaction)
         reflector = Reflector.from_json(store.figures([name]).get(name))
         fresh = [
@@ -143,7 +190,9 @@ class LessonBuilder:
         ]
         first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
         observed = turn.observed
-        verdicts, learned = reflector.judge(author, fresh, observed.good if observed else None, first)
+        verdicts, learned = reflector.judge(
+            author, fresh, observed.good if observed else None, first
+        )
         return verdicts, {name: asdict(learned)} if verdicts else {}
 
 
@@ -156,7 +205,9 @@ class PlaybookMemory:
     count: Count = field(default=lambda text: len(text) // 4)
     index: BulletIndex = field(default_factory=BulletIndex)
 
-    def remember(self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = "") -> str:
+    def remember(
+        self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = ""
+    ) -> str:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
         Returns a line for the model. Raises BadInput if nothing can be stored or removed."""
         session = self._session()
@@ -171,7 +222,10 @@ class PlaybookMemory:
         applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
             check_new_anchors(self.sessions, session, name)
-        lines = [*(self._result_line(op, name, session) for name, op in applied.ops_by_id()), *curator.refused]
+        lines = [
+            *(self._result_line(op, name, session) for name, op in applied.ops_by_id()),
+            *curator.refused,
+        ]
         return "; ".join(lines)
 
     def _replace(self, replaces: str, quote: str, curator: Curator) -> None:
@@ -182,7 +236,13 @@ class PlaybookMemory:
             return
         if any(op.bullet_id == bullet.id for op in curator.ops):
             return  # the text was merged into it
-        quoted = Evidence(_REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
+        quoted = Evidence(
+            _REMEMBERED,
+            shorten(redact(quote), 300),
+            digest.session_id,
+            digest.interaction,
+            trust="user",
+        )
         curator.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:

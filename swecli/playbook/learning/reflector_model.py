@@ -31,7 +31,11 @@ _LETTERS = 4  # characters per token, if a service reports no usage
 REFLECTING: Final = "reflect"  # the purpose in request records
 _MIN_UNITS = 20_000  # budget of any session: a share of a short session is less than one question
 _SMOOTH = 2 / 3  # share of the budget for turns without friction
-_CACHED, _WRITTEN, _ANSWERED = 0.1, 1.25, 5.0  # units per token read from the cache, written to it, and of output
+_CACHED, _WRITTEN, _ANSWERED = (
+    0.1,
+    1.25,
+    5.0,
+)  # units per token read from the cache, written to it, and of output
 _MIN_LETTERS = 3  # characters per token; most texts have four
 _EXPECTED_ANSWER = 400  # tokens
 
@@ -46,16 +50,24 @@ class ReflectorModel:
     missing: str = ""
     every_turn: bool = False
 
-    def blocked_reason(self, question: str, totals: UsageTotals, percent: int, *, friction: bool) -> str:
+    def blocked_reason(
+        self, question: str, totals: UsageTotals, percent: int, *, friction: bool
+    ) -> str:
         """Return why the model cannot be asked now, or "". The budget is `percent` of the session's units (0: none); a
         third of it is reserved for turns with `friction`."""
         if self.model is None:
             return self.missing
         used = _units(totals.by_purpose.get(REFLECTING, UsageTotals()).usage)
         allowed = max(_MIN_UNITS if percent else 0, (_units(totals.usage) - used) * percent / 100)
-        wanted = used + (len(question) + len(self.template)) // _MIN_LETTERS + _EXPECTED_ANSWER * _ANSWERED
+        wanted = (
+            used
+            + (len(question) + len(self.template)) // _MIN_LETTERS
+            + _EXPECTED_ANSWER * _ANSWERED
+        )
         if wanted > allowed * (1 if friction else _SMOOTH):
-            return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
+            return (
+                f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
+            )
         return ""
 
     @staticmethod
@@ -66,9 +78,15 @@ class ReflectorModel:
         value = {
             "query": redact(digest.query),
             "ended": digest.outcome,
-            "outcome": "unknown" if observed is None else f"{'good' if observed.good else 'bad'}: {observed.why}",
+            "outcome": "unknown"
+            if observed is None
+            else f"{'good' if observed.good else 'bad'}: {observed.why}",
             "calls": [_call(call, room) for call in digest.calls],
-            "shown": [{"id": one, "text": redact(bullets[one].content)} for one in digest.shown if one in bullets],
+            "shown": [
+                {"id": one, "text": redact(bullets[one].content)}
+                for one in digest.shown
+                if one in bullets
+            ],
             "cited": list(digest.cited),
             "user_next": redact(turn.user_next),
         }
@@ -104,9 +122,14 @@ class ReflectorModel:
         """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage
         added, estimated if the service reports none."""
         assert self.model is not None, "see blocked_reason"
-        model, messages = self.model, [{"role": "system", "content": self.template}, {"role": "user", "content": text}]
+        model, messages = (
+            self.model,
+            [{"role": "system", "content": self.template}, {"role": "user", "content": text}],
+        )
         limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
-        stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
+        stream = model.stream(
+            ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect")
+        )
         builder, length, begun = ReplyBuilder(), 0, False
         call.attempts += 1
         try:
@@ -181,10 +204,16 @@ class Answer:
     def read(cls, text: str, shown: Collection[str]) -> Answer:
         """Parse the last complete JSON object that has one of the expected keys. Only the `shown` ids may be tagged and
         changed."""
-        whole = (one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut)
+        whole = (
+            one.value
+            for one in find_json_values(text)
+            if isinstance(one.value, dict) and not one.cut
+        )
         fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
         if not fitting:
-            return cls(problem='the answer has no complete JSON object with "tags", "add" or "update"')
+            return cls(
+                problem='the answer has no complete JSON object with "tags", "add" or "update"'
+            )
         items = {key: fitting[-1].get(key) or [] for key in _KEYS}
         if wrong := [key for key in _KEYS if not isinstance(items[key], list)]:
             return cls(problem=f'"{wrong[0]}" is not a list')
@@ -208,7 +237,11 @@ class Answer:
 
 def _item_id(item: Any) -> str:
     """Return the id of an item as `P-7`, or ""."""
-    return parse_short_id("P", str(item.get("id", "")).strip().strip("[]")) or "" if isinstance(item, dict) else ""
+    return (
+        parse_short_id("P", str(item.get("id", "")).strip().strip("[]")) or ""
+        if isinstance(item, dict)
+        else ""
+    )
 
 
 def _parse_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
@@ -220,7 +253,9 @@ def _parse_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
         answer.tags.setdefault(name, (cast(Tag, tag), why if isinstance(why, str) else ""))
 
 
-def _parse_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposal], most: int) -> None:
+def _parse_add(
+    item: Any, answer: Answer, bullet_id: str, taken: list[AddProposal], most: int
+) -> None:
     words = item if isinstance(item, dict) else {}
     text, when, kind, quote, call_id = (
         value if isinstance(value := words.get(key), str) else ""
@@ -236,9 +271,16 @@ def _parse_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposa
 
 
 def _preview(item: Any) -> str:
-    return shorten(item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW)
+    return shorten(
+        item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW
+    )
 
 
 def _units(usage: Usage) -> float:
     """Weigh tokens by usual prices: one uncached input token is 1 unit."""
-    return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
+    return (
+        usage.input
+        + usage.cache_read * _CACHED
+        + usage.cache_write * _WRITTEN
+        + usage.output * _ANSWERED
+    )

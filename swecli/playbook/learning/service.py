@@ -51,7 +51,11 @@ class LearningService:
 
     @classmethod
     def open(
-        cls, sessions: SessionManager, settings: Settings, template: str, instructions: Callable[[], str]
+        cls,
+        sessions: SessionManager,
+        settings: Settings,
+        template: str,
+        instructions: Callable[[], str],
     ) -> LearningService:
         """Create the service of the settings, without a model."""
         reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
@@ -68,17 +72,22 @@ class LearningService:
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Run a playbook action; `command` is its prefix in hints. Raises SwecliError."""
         # late: most programs never perform one
-        from swecli.playbook.actions.change import perform  # noqa: PLC0415
+        from swecli.playbook.actions.change import perform
 
         session = self.sessions.session
         self.sessions.playbook.refresh(session)
         return perform(ActionContext(self.sessions, session, command), action, args)
 
-    async def learn(self, interaction: int | None = None, *, asked: bool = False) -> list[LearningEvent]:
+    async def learn(
+        self, interaction: int | None = None, *, asked: bool = False
+    ) -> list[LearningEvent]:
         """Reflect on a turn of the current session (None: the newest), by rules and by the model. `asked`: the user
         requested it, so the model is asked whatever the settings say."""
         part = self.after_turn(interaction, asked=asked)
-        return [*part.events, *(await self.reflect(part.interaction, asked=asked) if part.needs_model else ())]
+        return [
+            *part.events,
+            *(await self.reflect(part.interaction, asked=asked) if part.needs_model else ()),
+        ]
 
     def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> _RulesPart:
         """Store a turn's lessons from rules, once, so that the next request contains them whatever the model takes."""
@@ -89,13 +98,28 @@ class LearningService:
         try:
             turn = self._inspect(session, number)
             needs_model = self._needs_model(session, turn, asked)
-            events = self._record(session, replace(self._lessons(session).from_rules(turn), final=not needs_model))
-            added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
-            missing = {name: why for name in added if (why := check_new_anchors(self.sessions, session, name))}
+            events = self._record(
+                session, replace(self._lessons(session).from_rules(turn), final=not needs_model)
+            )
+            added = [
+                name
+                for event in events
+                if isinstance(event, PlaybookUpdated)
+                for name in event.added
+            ]
+            missing = {
+                name: why
+                for name in added
+                if (why := check_new_anchors(self.sessions, session, name))
+            }
             if missing:
-                events.append(PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices())))
+                events.append(
+                    PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices()))
+                )
             if turn.digest.corrects_previous and not turn.is_processed:
-                events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
+                events += self._mark(
+                    session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",)
+                )
             return _RulesPart(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
             return _RulesPart(number, (_failure(number, error),))
@@ -112,7 +136,9 @@ class LearningService:
                 return self._record(session, TurnLessons(interaction, final=True))
             question = self.reflector.build_question(turn, session.playbook.bullets)
             totals, friction = self.sessions.totals(), turn.friction
-            if blocked := self.reflector.blocked_reason(question, totals, self.percent, friction=friction):
+            if blocked := self.reflector.blocked_reason(
+                question, totals, self.percent, friction=friction
+            ):
                 if (reason := blocked.partition(":")[0]) in self._reported:
                     return []
                 self.mark_reported(reason)
@@ -211,7 +237,13 @@ class LearningService:
             waiting = StoredTurn(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
         success = turn.first_success and not (model is not None and model.profile.offline)
-        return asked or self.reflector.every_turn or turn.friction or turn.digest.corrects_previous or success
+        return (
+            asked
+            or self.reflector.every_turn
+            or turn.friction
+            or turn.digest.corrects_previous
+            or success
+        )
 
     async def _ask(self, session: Session, turn: TurnEvidence, question: str) -> ReflectorCall:
         model, number = self.reflector.model, turn.digest.interaction
@@ -221,17 +253,26 @@ class LearningService:
             await self.reflector.ask(question, turn.digest.shown, call)
         finally:
             if call.attempts:
-                self.sessions.record_request(RequestRecord(call.model, REFLECTING, number, 0, call.usage, call.cost, 0))
+                self.sessions.record_request(
+                    RequestRecord(call.model, REFLECTING, number, 0, call.usage, call.cost, 0)
+                )
         return call
 
-    def _record(self, session: Session, learned: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
+    def _record(
+        self, session: Session, learned: TurnLessons, refused: Sequence[str] = ()
+    ) -> list[LearningEvent]:
         """Store lessons and return their events. If they cannot be applied, store the failure instead."""
         store = self.sessions.playbook
         try:
             applied = store.record_lessons(session, learned)
         except BadInput as error:
-            failure, spent = f"nothing of it was applied: {error}", {"usage": learned.usage, "cost": learned.cost}
-            learned = TurnLessons(learned.interaction, final=learned.final, failure=failure, **spent)  # type: ignore[arg-type]
+            learned = TurnLessons(
+                learned.interaction,
+                final=learned.final,
+                failure=f"nothing of it was applied: {error}",
+                usage=learned.usage,
+                cost=learned.cost,
+            )
             applied = store.record_lessons(session, learned)
         events: list[LearningEvent] = []
         if applied is not None or learned.lines or refused or learned.cost != 0:
@@ -260,16 +301,25 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
     wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
     if lookup is None or not wanted:
         return ()
-    found = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
+    found = await asyncio.to_thread(
+        lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted}
+    )
     stale = {name: missing for name, missing in found.items() if missing}
-    sessions.playbook.record_anchor_checks(session, stale, [name for name, missing in found.items() if missing == ""])
+    sessions.playbook.record_anchor_checks(
+        session, stale, [name for name, missing in found.items() if missing == ""]
+    )
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
-    return (*StaleStrategies(others).notices(), *StaleStrategies(pinned).notices("in prompts, being pinned"))
+    return (
+        *StaleStrategies(others).notices(),
+        *StaleStrategies(pinned).notices("in prompts, being pinned"),
+    )
 
 
-def _report(learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> PlaybookUpdated:
+def _report(
+    learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]
+) -> PlaybookUpdated:
     """Build the event of lessons, without quarantined proposals."""
     ops = applied.ops_by_id() if applied else []
     news = [format_op(op, name) for name, op in ops if op.fields.get("state") != "quarantined"]
@@ -278,7 +328,9 @@ def _report(learned: TurnLessons, applied: AppliedDelta | None, refused: Sequenc
         applied.delta.id if applied else "",
         (*news, *learned.lines),
         added=applied.added if applied else (),
-        tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in learned.verdicts)) if applied else (),
+        tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in learned.verdicts))
+        if applied
+        else (),
         removed=tuple(name for name, op in ops if op.op == "REMOVE"),
         refused=tuple(refused),
         cost=learned.cost,

@@ -26,12 +26,17 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
     parts = list(found.parts) if text else found.grouped()
     if found.residual:
         parts.append(("provider counts", found.residual))
-    rows = tuple((name, f"{count:,}", _format_bar(count, found.limit or found.total)) for name, count in parts)
+    rows = tuple(
+        (name, f"{count:,}", _format_bar(count, found.limit or found.total))
+        for name, count in parts
+    )
     total = f"{'about ' if found.estimated else ''}{format_tokens(found.total)}"
     lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
     if found.limit is not None:
         share = percent(found.total, found.limit)
-        lines = [f"{_format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"]
+        lines = [
+            f"{_format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"
+        ]
     if text:
         lines.append(
             f"  {format_tokens(found.cached)} were sent before (cached), "
@@ -42,9 +47,15 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
             lines.append(f"  last request: {by} ({found.provider - found.counted:+,})")
         if found.threshold is not None:
             above = format_tokens(found.threshold)
-            lines.append(f"  above {above} it is reduced: old results, then a summary, then truncation")
-    value = asdict(found) | {"parts": [{"name": name, "tokens": count} for name, count in found.parts]}
-    return ActionResult(value, (*lines, *_next_reduction(runtime)), ("part", "tokens", "share"), rows)
+            lines.append(
+                f"  above {above} it is reduced: old results, then a summary, then truncation"
+            )
+    value = asdict(found) | {
+        "parts": [{"name": name, "tokens": count} for name, count in found.parts]
+    }
+    return ActionResult(
+        value, (*lines, *_next_reduction(runtime)), ("part", "tokens", "share"), rows
+    )
 
 
 def _format_bar(part: int, whole: int, width: int = 24) -> str:
@@ -59,8 +70,14 @@ def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
 
 def _plan(runtime: Runtime, text: str = "") -> ActionResult:
     found = runtime.context_control.plan()
-    after = f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens" if found.after is not None else ""
-    removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
+    after = (
+        f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens"
+        if found.after is not None
+        else ""
+    )
+    removes = (
+        [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
+    )
     nothing = found.how == "window" and not found.removes
     what = f"no turn would be removed ({found.when})" if nothing else f"{found.how} {found.when}"
     return ActionResult(asdict(found), (f"next: {what}{after}", *removes))
@@ -117,17 +134,28 @@ def _pin(runtime: Runtime, text: str = "") -> ActionResult:
 def _unpin(runtime: Runtime, text: str = "") -> ActionResult:
     """Unpin a turn ("": the newest pinned one)."""
     number = runtime.context_control.unpin(parse_turn(text) if text else None)
-    return ActionResult({"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",))
+    return ActionResult(
+        {"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",)
+    )
 
 
 def _window(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the window, set it to `text`, or preview the change if `text` begins with "preview". Raises BadInput."""
-    now, preview, wanted = runtime.session.window, text.startswith("preview"), text.removeprefix("preview").strip()
+    now, preview, wanted = (
+        runtime.session.window,
+        text.startswith("preview"),
+        text.removeprefix("preview").strip(),
+    )
     spec = _parse_window(wanted) if wanted else None
     if spec is not None and not preview:
         runtime.sessions.set_window(spec)
     then = runtime.context_control.preview(spec)
-    value = {"window": str(spec or now), "first": then.first, "last": then.last, "tokens": then.after}
+    value = {
+        "window": str(spec or now),
+        "first": then.first,
+        "last": then.last,
+        "tokens": then.after,
+    }
     value |= {"tokens_now": then.before, "leaves": list(then.leaves), "returns": list(then.returns)}
     if preview:
         changes = [f"{', '.join(then.leaves)} would be left out"] if then.leaves else []
@@ -141,7 +169,9 @@ def _window(runtime: Runtime, text: str = "") -> ActionResult:
     pinned = f"pinned {', '.join(pins)}" if pins else ""
     which = " and ".join(filter(None, (turns if then.last >= then.first else "", pinned)))
     if not which:
-        return ActionResult(value, (f"window {spec or now}", "  the next request contains no earlier turns"))
+        return ActionResult(
+            value, (f"window {spec or now}", "  the next request contains no earlier turns")
+        )
     older = then.first - 1 - len(pins)
     left = f"; {older} older ones are stored but not sent" if older else ""
     held = f"  the next request contains {which} ({format_tokens(then.after)} tokens in all){left}"
@@ -149,7 +179,9 @@ def _window(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 _CACHED = "everything above was sent before and may be billed as cached"
-_NEW_EPOCH = "a new epoch begins with this request: only the tools and the system text were sent before"
+_NEW_EPOCH = (
+    "a new epoch begins with this request: only the tools and the system text were sent before"
+)
 
 
 def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
@@ -157,14 +189,24 @@ def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
     agent = runtime.agent
     agent.count_exactly()
     turn, specs = agent.prepare(text), agent.specs()
-    lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", ", ".join(spec.name for spec in specs)]
+    lines = [
+        f"--- tools · {agent.counter.count_tools(specs):,} tokens",
+        ", ".join(spec.name for spec in specs),
+    ]
     for segment in turn.request.segments:
         if segment.name == "query":
             lines.append(_NEW_EPOCH if turn.request.opened else _CACHED)
         lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
-    total, how = runtime.context_control.meter(text).total, " (estimated)" if agent.counter.estimated else ""
+    total, how = (
+        runtime.context_control.meter(text).total,
+        " (estimated)" if agent.counter.estimated else "",
+    )
     lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
-    value = {"model": agent.model.name, "messages": turn.messages, "tools": [spec.to_api() for spec in specs]}
+    value = {
+        "model": agent.model.name,
+        "messages": turn.messages,
+        "tools": [spec.to_api() for spec in specs],
+    }
     return ActionResult(value, tuple(lines))
 
 
@@ -177,10 +219,16 @@ def _parse_window(text: str) -> WindowSpec:
 
 def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
     # late: reads the price table
-    from swecli.llm.price_table import cost_of  # noqa: PLC0415
+    from swecli.llm.price_table import cost_of
 
-    costs = [cost_of(Usage(input=count), runtime.agent.model.profile.price) for count in (before, after)]
-    return f", {format_dollars(costs[0])} → {format_dollars(costs[1])} uncached" if None not in costs else ""
+    costs = [
+        cost_of(Usage(input=count), runtime.agent.model.profile.price) for count in (before, after)
+    ]
+    return (
+        f", {format_dollars(costs[0])} → {format_dollars(costs[1])} uncached"
+        if None not in costs
+        else ""
+    )
 
 
 _Perform = Callable[["Runtime", str], ActionResult]

@@ -24,11 +24,17 @@ def diagnose(found: Start | SwecliError) -> ActionResult:
     for what, check in _CHECKS.items():
         try:
             if isinstance(found, SwecliError):
-                raise found if what == "settings" else SwecliError("not checked: the settings cannot be read")
+                raise (
+                    found
+                    if what == "settings"
+                    else SwecliError("not checked: the settings cannot be read")
+                )
             rows.append({"what": what, "ok": True, "detail": check(found)})
         except SwecliError as error:
             rows.append({"what": what, "ok": False, "detail": str(error)})
-    lines = tuple(f"{'ok  ' if row['ok'] else 'FAIL'} {row['what']}: {row['detail']}" for row in rows)
+    lines = tuple(
+        f"{'ok  ' if row['ok'] else 'FAIL'} {row['what']}: {row['detail']}" for row in rows
+    )
     return ActionResult(rows, lines, code=0 if all(row["ok"] for row in rows) else 1)
 
 
@@ -43,10 +49,14 @@ def _check_folders(start: Start) -> str:
     try:
         paths.ensure()
     except OSError as error:
-        raise SwecliError(f"{error.filename} cannot be created: {error.strerror}.", "Set SWECLI_HOME.") from error
+        raise SwecliError(
+            f"{error.filename} cannot be created: {error.strerror}.", "Set SWECLI_HOME."
+        ) from error
     places = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
     if shut := [str(path) for path in places if not os.access(path, os.W_OK | os.X_OK)]:
-        raise SwecliError(f"{', '.join(shut)} cannot be written.", "Check the permissions, or set SWECLI_HOME.")
+        raise SwecliError(
+            f"{', '.join(shut)} cannot be written.", "Check the permissions, or set SWECLI_HOME."
+        )
     return ", ".join(str(path) for path in places)
 
 
@@ -70,20 +80,28 @@ def _check_model(start: Start) -> str:
 def _check_search(start: Start) -> str:
     if program := find_ripgrep(start.environ, start.cwd):
         return f"ripgrep at {program}"
-    raise SwecliError("ripgrep is not installed: files are neither listed nor searched.", "Run scripts/setup again.")
+    raise SwecliError(
+        "ripgrep is not installed: files are neither listed nor searched.",
+        "Run scripts/setup again.",
+    )
 
 
 _CHECKS: dict[str, Callable[[Start], str]] = {
-    "swecli": lambda start: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
+    "swecli": lambda start: (
+        f"{__version__}, Python {platform.python_version()}, {platform.system()}"
+    ),
     "settings": _check_settings,
     "folders": _check_folders,
     "database": _check_database,
     "model": _check_model,
     "tokens": lambda start: (
-        f"tables in {folder}" if (folder := tokenizer_folder()) else "estimated: the tables are not installed"
+        f"tables in {folder}"
+        if (folder := tokenizer_folder())
+        else "estimated: the tables are not installed"
     ),
     "search": _check_search,
     "git": lambda start: (
-        find_program("git", start.environ, start.cwd) or "not installed: files are listed by walking the tree"
+        find_program("git", start.environ, start.cwd)
+        or "not installed: files are listed by walking the tree"
     ),
 }

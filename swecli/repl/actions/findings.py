@@ -36,17 +36,21 @@ _NEW_STATES: dict[str, tuple[FindingState, str]] = {
 }
 
 
-def perform_action(sessions: SessionManager, folder: Path, words: Sequence[str], command: str = "") -> ActionResult:
+def perform_action(
+    sessions: SessionManager, folder: Path, words: Sequence[str], command: str = ""
+) -> ActionResult:
     """Perform an action; `words` are its name and arguments, `command` is the prefix of commands in hints, "" for a
     slash. Raises SwecliError."""
     # late: most sessions review nothing
-    from swecli.review.judge.ledger import format_change, propose_lesson, recheck, set_state  # noqa: PLC0415
-    from swecli.review.publish.view import filter_findings, view  # noqa: PLC0415
+    from swecli.review.judge.ledger import format_change, propose_lesson, recheck, set_state
+    from swecli.review.publish.view import filter_findings, view
 
     store, (name, *rest) = open_store(sessions, folder), words
     if name == "list":
         found = filter_findings(store.findings(), rest)
-        rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found)
+        rows = tuple(
+            (f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found
+        )
         head = ("id", "place", "type", "severity", "state", "message")
         nothing = () if found else ("No such findings; a review records them.",)
         return ActionResult([f.to_json() for f in found], nothing, head, rows)
@@ -56,19 +60,23 @@ def perform_action(sessions: SessionManager, folder: Path, words: Sequence[str],
         return ActionResult(finding.to_json(), tuple(laid_out.lines()))
     if name == "recheck":
         rechecked = recheck(store, folder, rest)
-        lines = tuple(format_change(before, after) for before, after in rechecked) or ("Nothing has changed.",)
+        lines = tuple(format_change(before, after) for before, after in rechecked) or (
+            "Nothing has changed.",
+        )
         return ActionResult([after.to_json() for _, after in rechecked], lines)
     ref, why, (state, message) = " ".join(rest[:1]), " ".join(rest[1:]), _NEW_STATES[name]
     if name == "dismiss" and store.get(ref) and not why:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
     changed = set_state(store, ref, state, why)
     note = propose_lesson(sessions, store, changed, f"{command or '/'}playbook")
-    return ActionResult(changed.to_json(), (f"{changed.id} {message.format(changed.reason)}.",), note=note)
+    return ActionResult(
+        changed.to_json(), (f"{changed.id} {message.format(changed.reason)}.",), note=note
+    )
 
 
 def open_store(sessions: SessionManager, folder: Path) -> ReviewStore:
     """Return the findings of the project that contains this folder."""
     # late: as above
-    from swecli.store.reviews import ReviewStore  # noqa: PLC0415
+    from swecli.store.reviews import ReviewStore
 
     return ReviewStore(sessions.database, str(project_root(folder)))

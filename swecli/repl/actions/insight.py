@@ -71,13 +71,15 @@ def _format_row(cells: Sequence[str], width: int) -> str:
         cells, sizes = (*cells[:3], cells[-1]), (9, 7, 9)
     room = min(48, width - sum(sizes))
     name = cells[0] if len(cells[0]) <= room else f"{cells[0][: room - 1]}…"
-    return name.ljust(room) + "".join(cell.rjust(size) for cell, size in zip(cells[1:], sizes, strict=True))
+    return name.ljust(room) + "".join(
+        cell.rjust(size) for cell, size in zip(cells[1:], sizes, strict=True)
+    )
 
 
 def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> list[str]:
     """Draw a bar for each day; unknown costs count as 0."""
     # late: only needed to draw
-    import plotext  # noqa: PLC0415
+    import plotext
 
     values = [one[name] or 0 for one in days]
     top = max(*values, 0) or 1
@@ -86,5 +88,14 @@ def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> 
     plotext.plotsize(width, _PLOT_ROWS)
     plotext.bar([one["name"][5:] for one in days], values, width=0.7)
     ticks = [0, top / 2, top]
-    plotext.yticks(ticks, [format_tokens(round(tick)) if name == "sent" else f"{tick:.3g}" for tick in ticks])
-    return [title, *(line.rstrip() for line in plotext.uncolorize(plotext.build()).splitlines() if line.strip())]
+    plotext.yticks(
+        ticks, [format_tokens(round(tick)) if name == "sent" else f"{tick:.3g}" for tick in ticks]
+    )
+    return [
+        title,
+        *(
+            line.rstrip()
+            for line in plotext.uncolorize(plotext.build()).splitlines()
+            if line.strip()
+        ),
+    ]

@@ -19,12 +19,19 @@ def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -
         raise unknown_setting(name)
     values = {one: getattr(settings, one) for one in ([name] if name else SETTINGS)}
     origins = {one: settings.origins.get(one, "default") for one in values}
-    plain = {one: {"value": _to_json(value), "origin": origins[one]} for one, value in values.items()}
+    plain = {
+        one: {"value": _to_json(value), "origin": origins[one]} for one, value in values.items()
+    }
     if name and not origin:
         value = values[name]
         return ActionResult(plain, (value if isinstance(value, str) else _format_value(value),))
-    rows = tuple((one, *([origins[one]] if origin else []), _format_value(value)) for one, value in values.items())
-    return ActionResult(plain, head=("setting", "from", "value") if origin else ("setting", "value"), rows=rows)
+    rows = tuple(
+        (one, *([origins[one]] if origin else []), _format_value(value))
+        for one, value in values.items()
+    )
+    return ActionResult(
+        plain, head=("setting", "from", "value") if origin else ("setting", "value"), rows=rows
+    )
 
 
 def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
@@ -33,7 +40,11 @@ def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
         raise unknown_setting(name)
     read_toml(path)  # raises if it is invalid
     text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
-    done = f"= {_format_value(value)}" if (value := _parse(name, words)) is not None else "is no longer set"
+    done = (
+        f"= {_format_value(value)}"
+        if (value := _parse(name, words)) is not None
+        else "is no longer set"
+    )
     write_settings(path, edit_setting(text, name, value))
     return ActionResult({"path": str(path), "name": name}, (f"{name} {done} in {path}",))
 
@@ -44,7 +55,8 @@ def write_settings(path: Path, text: str) -> None:
         write_file(path, text)
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be written: {error.strerror}.", "Check its permissions, or set SWECLI_HOME."
+            f"{path} cannot be written: {error.strerror}.",
+            "Check its permissions, or set SWECLI_HOME.",
         ) from error
 
 
@@ -52,7 +64,7 @@ def _parse(name: str, words: Sequence[str]) -> Any:
     value = SETTINGS[name].parse_words(list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
         # late: only these settings need the tools
-        from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
+        from swecli.tools.permissions import PermissionRule
 
         for rule in value:
             PermissionRule.parse(rule)

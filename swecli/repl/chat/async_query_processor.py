@@ -25,7 +25,10 @@ class AsyncQueryProcessor:
 
     def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
         """Return the messages for a query: system prompt with the playbook, the window, the query."""
-        session, prompt = self.repl.session_manager.current_session, self.repl.agent.builder.system_prompt
+        session, prompt = (
+            self.repl.session_manager.current_session,
+            self.repl.agent.builder.system_prompt,
+        )
         return strip_keys(prepare_messages(session, prompt, query, enhanced_query))
 
     async def process_query(self, query: str) -> None:
@@ -80,7 +83,9 @@ class AsyncQueryProcessor:
         if share:
             output = HeadTail(*_SHARED)
             output.add(text)
-            repl.agent.notes.append(f"The user ran `{command}` in a shell ({how}). Its output:\n{output.text()}")
+            repl.agent.notes.append(
+                f"The user ran `{command}` in a shell ({how}). Its output:\n{output.text()}"
+            )
         shared = "will be sent with your next message" if share else ""
         if note := " · ".join(part for part in (remark, shared) if part):
             repl.renderer.screen.note(note)

@@ -43,7 +43,9 @@ class CommandContext:
         """Let the user choose one of (value, label) pairs, by search if they have lines of `details`. Returns the
         value, or None."""
         has_keys = not details and len(options) <= 9
-        choices = [Option(label, str(n) if has_keys else "") for n, (_, label) in enumerate(options, 1)]
+        choices = [
+            Option(label, str(n) if has_keys else "") for n, (_, label) in enumerate(options, 1)
+        ]
         index = await self.asker.choose(title, choices, details)
         return None if index is None else options[index][0]
 
@@ -52,7 +54,9 @@ class CommandContext:
         if result.rows and _too_wide(result, self.screen.width):
             for row in result.rows:
                 self.screen.line(f"{row[0]}  {row[-1]}", "head")
-                self.screen.note(" · ".join(f"{result.head[n]} {row[n]}" for n in range(1, len(row) - 1)))
+                self.screen.note(
+                    " · ".join(f"{result.head[n]} {row[n]}" for n in range(1, len(row) - 1))
+                )
         elif result.rows:
             self.screen.table(result.head, result.rows)
         if len(result.lines) == 1 and not result.rows:
@@ -80,10 +84,14 @@ class CommandContext:
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
         answers = _answers(request)
-        picked = await self.asker.choose(request.question, [option for _, option in answers], guarded=True)
+        picked = await self.asker.choose(
+            request.question, [option for _, option in answers], guarded=True
+        )
         answer = "no" if picked is None else answers[picked][0]
         if answer == "instead":
-            return Decision(allow=False, reason=await self.asker.ask_text("What to do instead?") or "")
+            return Decision(
+                allow=False, reason=await self.asker.ask_text("What to do instead?") or ""
+            )
         if answer == "no":
             return Decision(allow=False)
         return Decision(allow=True, scope=answer)
@@ -103,7 +111,9 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
     covered = request.session_label or request.session_rule
     if request.session_rule:
-        answers.append(("session", Option(f"yes, and don't ask again this session for {covered}", "2")))
+        answers.append(
+            ("session", Option(f"yes, and don't ask again this session for {covered}", "2"))
+        )
     answers.append(("no", Option("no", "3", "n")))
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
     if request.session_rule and request.project_file:
@@ -134,18 +144,26 @@ class Command:
     def can_run_during_turn(self, args: str) -> bool:
         """Return whether the command with these arguments may run during a turn."""
         words = args.split()
-        return self.concurrent == "*" or (bool(self.concurrent) and (not words or words[0] in self.concurrent.split()))
+        return self.concurrent == "*" or (
+            bool(self.concurrent) and (not words or words[0] in self.concurrent.split())
+        )
 
 
 def command(
-    *, aliases: Sequence[str] = (), usage: str = "", complete: Complete | None = None, concurrent: str = ""
+    *,
+    aliases: Sequence[str] = (),
+    usage: str = "",
+    complete: Complete | None = None,
+    concurrent: str = "",
 ) -> Callable[[_Run], Command]:
     """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore.
     The first line of its docstring is the help."""
 
     def declare(run: _Run) -> Command:
         help = (run.__doc__ or "").strip().partition("\n")[0]
-        return Command(run.__name__.removeprefix("_"), tuple(aliases), usage, help, run, complete, concurrent)
+        return Command(
+            run.__name__.removeprefix("_"), tuple(aliases), usage, help, run, complete, concurrent
+        )
 
     return declare
 

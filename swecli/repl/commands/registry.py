@@ -30,13 +30,19 @@ class CommandTable:
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self.commands = sorted(commands, key=lambda c: c.name)
-        self._by_word = index_by_name([(word, c) for c in self.commands for word in (c.name, *c.aliases)])
+        self._by_word = index_by_name(
+            [(word, c) for c in self.commands for word in (c.name, *c.aliases)]
+        )
 
     @classmethod
     def discover(cls, project: Path | None = None) -> CommandTable:
         """Find the built-in commands, those of installed packages, and those of a trusted project with unused names."""
         table = cls(find_declared(builtin, Command, _ENTRY_POINTS))
-        own = [one for one in _project_commands(project) if table.find(one.name) is None] if project else []
+        own = (
+            [one for one in _project_commands(project) if table.find(one.name) is None]
+            if project
+            else []
+        )
         return cls([*table.commands, *own])
 
     def find(self, name: str) -> Command | None:
@@ -57,7 +63,11 @@ def _project_commands(root: Path) -> list[Command]:
     top, found = root.resolve(), dict[str, Command]()
     for path in files:
         name = path.stem.lower()
-        if name not in found and re.fullmatch(r"[\w-]+", name) and path.resolve().is_relative_to(top):
+        if (
+            name not in found
+            and re.fullmatch(r"[\w-]+", name)
+            and path.resolve().is_relative_to(top)
+        ):
             found[name] = _make_command(name, path)
     return list(found.values())
 
@@ -71,7 +81,10 @@ def _make_command(name: str, path: Path) -> Command:
     async def run(ctx: CommandContext, args: str) -> None:
         ctx.program.steer(_expand_template(path, args))
 
-    help = fields.get("description") or f"Send {path.parent.parent.name}/{path.parent.name}/{path.name}"
+    help = (
+        fields.get("description")
+        or f"Send {path.parent.parent.name}/{path.parent.name}/{path.name}"
+    )
     return Command(name, (), fields.get("argument-hint", ""), help, run)
 
 
@@ -83,7 +96,9 @@ def _expand_template(path: Path, args: str) -> str:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     body = front_matter(text)[1].strip()
     if not body or len(body) > _MAX_LENGTH:
-        raise BadInput(f"{path} {f'is longer than {_MAX_LENGTH:,} characters' if body else 'has no text to send'}.")
+        raise BadInput(
+            f"{path} {f'is longer than {_MAX_LENGTH:,} characters' if body else 'has no text to send'}."
+        )
     try:
         words = shlex.split(args)
     except ValueError:

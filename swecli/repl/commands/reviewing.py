@@ -18,7 +18,12 @@ from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.event_lines import render_finding
-from swecli.review.judge.ledger import build_repair_prompt, build_suggestion_edit, format_change, recheck
+from swecli.review.judge.ledger import (
+    build_repair_prompt,
+    build_suggestion_edit,
+    format_change,
+    recheck,
+)
 from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import filter_findings, view
 from swecli.review.read.job import ReviewOptions, begin_job, prepare_check
@@ -35,7 +40,9 @@ async def run_review(ctx: CommandContext, args: str) -> None:
     try:
         words = shlex.split(args)
     except ValueError as error:
-        raise UsageError(f"Cannot parse the arguments of /review: {error}.", "Close the quotes.") from error
+        raise UsageError(
+            f"Cannot parse the arguments of /review: {error}.", "Close the quotes."
+        ) from error
     if words[:1] == ["--fix"] and len(words) != 2:
         raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
     await ctx.wait_for_background()
@@ -44,12 +51,17 @@ async def run_review(ctx: CommandContext, args: str) -> None:
         return
     store = open_store(ctx.runtime.sessions, ctx.runtime.cwd)
     options = ReviewOptions(trusted=ctx.runtime.trusted, verify="--no-verify" not in words)
-    post, spec = "--post" in words, [word for word in words if word not in ("--post", "--no-verify")]
+    post, spec = (
+        "--post" in words,
+        [word for word in words if word not in ("--post", "--no-verify")],
+    )
     is_continued = spec == ["--continue"]
     needs_pr = UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
     if post and not is_continued and "--pr" not in spec:
         raise needs_pr
-    review = Review(await begin_job(ctx.runtime.agent, store, None if is_continued else spec, options))
+    review = Review(
+        await begin_job(ctx.runtime.agent, store, None if is_continued else spec, options)
+    )
     if post and review.job.plan.target.pr is None:
         raise needs_pr
     finished = await _run(ctx, review)
@@ -82,7 +94,12 @@ async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, l
         return
     require_token(ctx.runtime.start.environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
-    if await ctx.pick(f"Post this to pull request {target.pr} of {push.github.repository}?", answers) != "yes":
+    if (
+        await ctx.pick(
+            f"Post this to pull request {target.pr} of {push.github.repository}?", answers
+        )
+        != "yes"
+    ):
         ctx.screen.note("nothing was posted")
         return
     for line in await asyncio.to_thread(push.post):
@@ -94,7 +111,9 @@ async def run_findings(ctx: CommandContext, name: str, rest: str) -> None:
     if handler := _HANDLERS.get(name):
         await handler(ctx, open_store(ctx.runtime.sessions, ctx.runtime.cwd), rest)
         return
-    if name in (*STATES, "all") or ":" in name or ">=" in name:  # a filter: `/findings open severity>=high`
+    if (
+        name in (*STATES, "all") or ":" in name or ">=" in name
+    ):  # a filter: `/findings open severity>=high`
         name, rest = "list", f"{name} {rest}"
     if name not in ACTIONS or name == "export":
         hint = f"/findings list {name} searches for the word, /help findings lists the actions."
@@ -106,7 +125,9 @@ def _act(ctx: CommandContext, name: str, rest: str) -> None:
     result = perform_action(ctx.runtime.sessions, ctx.runtime.cwd, [name, *rest.split()])
     ctx.report(result)
     if result.rows:
-        ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
+        ctx.screen.note(
+            "/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1"
+        )
 
 
 async def _repair(ctx: CommandContext, ref: str) -> None:
@@ -115,8 +136,12 @@ async def _repair(ctx: CommandContext, ref: str) -> None:
     recheck(store, agent.ctx.root, [ref])
     finding = store.get(ref)
     if not finding.is_open:
-        raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
-    async with aclosing(agent.run(agent.prepare(build_repair_prompt(finding, agent.ctx.root)))) as events:
+        raise BadInput(
+            f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again."
+        )
+    async with aclosing(
+        agent.run(agent.prepare(build_repair_prompt(finding, agent.ctx.root)))
+    ) as events:
         async for event in events:
             ctx.renderer.show(event)
     for before, after in recheck(store, agent.ctx.root):
@@ -126,11 +151,15 @@ async def _repair(ctx: CommandContext, ref: str) -> None:
     if after.state == "gone":
         _note_gone(ctx, after)
     elif after.is_open:
-        ctx.screen.note(f"{after.id} is still open: its code exists · /findings fixed {after.id} marks it as fixed")
+        ctx.screen.note(
+            f"{after.id} is still open: its code exists · /findings fixed {after.id} marks it as fixed"
+        )
 
 
 def _note_gone(ctx: CommandContext, finding: Finding) -> None:
-    ctx.screen.note(f"{finding.id} is gone, not verified · /findings check {finding.id} verifies it")
+    ctx.screen.note(
+        f"{finding.id} is gone, not verified · /findings check {finding.id} verifies it"
+    )
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
@@ -192,12 +221,16 @@ async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     agent = ctx.runtime.agent
     call, after = build_suggestion_edit(store.get(rest), agent.ctx.root)
     # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
-    result, _ = await execute(call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, ctx.approve)
+    result, _ = await execute(
+        call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, ctx.approve
+    )
     if result.ok:
         store.update([after], "applied", "user")
         _note_gone(ctx, after)
     else:
-        ctx.screen.warn("nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0])
+        ctx.screen.warn(
+            "nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0]
+        )
 
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
@@ -210,19 +243,25 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
         ctx.screen.warn(line)
     ctx.renderer.show(event)
     for after in event.findings:
-        ctx.screen.note(f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}")
+        ctx.screen.note(
+            f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}"
+        )
 
 
 async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     finding = store.get(rest)
-    await ctx.asker.open_editor(ctx.runtime.start.environ, Path(store.project) / finding.path, finding.line)
+    await ctx.asker.open_editor(
+        ctx.runtime.start.environ, Path(store.project) / finding.path, finding.line
+    )
 
 
 async def _ask_reason(ctx: CommandContext, store: ReviewStore) -> str:
     """Ask why a finding is dismissed, offering the last reasons. Returns "" for no answer."""
     known = dict.fromkeys(f.reason for f in reversed(store.findings(["dismissed"])) if f.reason)
     if recent := list(known)[:_MAX_REASONS]:
-        answer = await ctx.pick("Why is it not a problem?", [*((r, r) for r in recent), ("", "another reason")])
+        answer = await ctx.pick(
+            "Why is it not a problem?", [*((r, r) for r in recent), ("", "another reason")]
+        )
         if answer is None or answer:
             return answer or ""
     return (await ctx.asker.ask_text("Why is it not a problem?") or "").strip()

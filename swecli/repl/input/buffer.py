@@ -29,7 +29,9 @@ class CommandSource(Protocol):
 
     async def commands(self) -> Sequence[_Command]: ...
 
-    async def values(self, name: str) -> Sequence[tuple[str, str]]: ...  # value and description of each argument
+    async def values(
+        self, name: str
+    ) -> Sequence[tuple[str, str]]: ...  # value and description of each argument
 
 
 class LineCompleter(Completer):
@@ -39,7 +41,9 @@ class LineCompleter(Completer):
         self._source, self._root = source, root
         self._paths: asyncio.Future[list[str]] | None = None
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
         return ()
 
     async def get_completions_async(
@@ -59,7 +63,10 @@ class LineCompleter(Completer):
                 if value.lower().startswith(match[2].lower())
             ]
         if match := _MENTION.search(text):
-            return [Completion(path, -len(match[1])) for path in _match_paths(match[1], await self.paths())]
+            return [
+                Completion(path, -len(match[1]))
+                for path in _match_paths(match[1], await self.paths())
+            ]
         return []
 
     async def paths(self) -> Sequence[str]:
@@ -82,7 +89,11 @@ def _match_commands(word: str, commands: Sequence[_Command]) -> list[Completion]
         prefixed = [name.startswith(pattern) for name in (command[0], *command[1])]
         return 0 if prefixed[0] else 1 if any(prefixed) else 2 if pattern in command[0] else 3
 
-    matches = [command for command in commands if any(_fuzzy_match(pattern, n) for n in (command[0], *command[1]))]
+    matches = [
+        command
+        for command in commands
+        if any(_fuzzy_match(pattern, n) for n in (command[0], *command[1]))
+    ]
     return [
         Completion(name, -len(word), display=f"/{name}", display_meta=help)
         for name, _, help in sorted(matches, key=rank)
@@ -96,10 +107,17 @@ def _match_paths(typed: str, paths: Sequence[str]) -> list[str]:
     def rank(path: str) -> tuple[bool | int | str, ...]:
         lower = path.lower()
         name = lower.rstrip("/").rpartition("/")[2]
-        misses = not lower.startswith(pattern), not name.startswith(pattern), pattern not in name, pattern not in lower
+        misses = (
+            not lower.startswith(pattern),
+            not name.startswith(pattern),
+            pattern not in name,
+            pattern not in lower,
+        )
         return *misses, len(path), path
 
-    return sorted((path for path in paths if _fuzzy_match(pattern, path.lower())), key=rank)[:_MAX_MATCHES]
+    return sorted((path for path in paths if _fuzzy_match(pattern, path.lower())), key=rank)[
+        :_MAX_MATCHES
+    ]
 
 
 def _fuzzy_match(pattern: str, text: str) -> bool:
@@ -111,15 +129,17 @@ def _fuzzy_match(pattern: str, text: str) -> bool:
 def _list_paths(root: Path) -> list[str]:
     """List files, as the tools do, and their folders; [] if they cannot be listed."""
     # late: loaded after the first prompt
-    from swecli.tools.base import ToolError  # noqa: PLC0415
-    from swecli.tools.searching import files_below  # noqa: PLC0415
+    from swecli.tools.base import ToolError
+    from swecli.tools.searching import files_below
 
     try:
         found = files_below(root, ".", None, _LIST_TIMEOUT)
     except ToolError:
         return []
     files = [path for path in found if path.isprintable()][:_MAX_FILES]
-    folders = {f"{parent.as_posix()}/" for path in files for parent in Path(path).parents if parent.name}
+    folders = {
+        f"{parent.as_posix()}/" for path in files for parent in Path(path).parents if parent.name
+    }
     return files + sorted(folders)
 
 
@@ -148,7 +168,7 @@ class _Pastes:
     def add_picture(self, path: Path) -> str:
         """Return the placeholder of a picture, with its size in pixels. Raises BadInput if it cannot be sent."""
         # late: the first prompt has no pictures
-        from swecli.context.mentions import read_picture  # noqa: PLC0415
+        from swecli.context.mentions import read_picture
 
         placeholder, mention = str(read_picture(path, str(path))["label"]), f'@"{path}"'
         if self._texts.get(placeholder, mention) != mention:

@@ -93,11 +93,18 @@ class DumbPrompt:
     echo = notify = show_live = redraw = _ignore
 
     async def choose(
-        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
+        self,
+        title: str,
+        options: Sequence[Option],
+        details: Sequence[Sequence[str]] = (),
+        *,
+        guarded: bool = False,
     ) -> int | None:
         """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
-        rows = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
+        rows = [
+            f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)
+        ]
         self.write("\n".join([sanitize(title), *rows]) + "\n")
         if guarded:  # discard what was typed before the question was shown
             with suppress(termios.error):

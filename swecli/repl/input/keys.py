@@ -15,7 +15,14 @@ from urllib.parse import unquote, urlsplit
 from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, Filter, completion_is_selected, has_completions, has_focus, vi_insert_mode
+from prompt_toolkit.filters import (
+    Condition,
+    Filter,
+    completion_is_selected,
+    has_completions,
+    has_focus,
+    vi_insert_mode,
+)
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -43,16 +50,34 @@ def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]
     _add_enter_keys(keys)
     _add_paste_keys(keys, program, history)
     _add_stop_keys(keys, program)
-    is_working, has_queue = Condition(lambda: program.working), Condition(lambda: bool(program.queue))
-    is_held, is_escape = Condition(lambda: program.queue.held), _TYPING & ~has_completions & ~vi_insert_mode
+    is_working, has_queue = (
+        Condition(lambda: program.working),
+        Condition(lambda: bool(program.queue)),
+    )
+    is_held, is_escape = (
+        Condition(lambda: program.queue.held),
+        _TYPING & ~has_completions & ~vi_insert_mode,
+    )
     simple_keys: list[tuple[tuple[str, ...], Filter | bool, Callable[[KeyPressEvent], None]]] = [
         (("s-tab",), _TYPING & ~has_completions, lambda _: program.footer.cycle_mode()),
         (("c-o",), _TYPING, lambda _: program.expand_last()),
         (("c-z",), True, lambda event: event.app.suspend_to_background()),
-        (("c-@",), True, lambda _: None),  # NUL, Ctrl+Space: a selection, which the next letter would replace
-        (("escape",), _TYPING & has_completions, lambda event: event.app.current_buffer.cancel_completion()),
+        (
+            ("c-@",),
+            True,
+            lambda _: None,
+        ),  # NUL, Ctrl+Space: a selection, which the next letter would replace
+        (
+            ("escape",),
+            _TYPING & has_completions,
+            lambda event: event.app.current_buffer.cancel_completion(),
+        ),
         (("escape",), is_escape & is_working, lambda _: program.interrupt()),
-        (("escape", "escape"), is_escape & _EMPTY & ~is_working, lambda _: program.submit("/rewind")),
+        (
+            ("escape", "escape"),
+            is_escape & _EMPTY & ~is_working,
+            lambda _: program.submit("/rewind"),
+        ),
         (("escape", "enter"), _TYPING, lambda event: event.app.current_buffer.insert_text("\n")),
         (("c-j",), _TYPING, lambda event: event.app.current_buffer.insert_text("\n")),
         (("enter",), _TYPING & _EMPTY & is_held, lambda _: program.queue.release()),
@@ -119,7 +144,10 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
     @keys.add("c-d", filter=_TYPING & _EMPTY)
     def quit(event: KeyPressEvent) -> None:
         if program.working or program.queue:
-            confirm_quit("Ctrl+D", " (stops what is running)" if program.working else " (drops the queued lines)")
+            confirm_quit(
+                "Ctrl+D",
+                " (stops what is running)" if program.working else " (drops the queued lines)",
+            )
         else:
             program.quit()
 
@@ -151,7 +179,10 @@ def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory) -
     @keys.add(Keys.BracketedPaste, filter=_TYPING)
     @keys.add("c-v", filter=_TYPING)
     def paste(event: KeyPressEvent) -> None:
-        pastes, text = history.pastes, event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
+        pastes, text = (
+            history.pastes,
+            event.data if event.key_sequence[0].key == Keys.BracketedPaste else "",
+        )
         try:
             path = _parse_picture_path(text) if text else _save_clipboard_picture()
             inserted = pastes.add_picture(path) if path else pastes.add_text(text)
@@ -164,11 +195,13 @@ def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory) -
 def _parse_picture_path(text: str) -> Path | None:
     """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
     # late: the first prompt has no pictures
-    from swecli.context.mentions import is_picture  # noqa: PLC0415
+    from swecli.context.mentions import is_picture
 
     try:
         words = [text.strip()] if text.strip().startswith("file://") else shlex.split(text)
-        path = Path(unquote(urlsplit(words[0]).path) if words[0].startswith("file://") else words[0]).expanduser()
+        path = Path(
+            unquote(urlsplit(words[0]).path) if words[0].startswith("file://") else words[0]
+        ).expanduser()
         return path.absolute() if len(words) == 1 and is_picture(path) else None
     except (ValueError, IndexError, OSError, RuntimeError):
         return None
@@ -184,7 +217,9 @@ def _save_clipboard_picture() -> Path:
         )
     data = next((png for command in commands if (png := _read_png(command)).startswith(_PNG)), b"")
     if not data:
-        raise BadInput("There is no picture in the clipboard.", "Copy one, or paste the path of a file.")
+        raise BadInput(
+            "There is no picture in the clipboard.", "Copy one, or paste the path of a file."
+        )
     try:
         with NamedTemporaryFile("wb", prefix="swecli-", suffix=".png", delete=False) as file:
             file.write(data)
@@ -195,7 +230,9 @@ def _save_clipboard_picture() -> Path:
 
 def _read_png(command: list[str]) -> bytes:
     try:
-        output = subprocess.run(command, capture_output=True, timeout=_CLIPBOARD_TIMEOUT, check=True).stdout
+        output = subprocess.run(
+            command, capture_output=True, timeout=_CLIPBOARD_TIMEOUT, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return b""
     digits = output.strip().removeprefix("«data PNGf".encode()).removesuffix("»".encode())
@@ -212,7 +249,9 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     try:
         words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or next(found, ""))
     except ValueError as error:
-        raise BadInput(f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor.") from error
+        raise BadInput(
+            f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor."
+        ) from error
     if not words:
         raise BadInput("No editor was found.", "Set EDITOR to your editor.")
     return words
@@ -226,4 +265,6 @@ def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:
     try:
         return subprocess.call([program, *words, *plus, str(path)])
     except OSError as error:
-        raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set EDITOR.") from error
+        raise BadInput(
+            f"The editor {program!r} cannot be started: {error.strerror}.", "Set EDITOR."
+        ) from error

@@ -41,7 +41,9 @@ _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
 # Semantic prompt marks (OSC 133): terminals jump between them.
-_PROMPT_START, _PROMPT_END, _OUTPUT_START, _OUTPUT_END = (f"\x1b]133;{letter}\x07" for letter in "ABCD")
+_PROMPT_START, _PROMPT_END, _OUTPUT_START, _OUTPUT_END = (
+    f"\x1b]133;{letter}\x07" for letter in "ABCD"
+)
 
 
 class PromptLine:
@@ -74,13 +76,17 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
-        answer_keys = DynamicKeyBindings(lambda: self.question.keys if self.question is not None else None)
+        answer_keys = DynamicKeyBindings(
+            lambda: self.question.keys if self.question is not None else None
+        )
         self.app = InlineApplication(
             self.theme,
             keyboard,
             output,
             layout=self._layout(),
-            key_bindings=merge_key_bindings([make_keys(program, self.history, environ), answer_keys]),
+            key_bindings=merge_key_bindings(
+                [make_keys(program, self.history, environ), answer_keys]
+            ),
             style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
@@ -127,9 +133,15 @@ class PromptLine:
 
     def echo(self, line: str) -> None:
         """Print a sent line with its prompt."""
-        mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
+        mark = (
+            "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
+        )
         text = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
-        self.write(f"{_PROMPT_START}{mark}{_PROMPT_END}{text}{_OUTPUT_START}" if self._has_marks else f"{mark}{text}")
+        self.write(
+            f"{_PROMPT_START}{mark}{_PROMPT_END}{text}{_OUTPUT_START}"
+            if self._has_marks
+            else f"{mark}{text}"
+        )
 
     def close_output(self) -> None:
         """Print an empty line after the output of a line, which may have created files."""
@@ -137,7 +149,9 @@ class PromptLine:
         self.write(f"{_OUTPUT_END if self._has_marks else ''}\n")
 
     def notify(self, message: str) -> None:
-        self._write_sequence(format_notification(self._start.settings.notify, self._start.environ, message))
+        self._write_sequence(
+            format_notification(self._start.settings.notify, self._start.environ, message)
+        )
 
     def _write_sequence(self, sequence: str) -> None:
         self.app.output.write_raw(sequence)
@@ -156,7 +170,12 @@ class PromptLine:
             await run_in_terminal(lambda: run_editor(environ, path, line), in_executor=True)
 
     async def choose(
-        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
+        self,
+        title: str,
+        options: Sequence[Option],
+        details: Sequence[Sequence[str]] = (),
+        *,
+        guarded: bool = False,
     ) -> int | None:
         """Return the index of the chosen option, or None for no answer. With `details`, lines about each option, the
         user searches the options by typing; the draft is restored. `guarded`: see `Question`."""
@@ -179,7 +198,10 @@ class PromptLine:
         async with self._question_lock:
             self.question = question
             self.redraw()
-            loop, notify_at = asyncio.get_running_loop(), self.last_key + self._start.settings.notify_after
+            loop, notify_at = (
+                asyncio.get_running_loop(),
+                self.last_key + self._start.settings.notify_after,
+            )
             timer = loop.call_at(max(loop.time(), notify_at), self.notify, "needs your answer")
             if not question.guarded:  # a command that the user has just typed
                 timer.cancel()
@@ -228,9 +250,13 @@ class PromptLine:
             height=lambda: Dimension(min=1, max=self._line_rows()),
             wrap_lines=True,
             dont_extend_height=True,
-            get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", _MARK)],
+            get_line_prefix=lambda number, wrapped: (
+                [("", "  ")] if number or wrapped else [("class:mark", _MARK)]
+            ),
         )
-        menu = CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER))
+        menu = CompletionsMenu(
+            max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)
+        )
         footer = make_rows(self._footer_rows)
         rows = HSplit(
             [make_rows(self._lines_above), line, search, menu, footer],
@@ -246,7 +272,9 @@ class PromptLine:
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
-        needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in self.buffer.text.split("\n"))
+        needed = sum(
+            1 + (get_cwidth(line) + len(_MARK)) // columns for line in self.buffer.text.split("\n")
+        )
         return min(needed, max(1, rows // 2))
 
     def _lines_above(self) -> list[StyleAndTextTuples]:
@@ -266,8 +294,13 @@ class PromptLine:
 def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     if not queue.lines:
         return []
-    rows = [f"  {number} {' '.join(sanitize(line).split())}" for number, line in enumerate(queue.lines, 1)]
+    rows = [
+        f"  {number} {' '.join(sanitize(line).split())}"
+        for number, line in enumerate(queue.lines, 1)
+    ]
     if len(rows) > _QUEUE_ROWS:
         rows[_QUEUE_ROWS - 1 :] = [f"  … {len(rows) - _QUEUE_ROWS + 1} more"]
     head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
-    return [[("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *rows)]
+    return [
+        [("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *rows)
+    ]

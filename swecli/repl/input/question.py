@@ -16,7 +16,9 @@ from prompt_toolkit.keys import Keys
 
 from swecli.repl.render.formatting import one_line, sanitize
 
-_QUIET_SECONDS = 0.7  # without a key press after a guarded question was drawn, before it accepts an answer
+_QUIET_SECONDS = (
+    0.7  # without a key press after a guarded question was drawn, before it accepts an answer
+)
 _CONFIRM_DELAY = 0.5  # seconds in which a second key turns a lone letter or digit into text
 _PREVIEW_ROWS = 6
 _MIN_ROWS_FOR_PREVIEW = 7
@@ -40,12 +42,18 @@ class Question:
     before it could be read never answer it, and none of its options is selected for Enter.
     """
 
-    def __init__(self, title: str, options: Sequence[Option] = (), *, guarded: bool = False) -> None:
+    def __init__(
+        self, title: str, options: Sequence[Option] = (), *, guarded: bool = False
+    ) -> None:
         self.title = sanitize(title).strip()
-        self.options = [Option(one_line(option.label), option.mark, option.letter) for option in options]
+        self.options = [
+            Option(one_line(option.label), option.mark, option.letter) for option in options
+        ]
         self.guarded = guarded
         self.cursor = None if guarded or not options else 0  # index of the highlighted option
-        self.pending: int | None = None  # index of the option whose letter or digit awaits confirmation
+        self.pending: int | None = (
+            None  # index of the option whose letter or digit awaits confirmation
+        )
         self._has_draft = False
         self._loop = asyncio.get_running_loop()
         self.result: asyncio.Future[int | str | None] = self._loop.create_future()
@@ -82,7 +90,10 @@ class Question:
     def is_open(self) -> bool:
         """Return True if keys may answer."""
         if not self._open:
-            self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= _QUIET_SECONDS
+            self._open = (
+                self._quiet_since is not None
+                and self._loop.time() - self._quiet_since >= _QUIET_SECONDS
+            )
         return self._open
 
     @property
@@ -109,10 +120,15 @@ class Question:
             self.cursor = 0 if step > 0 else count - 1
         else:
             self.cursor += step
-            self.cursor = self.cursor % count if abs(step) == 1 else min(max(0, self.cursor), count - 1)
+            self.cursor = (
+                self.cursor % count if abs(step) == 1 else min(max(0, self.cursor), count - 1)
+            )
 
     def _make_keys(self) -> KeyBindings:
-        keys, is_open = KeyBindings(), Condition(lambda: self.is_open and bool(self.options)) & ~has_completions
+        keys, is_open = (
+            KeyBindings(),
+            Condition(lambda: self.is_open and bool(self.options)) & ~has_completions,
+        )
         for key, step in _MOVES.items():
             keys.add(key, filter=is_open)(lambda event, step=step: self.move(step))
 
@@ -123,7 +139,10 @@ class Question:
         for digit in "123456789":  # also before the question is open: Esc alone would interrupt
             keys.add("escape", digit)(answer_key)
 
-        @keys.add("enter", filter=is_open & Condition(lambda: self.selected is not None) & ~completion_is_selected)
+        @keys.add(
+            "enter",
+            filter=is_open & Condition(lambda: self.selected is not None) & ~completion_is_selected,
+        )
         def answer_selected(event: KeyPressEvent) -> None:
             index = self.selected
             if self.pending is not None:
@@ -147,7 +166,9 @@ class Question:
                 return
             event.current_buffer.insert_text(event.data)  # which deselects
             self.pending = self.find_option(event.data)
-            asyncio.get_running_loop().call_later(_CONFIRM_DELAY, self._confirm, event.current_buffer, event.data)
+            asyncio.get_running_loop().call_later(
+                _CONFIRM_DELAY, self._confirm, event.current_buffer, event.data
+            )
 
         return keys
 
@@ -160,21 +181,37 @@ class Question:
     def render(self, columns: int, rows: int) -> list[_Line]:
         style = "" if self.is_open else "class:quiet"
         gap: list[_Line] = [("", "")] if rows > len(self.options) + 3 else []
-        title: list[_Line] = [("class:title", line) for part in self.title.splitlines() for line in wrap(part, columns)]
+        title: list[_Line] = [
+            ("class:title", line)
+            for part in self.title.splitlines()
+            for line in wrap(part, columns)
+        ]
         hint = self._hint()
-        title, footer = gap + title[: max(1, rows - 2)], [("class:quiet", hint[:columns])] if hint and rows > 3 else []
+        title, footer = (
+            gap + title[: max(1, rows - 2)],
+            [("class:quiet", hint[:columns])] if hint and rows > 3 else [],
+        )
         max_options = max(1, rows - len(title) - len(footer))
         options = [self._render_option(index, columns, style) for index in range(len(self.options))]
         if sum(map(len, options)) > max_options:
-            options = [[(style, f"{text[: columns - 1]}…" if more else text)] for (style, text), *more in options]
+            options = [
+                [(style, f"{text[: columns - 1]}…" if more else text)]
+                for (style, text), *more in options
+            ]
         first = max(0, min((self.cursor or 0) - max_options // 2, len(options) - max_options))
         self._visible = range(first, min(first + max_options, len(options)))
-        return [*title, *(line for lines in islice(options, first, first + max_options) for line in lines), *footer]
+        return [
+            *title,
+            *(line for lines in islice(options, first, first + max_options) for line in lines),
+            *footer,
+        ]
 
     def _render_option(self, index: int, columns: int, style: str) -> list[_Line]:
         option, is_selected = self.options[index], index in (self.cursor, self.pending)
         lead = f"{'>' if is_selected else ' '} {option.mark + ' ' if option.mark else ''}"
-        lines = wrap(option.label, columns, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
+        lines = wrap(
+            option.label, columns, initial_indent=lead, subsequent_indent=" " * len(lead)
+        ) or [lead]
         return [("class:selected" if is_selected else style, line) for line in lines]
 
     def _hint(self) -> str:
@@ -193,9 +230,14 @@ class Question:
 class Picker(Question):
     """A question whose options are filtered by typed words; `result` is an index into all options, or None."""
 
-    def __init__(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> None:
+    def __init__(
+        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]
+    ) -> None:
         super().__init__(title, options)
-        self._all, self._details = self.options, [[one_line(line) for line in lines] for lines in details]
+        self._all, self._details = (
+            self.options,
+            [[one_line(line) for line in lines] for lines in details],
+        )
         self._matches = list(range(len(options)))
         self._typed = ""
 
@@ -204,9 +246,17 @@ class Picker(Question):
         if text == self._typed:
             return
         self._typed, words = text, text.lower().split()
-        texts = [" ".join([one.label, *more]).lower() for one, more in zip(self._all, self._details, strict=True)]
-        self._matches = [index for index, text in enumerate(texts) if all(word in text for word in words)]
-        self.options, self.cursor = [self._all[index] for index in self._matches], 0 if self._matches else None
+        texts = [
+            " ".join([one.label, *more]).lower()
+            for one, more in zip(self._all, self._details, strict=True)
+        ]
+        self._matches = [
+            index for index, text in enumerate(texts) if all(word in text for word in words)
+        ]
+        self.options, self.cursor = (
+            [self._all[index] for index in self._matches],
+            0 if self._matches else None,
+        )
 
     def answer(self, value: int | str | None) -> None:
         """Set the result to an option's index; ignore texts."""
@@ -219,7 +269,9 @@ class Picker(Question):
         """Render the list and the details of the highlighted option in at most `rows` lines."""
         has_preview = self.cursor is not None and rows >= _MIN_ROWS_FOR_PREVIEW
         details = self._details[self._matches[self.cursor or 0]] if has_preview else []
-        wrapped = (wrap(line, max(1, columns - 4), max_lines=2, placeholder=" …") for line in details)
+        wrapped = (
+            wrap(line, max(1, columns - 4), max_lines=2, placeholder=" …") for line in details
+        )
         preview = [part for parts in wrapped for part in parts][: min(_PREVIEW_ROWS, rows // 3)]
         options = super().render(columns, rows - len(preview))
         return [*options, *(("class:quiet", f"  │ {line}") for line in preview)]

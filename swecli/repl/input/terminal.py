@@ -32,7 +32,9 @@ class _BufferedOutput(Vt100_Output):
     """Buffers writes inside `one_write`, so that nothing flickers, and recolors them by `theme`."""
 
     theme = Theme("dark", {})
-    responds_to_cpr = False  # the cursor position is not queried, so that no reply arrives among the keys
+    responds_to_cpr = (
+        False  # the cursor position is not queried, so that no reply arrives among the keys
+    )
     _is_buffering = False
 
     def write_raw(self, data: str) -> None:
@@ -62,7 +64,9 @@ class _PasteInput(Vt100Input):
     def read_keys(self) -> list[KeyPress]:
         """Return the keys read since the last call, a whole paste as one."""
         if self._paste is None:
-            before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(_PASTE_START)
+            before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(
+                _PASTE_START
+            )
             self.vt100_parser.feed(before)
             if mark:
                 self._paste = StringIO()
@@ -73,7 +77,9 @@ class _PasteInput(Vt100Input):
         return keys
 
     def _collect(self, paste: StringIO, data: str) -> None:
-        end = max(0, paste.tell() - len(_PASTE_END))  # the end mark may have begun in the data before
+        end = max(
+            0, paste.tell() - len(_PASTE_END)
+        )  # the end mark may have begun in the data before
         paste.write(data)
         paste.seek(end)
         if _PASTE_END in paste.read():
@@ -97,9 +103,14 @@ class InlineApplication(Application[None]):
     _is_suspended = False
     _resize_timer: asyncio.TimerHandle | None = None
 
-    def __init__(self, theme: Theme, keyboard: Input | None, output: Output | None, **options: Any) -> None:
+    def __init__(
+        self, theme: Theme, keyboard: Input | None, output: Output | None, **options: Any
+    ) -> None:
         self._pending: list[str] = []  # text to print
-        keyboard, output = keyboard or _PasteInput(sys.stdin), output or _BufferedOutput.from_pty(sys.stdout)
+        keyboard, output = (
+            keyboard or _PasteInput(sys.stdin),
+            output or _BufferedOutput.from_pty(sys.stdout),
+        )
         for stream in (keyboard, output):
             if isinstance(stream, _PasteInput | _BufferedOutput):
                 stream.theme = theme
@@ -116,7 +127,9 @@ class InlineApplication(Application[None]):
             self.print_pending()
         elif not self._is_suspended and self._print_timer is None:
             loop = asyncio.get_running_loop()
-            self._print_timer = loop.call_at(max(loop.time(), self._printed_at + _PRINT_INTERVAL), self.print_pending)
+            self._print_timer = loop.call_at(
+                max(loop.time(), self._printed_at + _PRINT_INTERVAL), self.print_pending
+            )
 
     def show_live(self, lines: Sequence[StyleAndTextTuples]) -> None:
         """Replace the live lines, together with the pending print."""
@@ -156,7 +169,9 @@ class InlineApplication(Application[None]):
     def _on_resize(self) -> None:
         if self._resize_timer is not None:
             self._resize_timer.cancel()
-        self._resize_timer = asyncio.get_running_loop().call_later(_RESIZE_DEBOUNCE, self._draw_resized)
+        self._resize_timer = asyncio.get_running_loop().call_later(
+            _RESIZE_DEBOUNCE, self._draw_resized
+        )
 
     def _redraw(self, render_as_done: bool = False) -> None:
         """Redraw unless the size is changing: the terminal's reflow would move the first line."""
@@ -175,7 +190,10 @@ class InlineApplication(Application[None]):
         if screen is not None:
             cursor = screen.get_cursor_position(self.layout.current_window)
             widths = (
-                max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0)
+                max(
+                    (x for x, char in screen.data_buffer[row].items() if char.char.strip()),
+                    default=0,
+                )
                 for row in range(cursor.y)
             )
             self.output.cursor_up(sum(width // columns for width in (*widths, cursor.x)))
@@ -191,7 +209,11 @@ def make_rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalC
             fragments += [*([("", "\n")] if fragments else []), *(line or [("", " ")])]
         return fragments
 
-    window = Window(FormattedTextControl(text), height=lambda: Dimension.exact(len(lines())), dont_extend_height=True)
+    window = Window(
+        FormattedTextControl(text),
+        height=lambda: Dimension.exact(len(lines())),
+        dont_extend_height=True,
+    )
     return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))
 
 

@@ -13,7 +13,12 @@ from rich.text import Text
 from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
 from swecli.models.finding import Finding
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
+from swecli.models.review_events import (
+    FindingsAccumulated,
+    ReviewEvent,
+    ReviewFinished,
+    ReviewStarted,
+)
 from swecli.repl.render.formatting import format_dollars, format_duration, one_line, sanitize
 from swecli.repl.render.markdown import add_prefix
 from swecli.repl.render.tools import render_diff
@@ -36,7 +41,9 @@ def render_turn_end(event: TurnFinished) -> RenderableType:
     """Render duration, tokens and cost of a turn, and why it stopped unless it is done."""
     parts = [format_duration(event.duration_ms)]
     if event.usage.total:
-        parts.append(f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out")
+        parts.append(
+            f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out"
+        )
     parts.append(_format_cost(event.cost))
     text = Text()
     if event.reason in _TURN_STOPS:
@@ -61,7 +68,9 @@ def render_remark(event: Event) -> RenderableType | None:
         case ReviewEvent():
             return _render_review_event(event)
     text = one_line(event.describe(), _MAX_REMARK)
-    if isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning"):
+    if isinstance(event, ReflectionFailed) or (
+        isinstance(event, Notice) and event.level == "warning"
+    ):
         return add_prefix(Text(text, style="warn"), "! ", "warn")
     return Text(text, style="quiet") if text else None
 
@@ -89,7 +98,10 @@ def _render_review_event(event: ReviewEvent) -> RenderableType | None:
     """Render an event of a review; None if it has no lines."""
     match event:
         case FindingsAccumulated():
-            rows = [add_prefix(_finding_head(row_view(finding), finding, 300), "  ") for finding in event.findings]
+            rows = [
+                add_prefix(_finding_head(row_view(finding), finding, 300), "  ")
+                for finding in event.findings
+            ]
             return Group(*rows) if rows else None
         case ReviewFinished():
             return _render_review_end(event)
@@ -101,11 +113,19 @@ def render_finding(finding: Finding, view: FindingView) -> RenderableType:
     """Render a finding with its facts, its code and its suggestion as a diff."""
     parts: list[RenderableType] = [_finding_head(view, finding, 4_000)]
     for label, text in view.facts:
-        fact = Text(f"{one_line(label)}: " if label else "", style="quiet").append(one_line(text, 1_000), "quiet")
+        fact = Text(f"{one_line(label)}: " if label else "", style="quiet").append(
+            one_line(text, 1_000), "quiet"
+        )
         parts.append(add_prefix(fact, "  "))
-    parts += [Text(sanitize(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in view.code]
+    parts += [
+        Text(sanitize(line), "" if line.startswith(">") else "quiet", tab_size=4)
+        for line in view.code
+    ]
     if view.diff:
-        parts += [Text("suggested:", style="quiet"), add_prefix(render_diff("\n".join(view.diff)), " ")]
+        parts += [
+            Text("suggested:", style="quiet"),
+            add_prefix(render_diff("\n".join(view.diff)), " "),
+        ]
     return Group(*parts)
 
 
@@ -123,8 +143,15 @@ def _render_review_end(event: ReviewFinished) -> RenderableType:
     lines: list[RenderableType] = [Text(counts, "head")]
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda item: (-item[1], item[0]))
-        lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
-    lines += [Text(one_line(coverage, 600), style="quiet" if event.complete else "warn"), Text(usage, style="quiet")]
+        lines.append(
+            Text(
+                ", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"
+            )
+        )
+    lines += [
+        Text(one_line(coverage, 600), style="quiet" if event.complete else "warn"),
+        Text(usage, style="quiet"),
+    ]
     lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:_MAX_LOST]]
     if len(event.lost) > _MAX_LOST:
         lines.append(Text(f"lost: {len(event.lost) - _MAX_LOST} more", style="warn"))
@@ -164,7 +191,11 @@ class Reasoning:
 
     def render_tail(self, width: int) -> Text:
         """Render the last lines, wrapped to `width` columns."""
-        wrapped = [line for part in self.text.strip().split("\n") for line in wrap(part, max(2, width)) or [""]]
+        wrapped = [
+            line
+            for part in self.text.strip().split("\n")
+            for line in wrap(part, max(2, width)) or [""]
+        ]
         return Text("\n".join(wrapped[-_REASONING_ROWS:]), style="reasoning")
 
     def render_summary(self, width: int, now: float) -> RenderableType:
@@ -231,7 +262,11 @@ def render_todos(todos: Sequence[Mapping[str, str]], rows: int, width: int) -> l
     for todo in shown:
         mark, style = ("[>]", "head") if todo["status"] == "in_progress" else ("[ ]", "")
         lines.append(Text(f"  {mark} {one_line(todo['text'])}", style))
-    lines += [Text(f"  … {len(pending) - len(shown)} more", "quiet")] if len(shown) < len(pending) else []
+    lines += (
+        [Text(f"  … {len(pending) - len(shown)} more", "quiet")]
+        if len(shown) < len(pending)
+        else []
+    )
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return lines

@@ -67,8 +67,12 @@ _INVISIBLE_RUN = re.compile(f"[{_INVISIBLE}]+")
 _LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
 # Zero-width joiners shape words in Arabic, Persian and Indic scripts; anywhere else they are only invisible.
 _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f"
-_JOINERS = re.compile(f"(?<![{_JOINING}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_JOINING}])|[\u200c\u200d]{{2,}}")
-_ESCAPABLE = re.compile(f"[{_INVISIBLE}{_SURROGATES}\u200c\u200d\u2028\u2029\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_JOINERS = re.compile(
+    f"(?<![{_JOINING}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_JOINING}])|[\u200c\u200d]{{2,}}"
+)
+_ESCAPABLE = re.compile(
+    f"[{_INVISIBLE}{_SURROGATES}\u200c\u200d\u2028\u2029\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+)
 
 ESCAPED = re.compile(r"<U\+[0-9A-F]{4,6}>")  # a character as `escape_invisible` writes it
 
@@ -107,7 +111,11 @@ _NOTIFICATION_KINDS = (
     ("KONSOLE_VERSION", "", "bell"),
     ("VTE_VERSION", "", "bell"),
 )
-_NOTIFICATIONS = {"osc9": "\x1b]9;swecli: {}\x07", "osc777": "\x1b]777;notify;swecli;{}\x07", "bell": "\x07"}
+_NOTIFICATIONS = {
+    "osc9": "\x1b]9;swecli: {}\x07",
+    "osc777": "\x1b]777;notify;swecli;{}\x07",
+    "bell": "\x07",
+}
 
 
 def notification_kind(environ: Mapping[str, str]) -> str:
@@ -115,7 +123,9 @@ def notification_kind(environ: Mapping[str, str]) -> str:
     if "TMUX" in environ or environ.get("TERM", "").startswith(("screen", "tmux")):
         return ""
     matches = (
-        kind for name, prefix, kind in _NOTIFICATION_KINDS if name in environ and environ[name].startswith(prefix)
+        kind
+        for name, prefix, kind in _NOTIFICATION_KINDS
+        if name in environ and environ[name].startswith(prefix)
     )
     return next(matches, "")
 
@@ -135,7 +145,16 @@ _REPLY_TIMEOUT = 1.0  # seconds that a partial reply is buffered
 _SGR = re.compile(r"\x1b\[([\d;]+)m")
 # Per theme, the SGR codes to replace: cyan, yellow and bright colors are unreadable on white. "" removes the code.
 _REPLACED_COLORS: Mapping[str, Mapping[str, str]] = {
-    "light": {"36": "34", "33": "35", "91": "31", "92": "32", "93": "35", "94": "34", "95": "35", "96": "34"},
+    "light": {
+        "36": "34",
+        "33": "35",
+        "91": "31",
+        "92": "32",
+        "93": "35",
+        "94": "34",
+        "95": "35",
+        "96": "34",
+    },
     "none": {str(code): "" for code in (*range(30, 38), *range(90, 98))},
 }
 
@@ -174,7 +193,9 @@ class Theme:
             luma = 0.299 * red + 0.587 * green + 0.114 * blue  # Rec. 601
             self._detected = "light" if luma > 0.5 else "dark"
             return data[: match.start()] + data[match.end() :]
-        if time.monotonic() - self._queried_at < _REPLY_TIMEOUT and (partial := _PARTIAL_REPLY.search(data)):
+        if time.monotonic() - self._queried_at < _REPLY_TIMEOUT and (
+            partial := _PARTIAL_REPLY.search(data)
+        ):
             data, self._partial = data[: partial.start()], partial.group()
         return data
 
@@ -185,7 +206,9 @@ class Theme:
             return text
 
         def replace(match: re.Match[str]) -> str:
-            codes = ";".join(code for old in match[1].split(";") if (code := replaced.get(old, old)))
+            codes = ";".join(
+                code for old in match[1].split(";") if (code := replaced.get(old, old))
+            )
             return f"\x1b[{codes}m" if codes else ""
 
         return _SGR.sub(replace, text)

@@ -41,7 +41,9 @@ class _PrefixedBlock:
             yield Segment.line()
 
 
-def add_prefix(content: RenderableType, first: str | Text, style: str = "", rest: str = "") -> RenderableType:
+def add_prefix(
+    content: RenderableType, first: str | Text, style: str = "", rest: str = ""
+) -> RenderableType:
     """Return `content` with the prefix `first`; the other lines get `rest`, by default spaces."""
     begin = first if isinstance(first, Text) else Text(first, style, end="")
     return _PrefixedBlock(content, begin, Text(rest, style, end="") if rest else None)
@@ -51,7 +53,9 @@ _SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"
 _RULE_WIDTH = 40
 
 
-def _render_blocks(tokens: Sequence[Token], color: bool, *, in_item: bool = False) -> list[RenderableType]:
+def _render_blocks(
+    tokens: Sequence[Token], color: bool, *, in_item: bool = False
+) -> list[RenderableType]:
     """Render blocks with an empty line between them, in a list item only between paragraphs; skip empty code blocks."""
     rendered: list[RenderableType] = []
     previous = ""
@@ -71,7 +75,9 @@ def _render_block(tokens: Sequence[Token], color: bool) -> RenderableType:
         case "heading_open":
             return _render_heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return add_prefix(_highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), "  ")
+            return add_prefix(
+                _highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), "  "
+            )
         case "bullet_list_open" | "ordered_list_open":
             return _render_list(tokens, color)
         case "blockquote_open":
@@ -114,8 +120,12 @@ def _render_list(tokens: Sequence[Token], color: bool) -> RenderableType:
     width = len(str(number + len(items) - 1)) + 1
     marks = [f"{number + index}.".rjust(width) if ordered else "•" for index in range(len(items))]
     rows = zip(marks, items, strict=True)
-    contents = ((mark, _render_blocks(item[1:-1], color, in_item=True) or [Text("")]) for mark, item in rows)
-    return Group(*(add_prefix(Group(*content), f"{mark} ", "md.bullet") for mark, content in contents))
+    contents = (
+        (mark, _render_blocks(item[1:-1], color, in_item=True) or [Text("")]) for mark, item in rows
+    )
+    return Group(
+        *(add_prefix(Group(*content), f"{mark} ", "md.bullet") for mark, content in contents)
+    )
 
 
 def _render_inline(token: Token, color: bool) -> Text:
@@ -167,14 +177,22 @@ def _table_rows(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
             justify = str(token.attrs.get("style", "")).rpartition(":")[2] or "left"
         elif token.type == "inline":
             cell = _render_inline(token, color)
-            cell.justify = "right" if justify == "right" else "center" if justify == "center" else "left"
+            cell.justify = (
+                "right" if justify == "right" else "center" if justify == "center" else "left"
+            )
             rows[-1].append(cell)
     return rows
 
 
 def make_table(rows: Sequence[Sequence[Text]]) -> Table:
     """Return a table with a line under its header, the first of the rows, and no other borders."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="quiet", header_style="head")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        border_style="quiet",
+        header_style="head",
+    )
     for header in rows[0]:
         table.add_column(header, justify=header.justify or "left", overflow="fold")
     for row in rows[1:]:
@@ -194,9 +212,15 @@ def _highlight(source: str, language: str) -> Text:
 
 
 _MAX_TAIL = 4_096  # characters of an unfinished block that are rendered as Markdown; a longer one is plain text
-_ALWAYS_PARSED = 2_048  # characters below which each new line is parsed; above, only after growth by a quarter
+_ALWAYS_PARSED = (
+    2_048  # characters below which each new line is parsed; above, only after growth by a quarter
+)
 _GROWTH = 1.25
-_OPEN_BLOCKS = ("bullet_list_open", "ordered_list_open", "code_block")  # an empty line does not end these
+_OPEN_BLOCKS = (
+    "bullet_list_open",
+    "ordered_list_open",
+    "code_block",
+)  # an empty line does not end these
 _FENCES = ("```", "~~~")
 
 
@@ -204,9 +228,13 @@ class MarkdownStream:
     """Renders streamed Markdown block by block, in time linear in the length of the text."""
 
     def __init__(self, color: bool, text: str = "") -> None:
-        parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(["table", "strikethrough"])
+        parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(
+            ["table", "strikethrough"]
+        )
         self._color = color
-        self._parser = parser.disable(["reference", "html_block", "html_inline"])  # link definitions may come later
+        self._parser = parser.disable(
+            ["reference", "html_block", "html_inline"]
+        )  # link definitions may come later
         self._newlines = io.IncrementalNewlineDecoder(None, translate=True)
         self._pending = sanitize(text)  # the text of unfinished blocks
         self._parsed = 0  # length of the pending text when it was last parsed
@@ -216,7 +244,9 @@ class MarkdownStream:
         """Append text; return the blocks that it completes."""
         text = sanitize(self._newlines.decode(text))
         self._pending += text
-        is_due = len(self._pending) <= _ALWAYS_PARSED or len(self._pending) >= _GROWTH * self._parsed
+        is_due = (
+            len(self._pending) <= _ALWAYS_PARSED or len(self._pending) >= _GROWTH * self._parsed
+        )
         if "\n" not in text or not (is_due or self._ends_with_fence()):
             return []
         *lines, unfinished = self._pending.split("\n")
@@ -248,7 +278,9 @@ class MarkdownStream:
         """Render the end of the pending text in about `rows` rows of `width` columns; None if it is blank."""
         if not self._pending.strip():
             return None
-        rendered: list[RenderableType] = [Text("\n".join(self._pending[-rows * width :].split("\n")[-rows:]))]
+        rendered: list[RenderableType] = [
+            Text("\n".join(self._pending[-rows * width :].split("\n")[-rows:]))
+        ]
         if len(self._pending) <= _MAX_TAIL:
             rendered = _render_blocks(self._parser.parse(self._pending), self._color)
         return Group(*([Text("")] if self._has_output else []), *rendered)

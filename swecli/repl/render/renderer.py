@@ -55,7 +55,9 @@ class Renderer:
         self._needs_gap = self._after_remark = True
         self._working, self._paused = True, False
         with suppress(RuntimeError):  # no running loop: the caller calls `draw`
-            self._ticker = self._ticker or asyncio.get_running_loop().create_task(self._draw_periodically())
+            self._ticker = self._ticker or asyncio.get_running_loop().create_task(
+                self._draw_periodically()
+            )
         self.draw(force=True)
 
     def show(self, event: events.Event) -> None:
@@ -153,7 +155,9 @@ class Renderer:
         if previewed and event.result.denied:
             return  # the decision is printed
         has_head = self._decided_call != event.call.id
-        block = tools.render_call(event, self.screen.link_root, approved=previewed, has_head=has_head)
+        block = tools.render_call(
+            event, self.screen.link_root, approved=previewed, has_head=has_head
+        )
         if has_head:
             self._print_block(block)
         elif block is not None:

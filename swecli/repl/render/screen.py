@@ -114,7 +114,9 @@ class Screen:
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows of plain text under headers."""
-        self.print(make_table([[Text(sanitize(str(cell))) for cell in row] for row in (headers, *rows)]))
+        self.print(
+            make_table([[Text(sanitize(str(cell))) for cell in row] for row in (headers, *rows)])
+        )
 
     def columns(self, rows: Sequence[tuple[str, str]]) -> None:
         """Print names and wrapped values in two columns; on a narrow screen, values below their names."""
@@ -144,9 +146,13 @@ class Screen:
         text = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()
-        return text if self.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
+        return (
+            text if self.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
+        )
 
     def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
         """Show the last `rows` lines in the live region; None clears it."""
-        lines = [] if renderable is None else self.render(renderable, self.width - 1).split("\n")[:-1]
+        lines = (
+            [] if renderable is None else self.render(renderable, self.width - 1).split("\n")[:-1]
+        )
         self._surface.show_live(lines[-rows:])

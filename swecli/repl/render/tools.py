@@ -13,14 +13,22 @@ from rich.text import Text
 
 from swecli.models.events import ToolFinished
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
-from swecli.repl.render.formatting import ESCAPED, escape_invisible, format_duration, one_line, sanitize
+from swecli.repl.render.formatting import (
+    ESCAPED,
+    escape_invisible,
+    format_duration,
+    one_line,
+    sanitize,
+)
 from swecli.repl.render.markdown import add_prefix
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _SKIPPED_HEADERS = (
     "diff --git ", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
 )  # fmt: skip
-_DiffRow = tuple[str, str, int | None]  # style, text, line number: of the old file for a removed line
+_DiffRow = tuple[
+    str, str, int | None
+]  # style, text, line number: of the old file for a removed line
 
 
 def render_diff(diff: str, max_chars: int = 2000, max_rows: int = 0) -> RenderableType:
@@ -35,7 +43,9 @@ def render_diff(diff: str, max_chars: int = 2000, max_rows: int = 0) -> Renderab
     hidden = len(rows) - max_rows + 1 if max_rows and len(rows) > max_rows else 0
     shown = rows[: len(rows) - hidden]
     width = max((len(str(number)) for _, _, number in shown if number is not None), default=1)
-    return Group(*(_render_row(row, width, max_chars) for row in shown), *([_more(hidden)] if hidden else []))
+    return Group(
+        *(_render_row(row, width, max_chars) for row in shown), *([_more(hidden)] if hidden else [])
+    )
 
 
 def _parse_diff(lines: list[str]) -> Iterator[_DiffRow]:
@@ -114,7 +124,11 @@ def _link_file(text: Text, display: Display, root: Path | None) -> Text:
 
 
 def render_head(
-    summary: str, style: str, call: ToolCall | None = None, display: Display | None = None, root: Path | None = None
+    summary: str,
+    style: str,
+    call: ToolCall | None = None,
+    display: Display | None = None,
+    root: Path | None = None,
 ) -> RenderableType:
     """Render the head line of a call: a bullet in `style`, its summary, and its duration if it was slow."""
     verb, space, rest = one_line(summary).partition(" ")
@@ -132,11 +146,15 @@ def render_call(
     `approved`: its diff was shown for approval and is omitted. Without `has_head`, the duration is shown at the result.
     """
     summary, call, result = event.summary, event.call, event.result
-    head = [render_head(summary, _call_style(result), call, result.for_user, root)] if has_head else []
+    head = (
+        [render_head(summary, _call_style(result), call, result.for_user, root)] if has_head else []
+    )
     title = _result_title(summary, call, result)
     if not has_head and (call.duration_ms or 0) >= _SLOW_MS:
         title = " · ".join(part for part in (title, format_duration(call.duration_ms or 0)) if part)
-    lines: list[RenderableType] = [Text(title, style="quiet" if result.ok else _call_style(result))] if title else []
+    lines: list[RenderableType] = (
+        [Text(title, style="quiet" if result.ok else _call_style(result))] if title else []
+    )
     if result.for_user.kind != "diff" and not result.denied:
         lines += _folded_output(call, result)
     elif not result.denied and not approved:
@@ -155,24 +173,34 @@ def render_expanded(event: ToolFinished) -> RenderableType:
     else:
         lines = sanitize(result.for_model).rstrip("\n").split("\n")
         body = Group(*(_render_line(line, _MAX_EXPANDED_CHARS, "") for line in lines))
-    return Group(render_head(event.summary, _call_style(result), event.call), add_prefix(body, _INDENT, "quiet"))
+    return Group(
+        render_head(event.summary, _call_style(result), event.call),
+        add_prefix(body, _INDENT, "quiet"),
+    )
 
 
 def render_approval(request: AskRequest) -> RenderableType:
     """Render a call that needs approval: its whole preview, untruncated, with invisible characters escaped."""
     parts: list[RenderableType] = [render_head(escape_invisible(request.summary), "asking")]
     preview = request.preview
-    body = escape_invisible(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
+    body = escape_invisible(
+        preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2)
+    )
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
         parts.append(add_prefix(render_diff(body, 0), "  "))
     elif body.strip() != target:
         parts.append(add_prefix(_render_line(body.rstrip("\n"), 0, ""), "    "))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
-    return Group(*parts, *(add_prefix(_render_line(escape_invisible(note), 0, "quiet"), "  ") for note in notes))
+    return Group(
+        *parts,
+        *(add_prefix(_render_line(escape_invisible(note), 0, "quiet"), "  ") for note in notes),
+    )
 
 
-def render_decision(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:
+def render_decision(
+    request: AskRequest, decision: Decision, root: Path | None = None
+) -> RenderableType:
     """Render the user's decision on a call as one line."""
     summary = one_line(request.summary)
     if not decision.allow:
@@ -192,7 +220,11 @@ def _result_title(summary: str, call: ToolCall, result: ToolResult) -> str:
         return f"refused: {one_line(call.reason or result.for_model)}"
     head = one_line(summary)
     title = one_line(result.for_user.title).removeprefix(f"{head.partition(' ')[2]}: ")
-    parts = [title] if title and title not in head and not (title == "exit code 0" and _output_lines(result)) else []
+    parts = (
+        [title]
+        if title and title not in head and not (title == "exit code 0" and _output_lines(result))
+        else []
+    )
     if result.cancelled and not title:
         parts.append("interrupted")
     elif result.exit_code and "exit" not in title:

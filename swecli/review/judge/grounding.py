@@ -36,19 +36,28 @@ def move(finding: Finding, cause: str, why: str = "") -> Finding:
 # Grounding
 
 
-def ground(findings: Iterable[Finding], sources: Sources, names: Mapping[str, str] | None = None) -> list[Finding]:
+def ground(
+    findings: Iterable[Finding], sources: Sources, names: Mapping[str, str] | None = None
+) -> list[Finding]:
     """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
     exactly once elsewhere corrects the line; without a valid line it is refuted. A path that does not exist is resolved
     among `names`, which maps old and new names of the reviewed files to their paths."""
     found = [(finding, sources.get(finding.path)) for finding in findings]
-    return [_ground_one(f, s if s.hash else sources.get(_resolve_path(f.path, names or {}))) for f, s in found]
+    return [
+        _ground_one(f, s if s.hash else sources.get(_resolve_path(f.path, names or {})))
+        for f, s in found
+    ]
 
 
 def _resolve_path(path: str, names: Mapping[str, str]) -> str:
     """Return the only file whose name is the end of the path (`a/shop/x.py`, absolute paths) or ends with it (`x.py`);
     otherwise the path."""
     wanted = f"/{strip_whitespace(path)}"
-    ends = [name for name in names if wanted.endswith(f"/{strip_whitespace(name).replace(chr(92), '/')}")]
+    ends = [
+        name
+        for name in names
+        if wanted.endswith(f"/{strip_whitespace(name).replace(chr(92), '/')}")
+    ]
     longer = {file for name, file in names.items() if f"/{strip_whitespace(name)}".endswith(wanted)}
     found = {names[max(ends, key=len)]} if ends else longer
     return found.pop() if len(found) == 1 and ".." not in path.split("/") else path
@@ -58,11 +67,21 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
     finding = _place(finding, source)
     line, why = finding.line, _find_mismatch(finding, source)
-    anchor = collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR] if 1 <= line <= len(source.lines) else ""
+    anchor = (
+        collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR]
+        if 1 <= line <= len(source.lines)
+        else ""
+    )
     # without a line, only their words tell two findings apart
-    mark = anchor or f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
+    mark = (
+        anchor or f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
+    )
     # the how-manieth line with this text it is
-    count = sum(collapse_whitespace(text)[:_MAX_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
+    count = (
+        sum(collapse_whitespace(text)[:_MAX_ANCHOR] == anchor for text in source.lines[:line])
+        if anchor
+        else 1
+    )
     smell = finding.code_smell_type
     placed = replace(
         finding, path=path, verified=not why, why=why, anchor=anchor, file_hash=source.hash, block="", symbol="",
@@ -72,18 +91,27 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
         judgement = Judgement("refuted", why=why, by="rule")
         return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
     symbol, last = source.symbol_at(line), finding.end_line or line
-    measured = symbol.measures.get(smell)  # then the whole function must be unchanged for the finding to hold
+    measured = symbol.measures.get(
+        smell
+    )  # then the whole function must be unchanged for the finding to hold
     last = last if measured is None else max(last, symbol.last)
-    return replace(placed, block=Block.make(source.lines[line - 1 : last], measured).dump(), symbol=symbol.name)
+    return replace(
+        placed, block=Block.make(source.lines[line - 1 : last], measured).dump(), symbol=symbol.name
+    )
 
 
 def _place(finding: Finding, source: Source) -> Finding:
     """Return the finding where it can be checked and found again: at its quote, if that is in exactly one other place,
     and on a blank line at the next line with text, else at the last one. A suggestion for blank lines alone would then
     replace code, so it becomes part of `improvement`."""
-    found, is_in_file = source.find_quote(finding.evidence, _MIN_QUOTE), 1 <= finding.line <= len(source.lines)
+    found, is_in_file = (
+        source.find_quote(finding.evidence, _MIN_QUOTE),
+        1 <= finding.line <= len(source.lines),
+    )
     if len(found) == 1 and not (is_in_file and not _is_misquoted(finding, source)):
-        length = max(0, (finding.end_line or finding.line) - finding.line) if finding.line > 0 else 0
+        length = (
+            max(0, (finding.end_line or finding.line) - finding.line) if finding.line > 0 else 0
+        )
         last = min(found[0] + length, len(source.lines)) if finding.end_line else None
         return replace(finding, line=found[0], end_line=last)
     texts = [number for number, text in enumerate(source.lines, 1) if text.strip()]
@@ -112,7 +140,9 @@ def _find_mismatch(finding: Finding, source: Source) -> str:
 def _is_misquoted(finding: Finding, source: Source) -> bool:
     """Return whether the finding quotes code that does not begin at its lines or near them."""
     nearby = range(finding.line - _NEARBY, (finding.end_line or finding.line) + _NEARBY + 1)
-    return bool(finding.evidence.strip("` \n")) and not any(n in nearby for n in source.find_quote(finding.evidence))
+    return bool(finding.evidence.strip("` \n")) and not any(
+        n in nearby for n in source.find_quote(finding.evidence)
+    )
 
 
 # Identity: which finding of the ledger a reported one is, whatever its words and line
@@ -136,11 +166,15 @@ def _word_overlap(one: str, other: str) -> float:
     literals = [set(_LITERAL.findall(text)) for text in (one, other)]
     if all(literals) and not literals[0] & literals[1]:
         return 0.0
-    words = [{word.lower()[:7] for word in _WORD.findall(text) if len(word) > 3} for text in (one, other)]
+    words = [
+        {word.lower()[:7] for word in _WORD.findall(text) if len(word) > 3} for text in (one, other)
+    ]
     return len(words[0] & words[1]) / min(map(len, words)) if all(words) else 0.0
 
 
-def _identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> tuple[str, str]:
+def _identify(
+    candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()
+) -> tuple[str, str]:
     """Return the id of the known finding that a candidate is, and of the one that it may be, which a model has to
     decide; "" for none. `mine` are ids that this review has reported: only overlapping lines match one of those."""
     rows = [row for row in known if row.path == candidate.path]
@@ -170,7 +204,9 @@ def _identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str
     return best[1], "" if best[1] else maybe[1]
 
 
-def identify_all(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
+def identify_all(
+    found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()
+) -> list[Finding]:
     """Return each candidate with the id of its finding, or of the one that it may be in `same_as`."""
     out, taken, exact = list(found), set(mine), {row.key for row in known}
     for number, candidate in sorted(enumerate(out), key=lambda pair: pair[1].key not in exact):

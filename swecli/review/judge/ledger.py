@@ -31,7 +31,11 @@ def recheck(
     sources = here if isinstance(here, Sources) else project_sources(here)
     found = [store.get(ref) for ref in refs] or store.findings(paths=paths)
     by_path = sorted(found, key=lambda finding: finding.path)  # so that each file is read once
-    changed = [(before, after) for before in by_path if (after := _recheck_finding(before, sources)) != before]
+    changed = [
+        (before, after)
+        for before in by_path
+        if (after := _recheck_finding(before, sources)) != before
+    ]
     store.update((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if format_change(before, after)]
 
@@ -40,7 +44,9 @@ def set_state(store: ReviewStore, ref: str, state: FindingState, reason: str = "
     """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
     before = store.get(ref)
     if before.state == state != "dismissed":  # dismissed again: for another reason
-        raise UsageError(f"{before.id} is {before.state}, it cannot become {state}.", "See: /findings show")
+        raise UsageError(
+            f"{before.id} is {before.state}, it cannot become {state}.", "See: /findings show"
+        )
     finding = replace(before, state=state, reason=reason)
     store.update([finding], "user", "user")
     return finding
@@ -54,7 +60,11 @@ def _recheck_finding(finding: Finding, sources: Sources) -> Finding:
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if not (finding.anchor or finding.block):
-        return replace(ground([finding], sources)[0], fingerprint=finding.fingerprint) if source.hash else finding
+        return (
+            replace(ground([finding], sources)[0], fingerprint=finding.fingerprint)
+            if source.hash
+            else finding
+        )
     if source.missing:
         return _recheck_missing_file(finding, sources)
     if source.problem:
@@ -95,8 +105,13 @@ def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
 
 def _move_to_line(finding: Finding, source: Source, line: int, last: int) -> Finding:
     back = move(finding, "there", "its code is back")
-    end, anchor = last if finding.end_line else None, finding.anchor or collapse_whitespace(source.lines[line - 1])
-    return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
+    end, anchor = (
+        last if finding.end_line else None,
+        finding.anchor or collapse_whitespace(source.lines[line - 1]),
+    )
+    return replace(
+        back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why=""
+    )
 
 
 def format_change(before: Finding, after: Finding) -> str:
@@ -110,7 +125,9 @@ def format_change(before: Finding, after: Finding) -> str:
     return f"{after.id} {after.place}: {after.doubt or 'its code is unchanged'}"
 
 
-def propose_lesson(sessions: SessionManager, store: ReviewStore, finding: Finding, command: str) -> str:
+def propose_lesson(
+    sessions: SessionManager, store: ReviewStore, finding: Finding, command: str
+) -> str:
     """Propose the reason of a dismissal as a strategy and return a line with how to approve it, `command` being the
     interface's playbook. A known strategy gets one more piece of evidence instead. Returns "" if nothing is new."""
     session, name = sessions.current_session, f"review:{store.project}:dismissed:{finding.id}"
@@ -121,10 +138,17 @@ def propose_lesson(sessions: SessionManager, store: ReviewStore, finding: Findin
     smell = finding.code_smell_type.replace("_", " ").lower()[:80]
     content = f"{smell} is not a problem here because {reason}"
     quote = redact(f"{finding.id} {finding.place}: {finding.message}")[:300]
-    evidence = (Evidence("finding", quote, trust="repository"), Evidence("user", reason, trust="user"))
+    evidence = (
+        Evidence("finding", quote, trust="repository"),
+        Evidence("user", reason, trust="user"),
+    )
     fields = {"content": content, "kind": "pitfall", "scope": "project", "section": "review"}
-    op = Op("ADD", fields=fields | {"trust": "repository", "state": "quarantined"}, evidence=evidence)
-    if known := [bullet.id for bullet in session.playbook.bullets.values() if bullet.content == content]:
+    op = Op(
+        "ADD", fields=fields | {"trust": "repository", "state": "quarantined"}, evidence=evidence
+    )
+    if known := [
+        bullet.id for bullet in session.playbook.bullets.values() if bullet.content == content
+    ]:
         op = Op("UPDATE", known[0], {"section": "review"}, evidence)
     delta = Delta(name, (op,), "rules", reason=f"{finding.id} was dismissed")
     added = sessions.playbook.apply(delta, session).added
@@ -144,7 +168,9 @@ def build_repair_prompt(finding: Finding, here: Path) -> str:
     ]
     more = {"Improvement": finding.improvement, "Suggested replacement": finding.suggestion}
     more["The code was"] = finding.anchor
-    return "\n\n".join([*parts, *(f"{label}:\n{_quote(text)}" for label, text in more.items() if text)])
+    return "\n\n".join(
+        [*parts, *(f"{label}:\n{_quote(text)}" for label, text in more.items() if text)]
+    )
 
 
 def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
@@ -155,16 +181,30 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     now, source = _recheck_finding(finding, sources), sources.get(finding.path)
     first, last, lines = now.line, now.end_line or now.line, source.lines
     if not finding.suggestion:
-        raise BadInput(f"{finding.id} has no suggestion to apply.", f"Let the agent repair it: /review --fix {now.id}")
-    has_place = now.state in ("open", "regressed") and now.path == finding.path and 1 <= first <= last <= len(lines)
+        raise BadInput(
+            f"{finding.id} has no suggestion to apply.",
+            f"Let the agent repair it: /review --fix {now.id}",
+        )
+    has_place = (
+        now.state in ("open", "regressed")
+        and now.path == finding.path
+        and 1 <= first <= last <= len(lines)
+    )
     if not has_place or last - first != (finding.end_line or finding.line) - finding.line:
-        raise BadInput(f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT)
+        raise BadInput(
+            f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT
+        )
     path, new = _workspace_path(here, finding), finding.suggestion.split("\n")
     after = (*lines[: first - 1], *new, *lines[last:])
     if after == lines:
-        raise BadInput(f"The suggestion of {finding.id} equals the present code.", f"/findings check {finding.id}")
+        raise BadInput(
+            f"The suggestion of {finding.id} equals the present code.",
+            f"/findings check {finding.id}",
+        )
     if source.tree is not None and Source(path, after).tree is None:
-        raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT)
+        raise BadInput(
+            f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT
+        )
     whole, above, below = "\n".join([*lines, ""]), first - 1, last
     old = "\n".join(lines[above:below])
     while (above or below < len(lines)) and (not old or whole.find(old) != whole.rfind(old)):
@@ -172,7 +212,9 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
         old = "\n".join(lines[above:below])
     text = "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
     edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
-    applied = replace(move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1)
+    applied = replace(
+        move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1
+    )
     return ToolCall(f"apply_{finding.id}", "edit_file", edit), applied
 
 

@@ -32,7 +32,16 @@ _CONTEXT = 15  # lines on each side where no block is found
 # the highest value that is not a smell; complexity is McCabe's, with the 10 that he proposed (IEEE TSE SE-2, 1976)
 LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
 _UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
-_BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
+_BRANCHES = (
+    ast.If,
+    ast.IfExp,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ExceptHandler,
+    ast.Assert,
+    ast.match_case,
+)
 _MAX_SECTION = 80  # lines; a longer one, such as a class, says little about where a line is
 _SECTION = re.compile(r"[A-Za-z_$]")  # how the first line of a section begins: without indentation
 _NAME = re.compile(
@@ -113,14 +122,26 @@ class Source:
 
     def symbol_at(self, line: int) -> Symbol:
         """Return the innermost symbol around a line: without a syntax tree the section, else 15 lines around."""
-        inside = [symbol for symbol in self.symbols or self._sections if symbol.first <= line <= symbol.last]
+        inside = [
+            symbol
+            for symbol in self.symbols or self._sections
+            if symbol.first <= line <= symbol.last
+        ]
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
         return min(inside, key=lambda symbol: symbol.last - symbol.first, default=nearby)
 
     def measures_over_limits(self) -> list[str]:
         """Return a line for each function and limit that it exceeds."""
-        over = [(f, smell) for f in self.symbols for smell, count in f.measures.items() if count > LIMITS[smell]]
-        return [f"{self.path}:{function.line}: {function.describe_measure(smell)}" for function, smell in over]
+        over = [
+            (f, smell)
+            for f in self.symbols
+            for smell, count in f.measures.items()
+            if count > LIMITS[smell]
+        ]
+        return [
+            f"{self.path}:{function.line}: {function.describe_measure(smell)}"
+            for function, smell in over
+        ]
 
     def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
         """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less
@@ -154,10 +175,14 @@ class Source:
     @cached_property
     def _sections(self) -> list[Symbol]:
         """The lines from an unindented one, where git finds the header of a hunk, to the next, if some are indented."""
-        headers = [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] + [len(self.lines) + 1]
+        headers = [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] + [
+            len(self.lines) + 1
+        ]
         found = list[Symbol]()
         for first, end in pairwise(headers):
-            has_body = any(text[:1].isspace() and text.strip() for text in self.lines[first : end - 1])
+            has_body = any(
+                text[:1].isspace() and text.strip() for text in self.lines[first : end - 1]
+            )
             if has_body and end - 1 - first < _MAX_SECTION:
                 name = _NAME.search(self.lines[first - 1])
                 found.append(Symbol((name["a"] or name["b"]) if name else "", first, end - 1))
@@ -170,7 +195,9 @@ class Sources:
 
     def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
         self.root, self.get = root, lru_cache(_CACHE_SIZE)(self._read)
-        self._remove = weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
+        self._remove = (
+            weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
+        )
 
     def close(self) -> None:
         if self._remove is not None:
@@ -179,7 +206,9 @@ class Sources:
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""
         wanted = Path(path)
-        found = [name for name in self._names if Path(name).suffix == wanted.suffix and name != path]
+        found = [
+            name for name in self._names if Path(name).suffix == wanted.suffix and name != path
+        ]
         return sorted(found[:_MAX_SIMILAR], key=lambda name: Path(name).name != wanted.name)
 
     @cached_property
@@ -199,11 +228,15 @@ class Sources:
                 return Source(name, problem="there is no such file", missing=True)
             data = read_bytes(self.root, located, _MAX_BYTES)
         except ToolError as error:
-            return Source(path, problem=str(error).partition("\n")[0].partition(". ")[0].rstrip("."))
+            return Source(
+                path, problem=str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+            )
         file = decode(data)
         if file is None:
             return Source(name, hash=digest(data), problem="it is not a text file")
-        text = file.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # decoded as git's diffs are
+        text = file.text.encode("utf-8", "surrogateescape").decode(
+            "utf-8", "replace"
+        )  # decoded as git's diffs are
         return Source(name, tuple(split_lines(text)), digest(data))
 
 
@@ -237,12 +270,16 @@ def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:
         if isinstance(child, ast.ClassDef):
             found.append(Symbol(name, first, last))
         else:
-            parameters = len(child.args.posonlyargs) + len(child.args.args) + len(child.args.kwonlyargs)
+            parameters = (
+                len(child.args.posonlyargs) + len(child.args.args) + len(child.args.kwonlyargs)
+            )
             nodes = list(ast.walk(child))
             paths = 1 + sum(isinstance(node, _BRANCHES) for node in nodes)
             paths += sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
             paths += sum(1 + len(node.ifs) for node in nodes if isinstance(node, ast.comprehension))
             counts = (last - child.lineno + 1, parameters, paths)
-            found.append(Symbol(name, first, last, child.lineno, dict(zip(LIMITS, counts, strict=True))))
+            found.append(
+                Symbol(name, first, last, child.lineno, dict(zip(LIMITS, counts, strict=True)))
+            )
         found += _collect_symbols(child, f"{name}.")
     return found

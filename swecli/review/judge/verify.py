@@ -19,8 +19,22 @@ from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
-from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, pluralize, worst_first
-from swecli.models.message import ApiMessage, ModelReply, ModelRequest, RequestRecord, ToolSpec, Usage
+from swecli.models.finding import (
+    Finding,
+    Judgement,
+    Verdict,
+    collapse_whitespace,
+    pluralize,
+    worst_first,
+)
+from swecli.models.message import (
+    ApiMessage,
+    ModelReply,
+    ModelRequest,
+    RequestRecord,
+    ToolSpec,
+    Usage,
+)
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol, strip_whitespace
@@ -39,7 +53,9 @@ _MAX_DEFINITIONS = 3
 _MAX_FILES = 400  # searched for callers
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _PROMPT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
-_SPEC = ToolSpec(**json.loads(Path(__file__).with_name(f"{_TOOL}.json").read_text(encoding="utf-8")))
+_SPEC = ToolSpec(
+    **json.loads(Path(__file__).with_name(f"{_TOOL}.json").read_text(encoding="utf-8"))
+)
 
 
 @dataclass(slots=True)
@@ -83,14 +99,20 @@ class Verifier:
         session = sessions.current_session
         if session is not None and session.interactions and done.requests:
             figures = (done.requests, done.usage, done.cost, 0)
-            sessions.record_request(RequestRecord(self.model.name, "verify", session.interactions, *figures))
+            sessions.record_request(
+                RequestRecord(self.model.name, "verify", session.interactions, *figures)
+            )
         count = Counter(finding.verdict for finding in judged)
-        return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], judged), done
+        return FindingsJudged(
+            count["confirmed"], count["refuted"], count["cannot_tell"], judged
+        ), done
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
         out = Verification(self._judge_without_request(claims))
-        for batch in _make_batches([finding for finding in claims if finding.id not in out.judgements]):
+        for batch in _make_batches(
+            [finding for finding in claims if finding.id not in out.judgements]
+        ):
             if out.usage.total >= self.tokens or not await self._judge(batch, out):
                 break
         return out
@@ -102,7 +124,11 @@ class Verifier:
             known = finding.judgement
             if by_rule := _rule_on(finding, self.sources.get(finding.path)):
                 ruled[finding.id] = by_rule
-            elif known is not None and known.by == self.model.name and known.digest == self._digest(finding):
+            elif (
+                known is not None
+                and known.by == self.model.name
+                and known.digest == self._digest(finding)
+            ):
                 ruled[finding.id] = known
         return ruled
 
@@ -116,13 +142,17 @@ class Verifier:
         asked = [finding for finding in claims if finding.id not in ruled]
         batches = _make_batches(asked)
         evidence = sum(self.counter.count(self._describe(finding)) for finding in asked)
-        usage = Usage(evidence + len(batches) * self.counter.count(_PROMPT), len(asked) * _REPLY_TOKENS)
+        usage = Usage(
+            evidence + len(batches) * self.counter.count(_PROMPT), len(asked) * _REPLY_TOKENS
+        )
         cost = cost_of(usage, self.model.profile.price)
         price = "price unknown" if cost is None else f"about ${cost:.4f}"
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
         return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 
-    async def _judge(self, batch: Sequence[Finding], out: Verification, see: Mapping[str, list[str]] = {}) -> bool:
+    async def _judge(
+        self, batch: Sequence[Finding], out: Verification, see: Mapping[str, list[str]] = {}
+    ) -> bool:
         """Send one request, and a second for the places it asks to `see`. Returns False if the service failed."""
         try:
             reply = await self._ask(batch, see, out)
@@ -131,7 +161,10 @@ class Verifier:
             failure = Judgement("cannot_tell", why=error.message, by="failure")
             out.judgements = {finding.id: failure for finding in batch} | out.judgements
             return False
-        rows, more = _parse_rows(reply, batch[0].id if len(batch) == 1 else ""), dict[str, list[str]]()
+        rows, more = (
+            _parse_rows(reply, batch[0].id if len(batch) == 1 else ""),
+            dict[str, list[str]](),
+        )
         for finding in batch:
             row = rows.get(finding.id)
             judgement = Judgement("cannot_tell", why="no verdict on it was returned", by="failure")
@@ -139,22 +172,33 @@ class Verifier:
                 judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
                 named = row["see"] if isinstance(row.get("see"), list) and not see else ()
                 places = [place for place in named if isinstance(place, str)][:2]
-                more |= {finding.id: places} if places and judgement.verdict == "cannot_tell" else {}
+                more |= (
+                    {finding.id: places} if places and judgement.verdict == "cannot_tell" else {}
+                )
                 if finding.same_as and row.get("same_as") == finding.same_as:
                     out.duplicates[finding.id] = finding.same_as
                     why = f"it is {finding.same_as}, in other words"
                     judgement = Judgement("refuted", why=why, by=self.model.name)
                 judgement = judgement if see else replace(judgement, digest=self._digest(finding))
             out.judgements[finding.id] = judgement
-        return not more or await self._judge([finding for finding in batch if finding.id in more], out, more)
+        return not more or await self._judge(
+            [finding for finding in batch if finding.id in more], out, more
+        )
 
-    async def _ask(self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification) -> ModelReply:
-        evidence = [await asyncio.to_thread(self._describe, finding, see.get(finding.id, ())) for finding in asked]
+    async def _ask(
+        self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification
+    ) -> ModelReply:
+        evidence = [
+            await asyncio.to_thread(self._describe, finding, see.get(finding.id, ()))
+            for finding in asked
+        ]
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(evidence)},
         ]
-        step = ModelStep(self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify"))
+        step = ModelStep(
+            self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
+        )
         reply = await step.finish()
         sent = self.counter.count(_PROMPT) + sum(self.counter.count(text) for text in evidence)
         out.usage += reply.usage or Usage(input=sent, output=self.counter.count(reply.text))
@@ -168,7 +212,9 @@ class Verifier:
         source, out = self.sources.get(finding.path), list[str]()
         if finding.same_as:
             known = self.store.get(finding.same_as)
-            claim = f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
+            claim = (
+                f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
+            )
             out.append(f"{finding.id} may be {known.id}, which is known: {claim}")
         symbol = source.symbol_at(min(max(1, finding.line), max(1, len(source.lines))))
         first = symbol.first
@@ -176,13 +222,22 @@ class Verifier:
             first = max(first, finding.line - _MAX_LINES // 2)
         out.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
         out.append(f"Claim: {collapse_whitespace(finding.message)}")
-        out.append(_format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1)))
+        out.append(
+            _format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1))
+        )
         lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
         names = set(_NAME.findall("\n".join([*lines, finding.message])))
         named = [s for s in source.symbols if s.name.rpartition(".")[2] in names]
-        for used in [s for s in named if not symbol.first <= s.first <= symbol.last][:_MAX_DEFINITIONS]:
-            out.append(f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}")
-        out += [f"Used in {line}" for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)]
+        for used in [s for s in named if not symbol.first <= s.first <= symbol.last][
+            :_MAX_DEFINITIONS
+        ]:
+            out.append(
+                f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}"
+            )
+        out += [
+            f"Used in {line}"
+            for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)
+        ]
         for path, _, line in (place.rpartition(":") for place in see):
             if line.isdecimal() and (other := self.sources.get(path)).lines:
                 out.append(_format_code(other, path, max(1, int(line) - 20), int(line) + 20))
@@ -192,23 +247,38 @@ class Verifier:
 def _rule_on(finding: Finding, source: Source) -> Judgement | None:
     """Judge a suggestion that equals the code, and a smell that is measured; None for all others."""
     present = "".join(source.lines[max(0, finding.line - 1) : finding.end_line or finding.line])
-    if finding.suggestion.strip() and strip_whitespace(finding.suggestion) == strip_whitespace(present):
-        return Judgement("refuted", finding.path, finding.line, present.strip(), "it equals the code", "rule")
+    if finding.suggestion.strip() and strip_whitespace(finding.suggestion) == strip_whitespace(
+        present
+    ):
+        return Judgement(
+            "refuted", finding.path, finding.line, present.strip(), "it equals the code", "rule"
+        )
     smell, function = finding.code_smell_type, source.symbol_at(finding.line)
     if smell not in function.measures:
         return None
     measured, limit = function.measures[smell], LIMITS[smell]
     verdict: Verdict = "confirmed" if measured > limit else "refuted"
-    why, quote = f"measured {measured}, at most {limit} are meant", source.lines[function.line - 1].strip()
+    why, quote = (
+        f"measured {measured}, at most {limit} are meant",
+        source.lines[function.line - 1].strip(),
+    )
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
-def _parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
+def _parse_judgement(
+    row: Mapping[str, Any], sources: Sources, by: str, claimed: str = ""
+) -> Judgement:
     """Return the judgement of an answer's row. Without a quote that its file, or the `claimed` one, contains, it is
     cannot_tell, and one with another verdict is a failure."""
     given = re.sub(r"^\W+", "", str(row.get("verdict")).lower())
     why = collapse_whitespace(str(row.get("why") or ""))[:400]
-    verdict: Verdict = "confirmed" if given.startswith("confirm") else "refuted" if given.startswith("refut") else ""
+    verdict: Verdict = (
+        "confirmed"
+        if given.startswith("confirm")
+        else "refuted"
+        if given.startswith("refut")
+        else ""
+    )
     if not verdict:
         return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
     quote, path = str(row.get("quote") or ""), str(row.get("path") or claimed).removeprefix("./")
@@ -226,10 +296,18 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
     undecided = finding.same_as if verdict == "cannot_tell" else ""
     found = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
     if verdict == "refuted":
-        return move(found, "fixed" if finding.state in ("gone", "regressed") else "refuted", judgement.why or "checked")
+        return move(
+            found,
+            "fixed" if finding.state in ("gone", "regressed") else "refuted",
+            judgement.why or "checked",
+        )
     if finding.state == "gone" and verdict == "confirmed":
         back = move(found, "there", judgement.why)
-        return replace(back, line=judgement.line) if judgement.path == finding.path and judgement.line else back
+        return (
+            replace(back, line=judgement.line)
+            if judgement.path == finding.path and judgement.line
+            else back
+        )
     is_reopened = again and (verdict == "confirmed" or finding.state == "refuted")
     return move(found, "reported again", judgement.why) if is_reopened else found
 
@@ -247,26 +325,43 @@ def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:
     by_path: dict[str, list[Finding]] = {}
     for finding in claims:
         by_path.setdefault(finding.path, []).append(finding)
-    return [some[at : at + _MAX_CLAIMS] for some in by_path.values() for at in range(0, len(some), _MAX_CLAIMS)]
+    return [
+        some[at : at + _MAX_CLAIMS]
+        for some in by_path.values()
+        for at in range(0, len(some), _MAX_CLAIMS)
+    ]
 
 
 def _parse_rows(reply: ModelReply, only: str) -> dict[str, dict[str, Any]]:
     """Return the first row of each id, which may be written `F-3`, `3` or `f3: LEAK`; without one it is `only`."""
     values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
-    values += [found.value for text in (*reply.broken.values(), reply.text) for found in find_json_values(text)]
+    values += [
+        found.value
+        for text in (*reply.broken.values(), reply.text)
+        for found in find_json_values(text)
+    ]
     rows: list[dict[str, Any]] = []
     for value in values:
         listed = value.get("judgements", value) if isinstance(value, dict) else value
         if isinstance(listed, dict) and "verdict" not in listed:  # rows by id
             listed = [{"id": key, **row} for key, row in listed.items() if isinstance(row, dict)]
-        rows += [row for row in (listed if isinstance(listed, list) else [listed]) if isinstance(row, dict)]
+        rows += [
+            row
+            for row in (listed if isinstance(listed, list) else [listed])
+            if isinstance(row, dict)
+        ]
     numbers = [re.search(r"\d+", str(row.get("id"))) for row in rows]
-    return {f"F-{int(n[0])}" if n else only: row for n, row in reversed([*zip(numbers, rows, strict=True)])}
+    return {
+        f"F-{int(n[0])}" if n else only: row
+        for n, row in reversed([*zip(numbers, rows, strict=True)])
+    }
 
 
 def _format_code(source: Source, path: str, first: int, last: int) -> str:
     rows = range(first, min(last, len(source.lines)) + 1)
-    return "\n".join([f"{path}:", *(f"{number:>6} {source.lines[number - 1][:400]}" for number in rows)])
+    return "\n".join(
+        [f"{path}:", *(f"{number:>6} {source.lines[number - 1][:400]}" for number in rows)]
+    )
 
 
 def _find_callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str]:

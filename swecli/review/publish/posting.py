@@ -17,14 +17,18 @@ from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, PullState
 from swecli.review.target.targets import Target
 
-_MAX_TABLE = 28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
+_MAX_TABLE = (
+    28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
+)
 MAX_INLINE = 10  # comments of one push; further findings are in the summary
 _MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
 # of the newest 100 threads; older ones are only replied to
 _THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
 pullRequest(number: $number) { reviewThreads(last: 100) { nodes { id isResolved comments(first: 1) { nodes {
 databaseId } } } } } } }"""
-_RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+_RESOLVE = (
+    "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,16 @@ class Push:
     @property
     def lines(self) -> list[str]:
         """The plan as lines for the user, the counts last."""
-        lists = {"inline": self.inline, "in the summary": self.rest, "fixed": [f for f, _ in self.fixed]}
-        rows = [f"{name.split()[-1]} {row_view(finding).line}" for name, listed in lists.items() for finding in listed]
+        lists = {
+            "inline": self.inline,
+            "in the summary": self.rest,
+            "fixed": [f for f, _ in self.fixed],
+        }
+        rows = [
+            f"{name.split()[-1]} {row_view(finding).line}"
+            for name, listed in lists.items()
+            for finding in listed
+        ]
         counts = [f"{len(listed)} {name}" for name, listed in lists.items()]
         return [*rows, ", ".join([*counts, f"{len(self.known)} already posted"])]
 
@@ -64,15 +76,24 @@ class Push:
         if self.inline:
             count = pluralize(len(self.inline), "finding")
             body = f"swecli: {count}; the rest, and the coverage, is in the summary comment."
-            comments = [_build_comment(finding, self.target.diffs[finding.path]) for finding in self.inline]
-            review = {"commit_id": self.target.head, "event": "COMMENT", "body": body, "comments": comments}
+            comments = [
+                _build_comment(finding, self.target.diffs[finding.path]) for finding in self.inline
+            ]
+            review = {
+                "commit_id": self.target.head,
+                "event": "COMMENT",
+                "body": body,
+                "comments": comments,
+            }
             try:
                 self.github.request("POST", f"pulls/{self.target.pr}/reviews", review)
             except GitHubError as error:
                 if error.status != 422:
                     raise
                 push = replace(self, inline=(), rest=(*self.inline, *self.rest))
-                problems.append(f"GitHub rejected the comments, all are in the summary: {error.message}")
+                problems.append(
+                    f"GitHub rejected the comments, all are in the summary: {error.message}"
+                )
         problems += _close_fixed(push)
         comment, text = self.target.earlier.comment, _build_summary(push)
         where = f"issues/comments/{comment}" if comment else f"issues/{self.target.pr}/comments"
@@ -87,7 +108,11 @@ def require_token(environ: Mapping[str, str]) -> None:
 
 
 def plan_push(
-    target: Target, end: ReviewFinished, read: Sequence[str], least: str = "confirmed", post_min: str = "medium"
+    target: Target,
+    end: ReviewFinished,
+    read: Sequence[str],
+    least: str = "confirmed",
+    post_min: str = "medium",
 ) -> Push:
     """Return what to post of the findings with at least the verdict `least` (confirmed, cannot_tell, any) and the
     severity `post_min`. Findings in code that an earlier push had read are posted only if critical. `read` are the
@@ -101,10 +126,22 @@ def plan_push(
             if login and (row.get("user") or {}).get("login") == login:
                 replied |= {mark} if fixed else set()
                 comments.setdefault(mark, row["id"])
-    ours = [f for f in end.findings if f.fingerprint in comments or (f.has_verdict(least) and f.at_least(post_min))]
-    new = [f for f in ours if f.is_open and f.fingerprint not in comments and not (f.late and f.severity != "critical")]
+    ours = [
+        f
+        for f in end.findings
+        if f.fingerprint in comments or (f.has_verdict(least) and f.at_least(post_min))
+    ]
+    new = [
+        f
+        for f in ours
+        if f.is_open and f.fingerprint not in comments and not (f.late and f.severity != "critical")
+    ]
     tabled = {finding.fingerprint for finding in target.earlier.findings}
-    fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
+    fit = [
+        f
+        for f in new
+        if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines
+    ]
     inline = tuple(sorted(fit, key=worst_first)[:MAX_INLINE])
     unanswered = comments.keys() - replied
     return Push(
@@ -147,7 +184,9 @@ def _close_fixed(push: Push) -> list[str]:
     try:
         data = github.graphql(_THREADS, owner=owner, name=name, number=number) if replied else {}
         for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"] if replied else []:
-            if not node["isResolved"] and replied & {row["databaseId"] for row in node["comments"]["nodes"]}:
+            if not node["isResolved"] and replied & {
+                row["databaseId"] for row in node["comments"]["nodes"]
+            }:
                 github.graphql(_RESOLVE, id=node["id"])
     except (GitHubError, KeyError, TypeError) as error:
         problems.append(f"threads could not be resolved, only replied to: {error}")
@@ -163,9 +202,16 @@ def _build_summary(push: Push) -> str:
     listed = [*push.rest, *(finding for finding in push.known if finding.state == "gone")]
     if listed:
         lines += [f"\n<details><summary>{len(listed)} more</summary>\n"]
-        lines += ["| place | type | severity | state | problem |", "| --- | --- | --- | --- | --- |"]
+        lines += [
+            "| place | type | severity | state | problem |",
+            "| --- | --- | --- | --- | --- |",
+        ]
     for at, finding in enumerate(listed):
-        cells = [f"`{finding.place.replace('`', '')}`", _escape(finding.code_smell_type), finding.severity]
+        cells = [
+            f"`{finding.place.replace('`', '')}`",
+            _escape(finding.code_smell_type),
+            finding.severity,
+        ]
         cells += [finding.status, _escape(finding.message)[:160]]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _MAX_TABLE:
@@ -189,13 +235,22 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
             "severity": finding.severity, "message": finding.message,
             "improvement": "\n\n".join([*filter(None, [finding.improvement]), *suggestion]),
         })  # fmt: skip
-    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
+    response = (
+        f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
+    )
     workflow = {"postedCount": posted, "failedCount": failed}
-    out = {"response": response, "loops": end.loops, "structured": {"issues": issues}, "suggestionWorkflow": workflow}
+    out = {
+        "response": response,
+        "loops": end.loops,
+        "structured": {"issues": issues},
+        "suggestionWorkflow": workflow,
+    }
     return dict(redact_value(out))
 
 
-def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewFinished | None = None) -> str:
+def as_markdown(
+    findings: Sequence[Finding], title: str = "Review", end: ReviewFinished | None = None
+) -> str:
     """Return a report: counts, what was not read, then the findings by severity, the worst first. Foreign text is
     escaped, and secrets are redacted."""
     parts = [f"# {collapse_whitespace(title)}"]
@@ -209,7 +264,9 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
         parts += [f"## {severity.capitalize()} ({len(chosen)})"] if chosen else []
         for finding in chosen:
             place = collapse_whitespace(finding.place).replace("`", "")
-            parts.append(f"### {f'{finding.id} '.lstrip()}{_escape(finding.code_smell_type)} in `{place}`")
+            parts.append(
+                f"### {f'{finding.id} '.lstrip()}{_escape(finding.code_smell_type)} in `{place}`"
+            )
             facts = [finding.kind, finding.state, _escape(finding.doubt)]
             facts += [f"reason: {_escape(finding.reason)}"] if finding.reason else []
             parts += [", ".join(filter(None, facts)), *_format_claim(finding)]
@@ -218,7 +275,9 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
 
 def _format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str]:
     """Return the paragraphs of a finding's message, improvement and suggestion."""
-    code = _fence(finding.suggestion, "suggestion") if finding.suggestion and with_suggestion else ""
+    code = (
+        _fence(finding.suggestion, "suggestion") if finding.suggestion and with_suggestion else ""
+    )
     return [text for text in (_escape(finding.message), _escape(finding.improvement), code) if text]
 
 

@@ -13,7 +13,16 @@ from urllib.parse import quote
 from swecli import __version__
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.finding import OPEN_STATES, SEVERITIES, SMELLS, STATES, Finding, StateChange, pluralize, worst_first
+from swecli.models.finding import (
+    OPEN_STATES,
+    SEVERITIES,
+    SMELLS,
+    STATES,
+    Finding,
+    StateChange,
+    pluralize,
+    worst_first,
+)
 from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,
@@ -28,7 +37,12 @@ from swecli.review.target.diffs import format_skips, is_included
 
 _CONTEXT = 4  # lines of code above and below the place
 _MAX_NAMED = 4  # files named in the coverage line
-_VERDICTS = {"confirmed": "confirmed", "cannot_tell": "cannot_tell", "unverified": "", "refuted": "refuted"}
+_VERDICTS = {
+    "confirmed": "confirmed",
+    "cannot_tell": "cannot_tell",
+    "unverified": "",
+    "refuted": "refuted",
+}
 _STOPS = {
     "unreadable": "incomplete: a report could not be read",
     "max_loops": "stopped: reached the limit of loops",
@@ -65,7 +79,9 @@ class FindingView:
 
 def row_view(finding: Finding) -> FindingView:
     """Return the layout of a finding in a list."""
-    marks = tuple(filter(None, (finding.status, finding.doubt if finding.doubt != finding.status else "")))
+    marks = tuple(
+        filter(None, (finding.status, finding.doubt if finding.doubt != finding.status else ""))
+    )
     claim = f"{finding.code_smell_type} ({finding.severity})"
     return FindingView(f"{finding.id} {finding.place}", claim, finding.message, marks)
 
@@ -77,14 +93,29 @@ def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> F
     facts += [("reason", finding.reason)] if finding.reason else []
     if (judged := finding.judgement) is not None:
         place = f" {judged.path}:{judged.line} `{judged.quote}`" if judged.quote else ""
-        facts.append(("checked", f"{judged.verdict.replace('_', ' ')} by {judged.by}: {judged.why}{place}"))
-    facts += [(row.at, f"{row.before} → {row.after} by {row.by} {row.why}".strip()) for row in history]
+        facts.append(
+            ("checked", f"{judged.verdict.replace('_', ' ')} by {judged.by}: {judged.why}{place}")
+        )
+    facts += [
+        (row.at, f"{row.before} → {row.after} by {row.by} {row.why}".strip()) for row in history
+    ]
     lines = Sources(root).get(finding.path).lines
     last = finding.end_line or finding.line
     shown = range(max(1, finding.line - _CONTEXT), min(len(lines), last + _CONTEXT) + 1)
-    code = [f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in shown if finding.line > 0]
-    present, new = lines[finding.line - 1 : last] if finding.line > 0 else (), finding.suggestion.split("\n")
-    diff = list(unified_diff(present, new, lineterm="", n=len(lines))) if finding.suggestion and present else []
+    code = [
+        f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}"
+        for n in shown
+        if finding.line > 0
+    ]
+    present, new = (
+        lines[finding.line - 1 : last] if finding.line > 0 else (),
+        finding.suggestion.split("\n"),
+    )
+    diff = (
+        list(unified_diff(present, new, lineterm="", n=len(lines)))
+        if finding.suggestion and present
+        else []
+    )
     if diff:
         head = f"@@ -{finding.line},{len(present)} +{finding.line},{len(new)} @@"
         diff[:3] = [f"--- {finding.path}", f"+++ {finding.path}", head]
@@ -103,7 +134,9 @@ def filter_findings(findings: Sequence[Finding], words: Sequence[str]) -> list[F
 
 def _matches(finding: Finding, word: str) -> bool:
     name, sign, value = word.partition(">=" if ">=" in word else ":")
-    known: Sequence[str] = {"severity": SEVERITIES, "verdict": tuple(_VERDICTS)}.get(name if sign else "", ())
+    known: Sequence[str] = {"severity": SEVERITIES, "verdict": tuple(_VERDICTS)}.get(
+        name if sign else "", ()
+    )
     if known and value not in known:
         raise BadInput(f"Unknown {name} {value!r}.", f"Choose: {', '.join(known)}")
     if sign and name == "severity":
@@ -114,7 +147,10 @@ def _matches(finding: Finding, word: str) -> bool:
         return value.upper() in finding.code_smell_type.upper()
     if sign and name == "verdict":
         return finding.verdict == _VERDICTS[value]
-    return word.lower() in f"{finding.id} {finding.place} {finding.code_smell_type} {finding.message}".lower()
+    return (
+        word.lower()
+        in f"{finding.id} {finding.place} {finding.code_smell_type} {finding.message}".lower()
+    )
 
 
 # Events
@@ -124,28 +160,53 @@ def format_event(event: Event) -> list[str]:
     """Return an event as lines for people; [] for findings, which each interface lays out."""
     match event:
         case ReviewStarted():
-            limit = f"continues after loop {event.loop}" if event.loop else f"up to {pluralize(event.loops, 'loop')}"
-            parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), limit]
+            limit = (
+                f"continues after loop {event.loop}"
+                if event.loop
+                else f"up to {pluralize(event.loops, 'loop')}"
+            )
+            parts = [
+                f"review {event.review} of {event.target}",
+                pluralize(event.files, "file"),
+                limit,
+            ]
             parts += [pluralize(event.leads, "lead")] if event.leads else []
-            return [" · ".join(parts + ([pluralize(event.checks, "check")] if event.checks else []))]
+            return [
+                " · ".join(parts + ([pluralize(event.checks, "check")] if event.checks else []))
+            ]
         case ReviewPlanned():
             sizes = f"{pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
             lines = [f"plan: {event.lines:,} {event.unit} in {sizes}"]
             lines += [format_skips(event.skipped)] if event.skipped else []
             if (expected := event.estimate) is None:
                 return lines
-            cost = f"${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}" if expected.cost else "price unknown"
+            cost = (
+                f"${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}"
+                if expected.cost
+                else "price unknown"
+            )
             (loops, most), (low, high) = expected.loops, expected.tokens
             ranges = f"{expected.requests[0]} to {expected.requests[1]} requests, {low:,} to {high:,} tokens"
-            more = f"; --loops {expected.loops_for_all} for all parts" if expected.loops_for_all > most else ""
-            return [*lines, f"estimated from {expected.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
+            more = (
+                f"; --loops {expected.loops_for_all} for all parts"
+                if expected.loops_for_all > most
+                else ""
+            )
+            return [
+                *lines,
+                f"estimated from {expected.basis}: {loops} to {most} loops, {ranges}, {cost}{more}",
+            ]
         case ReviewProgressed():
             got = event.coverage
             parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
             parts.append(", ".join(event.paths[:2]) + (", …" if len(event.paths) > 2 else ""))
-            parts.append(f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}")
+            parts.append(
+                f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}"
+            )
             parts += [pluralize(event.findings, "finding"), pluralize(event.tokens, "token")]
-            return [" · ".join([*parts, "cost unknown" if event.cost is None else f"${event.cost:.4f}"])]
+            return [
+                " · ".join([*parts, "cost unknown" if event.cost is None else f"${event.cost:.4f}"])
+            ]
         case FindingsJudged():
             judged = f"{event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"
             return [f"checked against the code: {judged}"]
@@ -157,8 +218,15 @@ def format_event(event: Event) -> list[str]:
             low, high = event.estimate.tokens if event.estimate else (0, 0)
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
             counts = [pluralize(event.unique, "finding"), pluralize(event.total, "report")]
-            counts += [pluralize(event.loops, "loop"), *([_STOPS[event.end]] if event.end in _STOPS else [])]
-            return [" · ".join(counts), format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
+            counts += [
+                pluralize(event.loops, "loop"),
+                *([_STOPS[event.end]] if event.end in _STOPS else []),
+            ]
+            return [
+                " · ".join(counts),
+                format_coverage(event),
+                f"took {event.usage.total:,} tokens, {cost}{more}",
+            ]
     return [line] if (line := event.describe()) else []
 
 
@@ -173,10 +241,14 @@ def format_coverage(end: ReviewFinished) -> str:
         whys = ", ".join(dict.fromkeys(file.why for file in left if file.why))
         listed = []
         for file in left[:_MAX_NAMED]:
-            spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in file.not_read]
+            spans = [
+                f"{first}-{last}" if last > first else f"{first}" for first, last in file.not_read
+            ]
             listed.append(f"{file.path} {', '.join(spans[:3])}{', …' if len(spans) > 3 else ''}")
         more = ", …" if len(left) > _MAX_NAMED else ""
-        parts.append(f"{coverage.not_read:,} not read{f' ({whys})' if whys else ''}: {', '.join(listed)}{more}")
+        parts.append(
+            f"{coverage.not_read:,} not read{f' ({whys})' if whys else ''}: {', '.join(listed)}{more}"
+        )
     parts += [f"{coverage.unverified:,} not verified"] if coverage.unverified else []
     refuted = sum(finding.state == "refuted" for finding in end.findings)
     parts += [f"{refuted:,} of the findings refuted"] if refuted else []
@@ -186,25 +258,49 @@ def format_coverage(end: ReviewFinished) -> str:
 # SARIF 2.1.0, for code scanning
 
 
-def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0) -> dict[str, Any]:
+def as_sarif(
+    findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0
+) -> dict[str, Any]:
     """Return a log of one run. Dismissed findings are suppressed, fixed and refuted ones omitted; fingerprints contain
     no line numbers, and secrets are redacted. `code` is the exit code of the program."""
-    kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
+    kept = [
+        finding
+        for finding in findings
+        if finding.state not in ("fixed", "refuted") and finding.line > 0
+    ]
     rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
-    driver: dict[str, Any] = {"name": "swecli", "version": __version__, "semanticVersion": __version__}
-    kinds = {name: {f.kind for f in kept if (f.code_smell_type or f.kind) == name} for name in rules}
+    driver: dict[str, Any] = {
+        "name": "swecli",
+        "version": __version__,
+        "semanticVersion": __version__,
+    }
+    kinds = {
+        name: {f.kind for f in kept if (f.code_smell_type or f.kind) == name} for name in rules
+    }
     driver["rules"] = [
-        {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}, "properties": {"tags": sorted(kinds[name])}}
+        {
+            "id": name,
+            "shortDescription": {"text": SMELLS.get(name, name)},
+            "properties": {"tags": sorted(kinds[name])},
+        }
         for name in rules
     ]
     results = [_build_result(finding, rules) for finding in kept]
-    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
     if end is not None:  # unsuccessful, with a notification for each file that was not wholly read
         notes = [
             {
                 "level": "error",
-                "message": {"text": f"{file.path} was not wholly read: {file.why or 'no report of it could be read'}"},
-                "locations": [_build_location(file.path, *span) for span in (*file.shown, *file.not_read)],
+                "message": {
+                    "text": f"{file.path} was not wholly read: {file.why or 'no report of it could be read'}"
+                },
+                "locations": [
+                    _build_location(file.path, *span) for span in (*file.shown, *file.not_read)
+                ],
             }
             for file in end.coverage.files
             if not file.whole
@@ -223,7 +319,10 @@ def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
 
 def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
     name = finding.code_smell_type or finding.kind
-    text, sure = f"{finding.message}\n{finding.improvement}".strip(), finding.verdict in ("confirmed", "")
+    text, sure = (
+        f"{finding.message}\n{finding.improvement}".strip(),
+        finding.verdict in ("confirmed", ""),
+    )
     result: dict[str, Any] = {
         "ruleId": name,
         "ruleIndex": rules.index(name),
@@ -231,10 +330,16 @@ def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         "level": _LEVELS.get(finding.severity, "warning") if sure else "none",
         "message": {"text": text or name},
         "locations": [_build_location(finding.path, finding.line, finding.end_line)],
-        "properties": {"id": finding.id, "verdict": finding.verdict or "unverified", "state": finding.state},
+        "properties": {
+            "id": finding.id,
+            "verdict": finding.verdict or "unverified",
+            "state": finding.state,
+        },
     }
     if finding.fingerprint:
         result["partialFingerprints"] = {"swecliFingerprint/v1": finding.fingerprint}
     if finding.state == "dismissed":
-        result["suppressions"] = [{"kind": "external", "justification": finding.reason or "dismissed"}]
+        result["suppressions"] = [
+            {"kind": "external", "justification": finding.reason or "dismissed"}
+        ]
     return result

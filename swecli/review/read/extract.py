@@ -23,9 +23,13 @@ from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
 
 REPORT_TOOL = "report_findings"
-_ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8"))
+_ITEM: dict[str, Any] = json.loads(
+    Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8")
+)
 _STORED = "The findings are stored."
-_EXCLUDED = frozenset({"todo", "search_session", "skill", "task"})  # they are about the session, not the code
+_EXCLUDED = frozenset(
+    {"todo", "search_session", "skill", "task"}
+)  # they are about the session, not the code
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
@@ -40,8 +44,21 @@ _LINK = re.compile(r"(?<![\w)\]])\[([^\]\n]+)\]\((?=[^()\s]*[/.#])[^()\s]+\)")
 _LEAF = re.compile(r"<(?P<key>\w+)>\s*(?P<value>[^<]+?)\s*</(?P=key)>")
 _ELEMENT = re.compile(r"<\w+(?P<attributes>(?:\s+\w+=\"[^\"<]*\")+)\s*/?>(?P<text>[^<]*)")
 _ATTRIBUTE, _AS_LEAF = re.compile(r'\s+(\w+)="([^"]*)"'), r"<\1>\2</\1>"
-_BAR = re.compile(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # between cells: neither escaped nor within code
-_WORDS = {"message", "description", "issue", "title", "problem", "text", "summary", "type", "code_smell_type", "smell"}
+_BAR = re.compile(
+    r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)"
+)  # between cells: neither escaped nor within code
+_WORDS = {
+    "message",
+    "description",
+    "issue",
+    "title",
+    "problem",
+    "text",
+    "summary",
+    "type",
+    "code_smell_type",
+    "smell",
+}
 _TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
 _SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
 
@@ -49,9 +66,19 @@ _SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
 class _ReportParams(Params):
     """Parameters of report_findings; entries are not validated here, so that a bad one does not reject the others."""
 
-    part: Any = Field(None, description="The number of the part this is about.", json_schema_extra={"type": "integer"})
-    done: Any = Field(None, description="Whether the part is read to its end.", json_schema_extra={"type": "boolean"})
-    findings: Any = Field(description="The findings.", json_schema_extra={"type": "array", "items": _ITEM})
+    part: Any = Field(
+        None,
+        description="The number of the part this is about.",
+        json_schema_extra={"type": "integer"},
+    )
+    done: Any = Field(
+        None,
+        description="Whether the part is read to its end.",
+        json_schema_extra={"type": "boolean"},
+    )
+    findings: Any = Field(
+        description="The findings.", json_schema_extra={"type": "array", "items": _ITEM}
+    )
 
 
 def review_tools(tools: ToolRegistry) -> ToolRegistry:
@@ -65,7 +92,9 @@ def review_tools(tools: ToolRegistry) -> ToolRegistry:
         return ToolResult(True, _STORED, Display(title="Findings", body=_STORED))
 
     text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
-    kept = [tool for tool in tools.values() if tool.kind.is_read_only and tool.name not in _EXCLUDED]
+    kept = [
+        tool for tool in tools.values() if tool.kind.is_read_only and tool.name not in _EXCLUDED
+    ]
     return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 
@@ -84,7 +113,9 @@ class Extraction:
         could be parsed."""
         value, is_cut = _decode_lists(value)
         source = "cut" if is_cut else source
-        found = [parse_finding(row, self.loop, self.lost, source) for row in find_rows(value, self.lost)]
+        found = [
+            parse_finding(row, self.loop, self.lost, source) for row in find_rows(value, self.lost)
+        ]
         kept = [finding for finding in found if finding is not None]
         if source == "cut":  # only the last entry can be truncated
             kept = [replace(finding, source="json") for finding in kept[:-1]] + kept[-1:]
@@ -98,10 +129,15 @@ class Extraction:
         return len(kept)
 
 
-def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
+def extract(
+    reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = ""
+) -> Extraction:
     """Return the findings in the text and the calls of a reply; never raises. Findings in prose count only if their
     path is one of `paths`. JSON that `shown`, the normalized code that the model was shown, contains is a quotation."""
-    out, text = Extraction(loop), _LINK.sub(r"\1", reply.text)  # a link's brackets would be read as a list
+    out, text = (
+        Extraction(loop),
+        _LINK.sub(r"\1", reply.text),
+    )  # a link's brackets would be read as a list
     for call in [call for call in reply.calls if call.name == REPORT_TOOL]:
         problem = reply.malformed.get(call.id, "")
         if problem:
@@ -110,7 +146,10 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
             line = f"a call of {REPORT_TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}"
             out.lost.append(line)
         out.add(call.parameters, "call", is_whole=not problem)
-    rest, end = "", 0  # the text without the values that held findings; brackets in prose look like values too
+    rest, end = (
+        "",
+        0,
+    )  # the text without the values that held findings; brackets in prose look like values too
     values = find_json_values(text)
     for value in values:
         quoted = strip_whitespace(text[value.start : value.end])
@@ -119,13 +158,21 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
         count = out.add(value.value, "cut" if value.cut else "json", is_whole=not value.repaired)
         keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
         if value.cut and (count or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
-            out.lost.append(f"a block was cut off: {pluralize(count, 'finding')} of it could be read")
+            out.lost.append(
+                f"a block was cut off: {pluralize(count, 'finding')} of it could be read"
+            )
         if count:
             rest, end = f"{rest}{text[end : value.start]}\n", value.end
-    known, words, in_words = {finding.key[:2] for finding in out.findings}, rest + text[end:], list[Finding]()
+    known, words, in_words = (
+        {finding.key[:2] for finding in out.findings},
+        rest + text[end:],
+        list[Finding](),
+    )
     for rows in (chain(_parse_records(words), _parse_tables(words)), _parse_bullets(words)):
         parsed = [parse_finding(row, loop, [], "text") for row in rows]
-        in_words += [f for f in parsed if f is not None and f.path in paths and f.key[:2] not in known]
+        in_words += [
+            f for f in parsed if f is not None and f.path in paths and f.key[:2] not in known
+        ]
         known |= {finding.key[:2] for finding in in_words}
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
@@ -138,7 +185,11 @@ def _decode_lists(value: Any) -> tuple[Any, bool]:
     is_cut, decoded = False, dict[str, Any]()
     for key in (*_LISTS, "raw") if isinstance(value, dict) else ():
         text = value.get(key)
-        found = find_json_values(text) if isinstance(text, str) and text.lstrip()[:1] in ("[", "{") else []
+        found = (
+            find_json_values(text)
+            if isinstance(text, str) and text.lstrip()[:1] in ("[", "{")
+            else []
+        )
         if found:
             inner = [_decode_lists(one.value) for one in found]
             is_cut = is_cut or any(one.cut for one in found) or any(cut for _, cut in inner)
@@ -158,9 +209,14 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
     key, folded = "", -1  # the last key, and its column if its value is the block of lines below
     indents: list[int] = []  # of the record's fields if all are bullets
     text = _ELEMENT.sub(
-        lambda m: f"\n- element: x\n{_ATTRIBUTE.sub(_AS_LEAF, m['attributes'])}<message>{m['text']}</message>", text
+        lambda m: (
+            f"\n- element: x\n{_ATTRIBUTE.sub(_AS_LEAF, m['attributes'])}<message>{m['text']}</message>"
+        ),
+        text,
     )
-    text = _LEAF.sub(lambda leaf: f"\n{leaf['key']}: {' '.join(unescape(leaf['value']).split())}\n", text)
+    text = _LEAF.sub(
+        lambda leaf: f"\n{leaf['key']}: {' '.join(unescape(leaf['value']).split())}\n", text
+    )
     for line in [*text.split("\n"), "end: x", "end: x"]:
         if folded >= 0 and not line[: folded + 1].strip():
             row[key] = f"{row[key]}\n{line[folded + 2 :]}".lstrip("\n")
@@ -169,8 +225,16 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
         if match is None:
             continue
         key = match["key"].strip().lower().replace(" ", "_")
-        indent, has_path, has_words = match.start("bullet"), bool(row.keys() & {"path", "file"}), row.keys() & _WORDS
-        starts = not indents or indent < indents[0] or (indent > indents[-1] and has_path and not has_words)
+        indent, has_path, has_words = (
+            match.start("bullet"),
+            bool(row.keys() & {"path", "file"}),
+            row.keys() & _WORDS,
+        )
+        starts = (
+            not indents
+            or indent < indents[0]
+            or (indent > indents[-1] and has_path and not has_words)
+        )
         if key in row or (key in common and has_words) or (match["bullet"] and starts):
             whole = common | row
             if has_words and ("path" in whole or "file" in whole):

@@ -60,21 +60,31 @@ class ReviewJob:
         thirds of the tokens that the reviewer's requests have `used`."""
         store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
-            store.update([move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer")
+            store.update(
+                [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
+            )
             return FindingsJudged(0, 0, 0), Verification()
         before = {known.fingerprint for known in plan.target.earlier.findings}
-        claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
+        claims = [
+            f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)
+        ]
         gone = store.findings(["gone"], plan.files if plan.target.commit else ())
         claims += [
             f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files
         ]  # undecided ones are paid once
-        claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
+        claims += [
+            known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict
+        ]
         sources = Sources(self.verifier.sources.root)  # not cached
-        verifier = replace(self.verifier, tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)), sources=sources)
+        verifier = replace(
+            self.verifier, tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)), sources=sources
+        )
         return await verifier.check(self.sessions, claims, {f.id for f in found})
 
 
-async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
+async def begin_job(
+    agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions
+) -> ReviewJob:
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
     requests in a thread, so that Ctrl-C interrupts. Raises SwecliError."""
     before, root = store.unfinished(), project_sources(agent.ctx.root).root
@@ -82,37 +92,69 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if old is not None and old.loops >= agent.settings.review_loops:
-        raise BadInput(f"{old.id} has used its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
-    plan = await asyncio.to_thread(plan_review, agent, store, old.spec if old else spec or (), options)
+        raise BadInput(
+            f"{old.id} has used its {old.loops} loops.",
+            "Allow more (--loops), or begin a new review.",
+        )
+    plan = await asyncio.to_thread(
+        plan_review, agent, store, old.spec if old else spec or (), options
+    )
     target, title = plan.target, f"Review of {plan.target.label}"
-    verifier, sessions = _make_verifier(agent, store, target.sources), SessionManager(agent.sessions.database)
+    verifier, sessions = (
+        _make_verifier(agent, store, target.sources),
+        SessionManager(agent.sessions.database),
+    )
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     if old is not None:
-        old, plan = replace(old, session_id=session.id), replace(plan, estimate=None)  # it would be of the whole
+        old, plan = (
+            replace(old, session_id=session.id),
+            replace(plan, estimate=None),
+        )  # it would be of the whole
         return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(_load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not options.trusted:
-        rules, notes = {}, ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
+        rules, notes = (
+            {},
+            [
+                "the project's rules are not used: this folder is not trusted (run /trust to use them)"
+            ],
+        )
     if before is not None and before.spec == target.spec:
-        notes.append(f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it")
-    record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules))
+        notes.append(
+            f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
+        )
+    record = ReviewRecord(
+        store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules)
+    )
     record = store.record(store.begin(record), target.earlier.findings).review
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
-    names = {*plan.files, *(d.old_path for d in target.diffs.values()), *(f.path for f in target.earlier.findings)}
+    names = {
+        *plan.files,
+        *(d.old_path for d in target.diffs.values()),
+        *(f.path for f in target.earlier.findings),
+    }
     await asyncio.to_thread(recheck, store, target.sources, (), names if target.commit else ())
-    return ReviewJob(agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes))
+    return ReviewJob(
+        agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes)
+    )
 
 
-def plan_review(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
+def plan_review(
+    agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions
+) -> Plan:
     """Return the plan, with its estimate, for the target that the words name. Runs git and GitHub's requests. Raises
     SwecliError."""
     profile, max_tokens = agent.model.profile, agent.settings.review_part_tokens
-    max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
+    max_tokens = (
+        min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
+    )
     target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
     plan = build_plan(target, agent.counter, max_tokens)
-    return plan.with_estimate(agent.settings.review_loops, profile.price, store.past_costs(), verify=options.verify)
+    return plan.with_estimate(
+        agent.settings.review_loops, profile.price, store.past_costs(), verify=options.verify
+    )
 
 
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
@@ -123,12 +165,19 @@ def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifi
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
 
 
-def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:
+def prepare_check(
+    agent: Agent, store: ReviewStore, refs: Sequence[str] = ()
+) -> tuple[Verifier, list[Finding], str]:
     """Return the verifier, the claims and the estimated price, as a line, of a check that the user asks for: of the
     named findings, by default of all that are gone or not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    open_ones, verifier = store.findings(OPEN_STATES), _make_verifier(agent, store, project_sources(agent.ctx.root))
-    listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or f.is_unchecked]
+    open_ones, verifier = (
+        store.findings(OPEN_STATES),
+        _make_verifier(agent, store, project_sources(agent.ctx.root)),
+    )
+    listed = [store.get(ref) for ref in refs] or [
+        f for f in open_ones if f.state == "gone" or f.is_unchecked
+    ]
     return verifier, *verifier.estimate(listed)
 
 
@@ -140,7 +189,11 @@ def _build_system_prompt(rules: Mapping[str, str]) -> str:
     smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
     text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
     own = "\n\n".join(f"### {name}\n{rule}" for name, rule in rules.items())
-    return f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}' if own else text
+    return (
+        f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
+        if own
+        else text
+    )
 
 
 def _load_rules(
@@ -166,10 +219,14 @@ def _load_rules(
             continue
         text = text.strip()
         if "\0" in text or "\ufffd" in text or not text:
-            notes.append(f"{where} {'cannot be read as text' if text else 'is empty'} and is not used")
+            notes.append(
+                f"{where} {'cannot be read as text' if text else 'is empty'} and is not used"
+            )
             continue
         if len(text) > room:
-            notes.append(f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}")
+            notes.append(
+                f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}"
+            )
         if room > 0:
             found[PurePosixPath(where).stem if where.startswith(_FOLDER) else where] = text[:room]
         room = max(0, room - len(text))
@@ -182,5 +239,9 @@ def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) 
     with suppress(BadInput, OSError):
         if base:
             return run_git(root, "show", f"{base}:{where}", environ=environ)
-        return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
+        return (
+            None
+            if path.is_symlink() or not path.is_file()
+            else path.read_text("utf-8-sig", errors="replace")
+        )
     return None

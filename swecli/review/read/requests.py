@@ -42,14 +42,20 @@ class Progress:
     text: str = ""  # the message of the running part
     steps: int = 0  # loops of the running part
     is_repair: bool = False  # its one repair request was made
-    answered: set[int] = field(default_factory=set)  # parts whose message was in an answered request
+    answered: set[int] = field(
+        default_factory=set
+    )  # parts whose message was in an answered request
     closed: set[int] = field(default_factory=set)
     failed: int = 0  # parts in a row without anything readable
     lost: list[str] = field(default_factory=list)
     shown: str = ""  # all code that the model was shown, normalized
 
     def __post_init__(self) -> None:
-        self.closed = {part.number for part in self.plan.parts if all(hunk.digest in self.read for hunk in part.hunks)}
+        self.closed = {
+            part.number
+            for part in self.plan.parts
+            if all(hunk.digest in self.read for hunk in part.hunks)
+        }
 
     @property
     def waiting(self) -> list[Part]:
@@ -62,18 +68,29 @@ class Progress:
         text = [f"{head} Review these lines; read around them where needed."]
         for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
             listed = list(hunks)
-            title = f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}"
+            title = (
+                f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}"
+            )
             text.append(title.replace("\n", " "))  # a file's name may contain line breaks
             text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
-        if leads := [f"- measured: {lead}" for path in part.paths for lead in self.plan.leads.get(path, ())]:
-            text += ["\nLeads from tools, not from a reviewer; look at each before you report it:", *leads]
+        if leads := [
+            f"- measured: {lead}" for path in part.paths for lead in self.plan.leads.get(path, ())
+        ]:
+            text += [
+                "\nLeads from tools, not from a reviewer; look at each before you report it:",
+                *leads,
+            ]
         if known:
-            text.append("\nKnown, not to be reported again; where a reason no longer holds, report it with same_as:")
+            text.append(
+                "\nKnown, not to be reported again; where a reason no longer holds, report it with same_as:"
+            )
         for finding in known[:_MAX_KNOWN]:
             reason = f" ({finding.reason[:160]})" if finding.reason else ""
             words = f"{finding.code_smell_type} {finding.state}{reason}: {' '.join(finding.message.split())[:120]}"
             text.append(f"- {finding.id} {finding.place} {words}")
-        text.append(f"\nEnd this part with report_findings(part={part.number}, done=true, findings=[...]).")
+        text.append(
+            f"\nEnd this part with report_findings(part={part.number}, done=true, findings=[...])."
+        )
         self.text, self.part, self.steps, self.is_repair = "\n".join(text), part, 0, False
         self.shown += normalize_code(self.text)
 
@@ -84,20 +101,30 @@ class Progress:
             self.messages, text = before, f"{last['content']}\n\n{text}"
         self.messages = [*self.messages, {"role": "user", "content": text}]
 
-    def fit_messages(self, limits: RequestLimits, counter: TokenCounter) -> tuple[list[ApiMessage], int, list[Event]]:
+    def fit_messages(
+        self, limits: RequestLimits, counter: TokenCounter
+    ) -> tuple[list[ApiMessage], int, list[Event]]:
         """Return the messages to send, their size in tokens and the events about it. The running part's message is
         restored if the window removed it. Raises ContextFull."""
         system, *rest = self.messages
         if all(self.text not in str(message.get("content")) for message in rest):
-            same = rest[:1] if rest[:1] and rest[0]["role"] == "user" else []  # some services refuse two in a row
-            text = "\n\n".join([_LEFT_OUT, self.text, *(str(message["content"]) for message in same)])
+            same = (
+                rest[:1] if rest[:1] and rest[0]["role"] == "user" else []
+            )  # some services refuse two in a row
+            text = "\n\n".join(
+                [_LEFT_OUT, self.text, *(str(message["content"]) for message in same)]
+            )
             rest = [{"role": "user", "content": text}, *rest[len(same) :]]
         sent, reduced = Ladder(limits, counter).fit([system, *rest])
         if reduced:  # what was removed does not come back
             self.messages = sent
         size = limits.measure(sent, counter)
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
-        return sent, size.tokens, [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured]
+        return (
+            sent,
+            size.tokens,
+            [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured],
+        )
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
         """Process a reply and return the message to send next, if any. A reported part is closed. A missing or

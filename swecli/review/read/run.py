@@ -52,16 +52,33 @@ class Review:
     """One review. Iterate over `run`; if that is cancelled, `finish` returns the summary."""
 
     def __init__(self, job: ReviewJob) -> None:
-        self.job, self.record, agent, self._max_loops = job, job.record, job.agent, job.agent.settings.review_loops
-        self._store, self._sessions, self._model, self._counter = job.store, job.sessions, agent.model, agent.counter
+        self.job, self.record, agent, self._max_loops = (
+            job,
+            job.record,
+            job.agent,
+            job.agent.settings.review_loops,
+        )
+        self._store, self._sessions, self._model, self._counter = (
+            job.store,
+            job.sessions,
+            agent.model,
+            agent.counter,
+        )
         self._root, window = job.verifier.sources.root, agent.model.profile.window
         limit = min(_MAX_RESULT, window * 4 // 10) if window else _MAX_RESULT
         tools = review_tools(agent.tools)
         ctx = replace(
-            agent.ctx, root=self._root, sessions=job.sessions, file_digests={}, todos=[], page_limit=limit * 4 // 5
+            agent.ctx,
+            root=self._root,
+            sessions=job.sessions,
+            file_digests={},
+            todos=[],
+            page_limit=limit * 4 // 5,
         )
         self._specs, self._known, self._reply = tools.specs(), ModelLimits(), ModelReply()
-        self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _deny), job.sessions, limit, agent.counter)
+        self._calls = CallRunner(
+            Toolkit(tools, agent.permissions, ctx, _deny), job.sessions, limit, agent.counter
+        )
         target, self._turns = job.plan.target, TurnRecord(job.sessions, agent.counter)
         self._names = {diff.old_path: path for path, diff in target.diffs.items() if diff.old_path}
         self._names |= {path: path for path in target.files}
@@ -100,7 +117,9 @@ class Review:
         at, job = self._at, self.job
         if self._finished is not None:
             return self._finished
-        with suppress(StoreError, BadInput):  # the summary matters more than the end of the transcript
+        with suppress(
+            StoreError, BadInput
+        ):  # the summary matters more than the end of the transcript
             if text := at.state.partial:
                 read = extract(ModelReply(text), self.record.loops + 1, self._names)
                 kept = ground(read.findings, Sources(self._root), self._names)
@@ -108,9 +127,15 @@ class Review:
             if self._sessions.session.interactions:
                 self._turns.settle(at.state)
                 self._sessions.finish_interaction("done")
-                self._sessions.playbook.skip(self._sessions.session.id, self._sessions.session.interactions)
+                self._sessions.playbook.skip(
+                    self._sessions.session.id, self._sessions.session.interactions
+                )
         found, parts = self._store.findings_of(self.record.id), job.plan.parts[: self.record.loops]
-        spent: dict[str, float] = {"tokens": at.state.usage.total, "loops": self.record.loops, "parts": len(parts)}
+        spent: dict[str, float] = {
+            "tokens": at.state.usage.total,
+            "loops": self.record.loops,
+            "parts": len(parts),
+        }
         spent["shown"] = sum(part.tokens for part in parts)
         self.record = self._store.record(replace(self.record, spent=spent, status=end), []).review
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
@@ -130,7 +155,11 @@ class Review:
         job, at, loop = self.job, self._at, self.record.loops + 1
         if (part := at.part) is None:
             part = at.waiting[0]
-            at.start_part(part, self.record.label, self._store.findings(["open", "regressed", "dismissed"], part.paths))
+            at.start_part(
+                part,
+                self.record.label,
+                self._store.findings(["open", "regressed", "dismissed"], part.paths),
+            )
             self._add_user_message(at.text)
         last = 1 < loop == self._max_loops
         if last and at.steps:
@@ -146,7 +175,11 @@ class Review:
         if read.findings:
             yield accumulated
         async for event in self._calls.run(at.state.open_calls, reply.malformed):
-            if isinstance(event, ToolFinished) and event.result.ok and event.call.name != REPORT_TOOL:
+            if (
+                isinstance(event, ToolFinished)
+                and event.result.ok
+                and event.call.name != REPORT_TOOL
+            ):
                 at.shown += normalize_code(event.result.for_model)
             yield event
         calls, at.state.open_calls = at.state.open_calls, []
@@ -155,11 +188,15 @@ class Review:
             self._add_user_message(text)
         lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
         self.record = replace(self.record, seen=tuple(at.read), lost=lost)
-        kept = loop_window(at.messages, loop)  # seed 000's: after loop 5, of more than 15 messages the last 10 stay
+        kept = loop_window(
+            at.messages, loop
+        )  # seed 000's: after loop 5, of more than 15 messages the last 10 stay
         if removed := len(at.messages) - len(kept):
             at.messages = kept
             yield LoopWindowApplied(loop, removed, len(kept), self.record.id)
-        self.record = self._store.record(self.record, []).review  # the loop count, and what was read
+        self.record = self._store.record(
+            self.record, []
+        ).review  # the loop count, and what was read
         coverage = job.plan.measure_coverage(self.record.seen, at.answered, "")
         whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
         yield ReviewProgressed(
@@ -170,17 +207,26 @@ class Review:
     async def _ask(self, *, report_only: bool) -> AsyncGenerator[Event, None]:
         """Send one request, and store its reply and cost; reduce and resend it if it is too long. Raises
         ContextFull."""
-        at, model, counter, max_tokens = self._at, self._model, self._counter, self.job.agent.settings.max_tokens
+        at, model, counter, max_tokens = (
+            self._at,
+            self._model,
+            self._counter,
+            self.job.agent.settings.max_tokens,
+        )
         shape = model.name, counter.count_tools(self._specs), max_tokens
         specs = [spec for spec in self._specs if spec.name == REPORT_TOOL or not report_only]
         for retries in reversed(range(_MAX_OVERFLOWS + 1)):
             known, window = self._known, model.profile.window
             output = known.answer_tokens(model.name, model.profile.reserve(max_tokens))
-            limits = RequestLimits(window, output, allowed=known.limits.get(shape), tools_tokens=shape[1])
+            limits = RequestLimits(
+                window, output, allowed=known.limits.get(shape), tools_tokens=shape[1]
+            )
             sent, tokens, events = at.fit_messages(limits, counter)
             for event in events:
                 yield event
-            request = ModelRequest(model.name, sent, specs, output, "review", marks=cache_marks(sent))
+            request = ModelRequest(
+                model.name, sent, specs, output, "review", marks=cache_marks(sent)
+            )
             step = at.state.step = ModelStep(model, request, used_ids=self._calls.used_ids)
             try:
                 async for event in step.run():
@@ -190,30 +236,45 @@ class Review:
                 if not retries:
                     raise
                 self._known = known.record_refusal(shape, tokens, output, error)
-                yield Notice("the provider rejected the request as too long: reducing and resending it", "warning")
+                yield Notice(
+                    "the provider rejected the request as too long: reducing and resending it",
+                    "warning",
+                )
                 continue
-            if at.part is not None and any(at.text in str(message.get("content")) for message in sent):
+            if at.part is not None and any(
+                at.text in str(message.get("content")) for message in sent
+            ):
                 at.answered.add(at.part.number)
             self._reply = reply = step.reply
             message = self._turns.store_reply(reply)
             at.state.step, at.state.open_calls = None, message.tool_calls
             usage = reply.usage or Usage(input=tokens, output=counter.count(reply.text))
             spent = (usage, reply.cost, step.duration_ms)
-            self._turns.store(RequestRecord(model.name, "review", message.interaction, at.state.steps, *spent))
+            self._turns.store(
+                RequestRecord(model.name, "review", message.interaction, at.state.steps, *spent)
+            )
             at.state.spend(usage, reply.cost)
             yield UsageReported(usage, reply.cost, estimated=reply.usage is None)
             return
 
-    def _store_findings(self, findings: Sequence[Finding], lost: Sequence[str], loop: int) -> FindingsAccumulated:
+    def _store_findings(
+        self, findings: Sequence[Finding], lost: Sequence[str], loop: int
+    ) -> FindingsAccumulated:
         lines = [f"loop {loop}: {line}" for line in lost]
         mine = {finding.id for finding in self._store.findings_of(self.record.id)}
-        known = self._store.findings(paths={finding.path for finding in findings}) if findings else []
+        known = (
+            self._store.findings(paths={finding.path for finding in findings}) if findings else []
+        )
         old = {(hunk.path, line) for hunk in self.job.plan.earlier for line in hunk.lines}
-        candidates = identify_all([replace(f, late=(f.path, f.line) in old) for f in findings], known, mine)
+        candidates = identify_all(
+            [replace(f, late=(f.path, f.line) in old) for f in findings], known, mine
+        )
         record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines))
         recorded = self._store.record(record, candidates)
         self.record = recorded.review
-        return FindingsAccumulated(len(recorded.new), self.record.total, loop, tuple(recorded.new), self.record.id)
+        return FindingsAccumulated(
+            len(recorded.new), self.record.total, loop, tuple(recorded.new), self.record.id
+        )
 
     def _find_end(self) -> ReviewEnd | None:
         max_cost, cost = self.job.agent.settings.max_budget_usd, self._at.state.cost

@@ -15,21 +15,29 @@ from swecli.models.review_events import SkippedFile
 from swecli.review.judge.sources import Sources
 from swecli.tools.files import is_sensitive
 
-_HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@")
+_HUNK = re.compile(
+    r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@"
+)
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 MAX_LINE = 5_000  # characters; longer lines are minified or generated
 LONG_LINE = f"a line over {MAX_LINE:,} characters"
 _INCLUDABLE = {"lock", "generated", "vendored", "marked -diff", LONG_LINE}
 _HEAD = 2_048  # characters in which a generated file is expected to be marked as such
-_GENERATED = re.compile(r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL)
+_GENERATED = re.compile(
+    r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL
+)
 _FILE_KINDS = {
     kind: re.compile("|".join(map(translate, patterns.split())))
-    for kind, patterns in tomllib.loads(Path(__file__).with_name("files.toml").read_text("utf-8")).items()
+    for kind, patterns in tomllib.loads(
+        Path(__file__).with_name("files.toml").read_text("utf-8")
+    ).items()
 }
 
 
-Row = tuple[str, int, str]  # sign, line number in the new file, text; a removed line has the next line's number
+Row = tuple[
+    str, int, str
+]  # sign, line number in the new file, text; a removed line has the next line's number
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,9 @@ def planned_lines(rows: Iterable[Row]) -> set[int]:
     lines: set[int] = set()
     for is_change, group in groupby(rows, key=lambda row: row[0] != " "):
         run = list(group) if is_change else []
-        lines |= {number for sign, number, _ in run if sign == "+"} or {max(1, number) for _, number, _ in run[:1]}
+        lines |= {number for sign, number, _ in run if sign == "+"} or {
+            max(1, number) for _, number, _ in run[:1]
+        }
     return lines
 
 
@@ -71,7 +81,12 @@ def _parse_file(part: str) -> FileDiff:
     head = part.split("\n@@", 1)[0].split("\n")
     if head[0].startswith("* Unmerged path "):
         return FileDiff(head[0].removeprefix("* Unmerged path "), status="conflict")
-    names = {key: line[len(key) :].rstrip("\t") for line in head for key in _NAMES if line.startswith(key)}
+    names = {
+        key: line[len(key) :].rstrip("\t")
+        for line in head
+        for key in _NAMES
+        if line.startswith(key)
+    }
     path = names.get("+++ ", "").removeprefix("b/") or names.get("rename to ", "")
     if path == "/dev/null":
         path = names.get("--- ", "").removeprefix("a/")
@@ -106,7 +121,9 @@ def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
         elif match := _HUNK.match(line):
             out.append([])
             new_left, old_left = int(match["count"] or 1), int(match["removed"] or 1)
-            number = int(match["start"]) + (not new_left)  # an empty range starts at the line before it
+            number = int(match["start"]) + (
+                not new_left
+            )  # an empty range starts at the line before it
     return tuple(tuple(rows) for rows in out if rows)
 
 
@@ -117,10 +134,14 @@ def matches_kind(path: str, kind: str) -> bool:
 
 def is_included(path: str, include: Sequence[str]) -> bool:
     """Return whether a path matches a pattern, or is below a folder, of `--include`."""
-    return any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include)
+    return any(
+        fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include
+    )
 
 
-def skip_rule(diff: FileDiff, sources: Sources, attributes: Mapping[str, str], include: Sequence[str]) -> str:
+def skip_rule(
+    diff: FileDiff, sources: Sources, attributes: Mapping[str, str], include: Sequence[str]
+) -> str:
     """Return the rule that skips a file by its status, name, git attributes or text, or "". Attributes override names
     in both directions; `include` patterns override the rules of `_INCLUDABLE`. Lines added to a file that existed do
     not count, so that a change cannot hide itself."""
@@ -129,11 +150,15 @@ def skip_rule(diff: FileDiff, sources: Sources, attributes: Mapping[str, str], i
         return diff.status
     if matches_kind(path, "binary") or is_sensitive(path):
         return "sensitive" if is_sensitive(path) else "binary"
-    marks = {rule: attributes.get(f"linguist-{rule}", "") for rule in ("lock", "generated", "vendored")}
+    marks = {
+        rule: attributes.get(f"linguist-{rule}", "") for rule in ("lock", "generated", "vendored")
+    }
     if attributes.get("diff") == "unset" and not is_wanted:
         return "marked -diff"
     for rule, mark in marks.items():
-        is_marked = mark in ("set", "true") or (matches_kind(path, rule) and mark not in ("unset", "false"))
+        is_marked = mark in ("set", "true") or (
+            matches_kind(path, rule) and mark not in ("unset", "false")
+        )
         if is_marked and not is_wanted:
             return rule
     if (sources.root / path).is_symlink():
@@ -141,10 +166,14 @@ def skip_rule(diff: FileDiff, sources: Sources, attributes: Mapping[str, str], i
     source, added = sources.get(path), {number for sign, number, _ in diff.rows if sign == "+"}
     if (source.hash and source.problem) or is_wanted:
         return "binary" if source.hash and source.problem else ""
-    lines = [line for number, line in enumerate(source.lines, 1) if number not in added] or source.lines
+    lines = [
+        line for number, line in enumerate(source.lines, 1) if number not in added
+    ] or source.lines
     if any(len(line) > MAX_LINE for line in lines):
         return LONG_LINE
-    is_generated = marks["generated"] not in ("unset", "false") and _GENERATED.search("\n".join(lines[:80])[:_HEAD])
+    is_generated = marks["generated"] not in ("unset", "false") and _GENERATED.search(
+        "\n".join(lines[:80])[:_HEAD]
+    )
     return "generated" if is_generated else ""
 
 

@@ -75,8 +75,12 @@ class GitHub:
         api = environ.get("GITHUB_API_URL", "") or _API
         parts = urlsplit(api)
         if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-            raise BadInput(f"GITHUB_API_URL {api!r} is not an https address.", "A token goes over https only.")
-        return cls(name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/"))
+            raise BadInput(
+                f"GITHUB_API_URL {api!r} is not an https address.", "A token goes over https only."
+            )
+        return cls(
+            name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/")
+        )
 
     def login(self) -> str:
         """Return the account of the token. The token of an Actions job may not ask for it; its account is the bot's."""
@@ -93,7 +97,11 @@ class GitHub:
     def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
         """Return the data of a GraphQL query; errors in the answer raise too."""
         answer = self.request("POST", "/graphql", {"query": query, "variables": variables})
-        if not isinstance(answer, dict) or answer.get("errors") or not isinstance(answer.get("data"), dict):
+        if (
+            not isinstance(answer, dict)
+            or answer.get("errors")
+            or not isinstance(answer.get("data"), dict)
+        ):
             reason = _parse_reason(json.dumps(answer).encode())
             raise GitHubError(f"GitHub refused a query ({reason}).", status=403)
         return dict(answer["data"])
@@ -105,24 +113,46 @@ class GitHub:
             rows = self.request("GET", f"{path}?per_page={_PAGE_SIZE}&page={page}")
             listed = rows if isinstance(rows, list) else [None]
             if not all(isinstance(row, dict) and isinstance(row.get(name), kind) for row in listed):
-                raise GitHubError(f"GitHub's answer is not a list of objects with a field {name!r}.")
+                raise GitHubError(
+                    f"GitHub's answer is not a list of objects with a field {name!r}."
+                )
             out += rows
             if len(rows) < _PAGE_SIZE:
                 break
         return out
 
-    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, is_retry: bool = False) -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        is_retry: bool = False,
+    ) -> Any:
         """Send a request and return the decoded JSON. `path` is relative to the repository, or absolute with a `/`."""
         httpx = load_httpx()
-        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION, "User-Agent": "swecli"}
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": _VERSION,
+            "User-Agent": "swecli",
+        }
         if self.token:  # httpx does not send it to the target of a redirect
             headers["Authorization"] = f"Bearer {self.token}"
         api = self.api.removesuffix("/v3") if path == "/graphql" else self.api
-        url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
+        url = (
+            f"{api}{path}"
+            if path.startswith("/")
+            else f"{api}/repos/{quote(self.repository)}/{path}"
+        )
         try:
             answer = _make_client().request(method, url, json=body, headers=headers)
             wait = answer.headers.get("retry-after", "")
-            if not is_retry and answer.status_code in (403, 429) and wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER:
+            if (
+                not is_retry
+                and answer.status_code in (403, 429)
+                and wait.isdecimal()
+                and int(wait) <= _MAX_RETRY_AFTER
+            ):
                 time.sleep(int(wait))
                 return self.request(method, path, body, is_retry=True)
             if answer.is_error:
@@ -132,16 +162,22 @@ class GitHub:
             reason = str(error).rstrip(".") or type(error).__name__
             raise GitHubError(f"GitHub cannot be reached at {self.api}: {reason}.") from error
         except (ValueError, RecursionError) as error:
-            raise GitHubError(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
+            raise GitHubError(
+                f"What answers at {self.api} is not GitHub: its answer is not JSON."
+            ) from error
 
     def _error_of(self, answer: Any, path: str) -> GitHubError:
         """Return the error of an httpx response."""
         reason, status = _parse_reason(answer.content[:100_000]), answer.status_code
         wait = answer.headers.get("retry-after")
-        is_limited = wait or answer.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
+        is_limited = (
+            wait or answer.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
+        )
         if status == 429 or (status == 403 and is_limited):
             when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
-            return GitHubError(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429)
+            return GitHubError(
+                f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429
+            )
         thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
         message, hint = {
             401: (f"GitHub does not accept the token (401, {reason}).",
@@ -164,7 +200,10 @@ def _parse_reason(body: bytes) -> str:
     """Return the reason that an answer gives, from JSON or HTML."""
     try:
         row = json.loads(body)
-        errors = [e if isinstance(e, str) else str(e.get("message") or e.get("code")) for e in row.get("errors") or ()]
+        errors = [
+            e if isinstance(e, str) else str(e.get("message") or e.get("code"))
+            for e in row.get("errors") or ()
+        ]
         text = ": ".join([str(row.get("message") or ""), *errors[:2]])
     except (ValueError, AttributeError):
         text = re.sub(r"<[^>]*>", " ", body[:2_000].decode("utf-8", "replace"))
@@ -187,7 +226,9 @@ class PullState:
         """Return the state stored on a pull request. It is empty, so that the review is a full one, unless a comment of
         our own account holds a valid one. Raises GitHubError."""
         login = github.login() if github.token else ""
-        for row in reversed(github.get_list(f"issues/{number}/comments", "id", int) if login else []):
+        for row in reversed(
+            github.get_list(f"issues/{number}/comments", "id", int) if login else []
+        ):
             body = str(row.get("body") or "")
             if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
                 return replace(_unpack_state(match[1]), comment=row["id"], body=body)
@@ -197,15 +238,24 @@ class PullState:
         """Return the state as an HTML comment. If it is too large, digests are dropped first: they are reread."""
         rows = [
             {name: getattr(finding, name) for name in _TEXTS}
-            | {"line": finding.line, "end_line": finding.end_line or 0, "message": redact(finding.message)[:200]}
+            | {
+                "line": finding.line,
+                "end_line": finding.end_line or 0,
+                "message": redact(finding.message)[:200],
+            }
             | {"aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]}
             for finding in self.findings
             if finding.state in _STATES
         ]
         digests = self.digests
         while True:
-            data = json.dumps({"v": 1, "head": self.head, "digests": digests, "findings": rows}, separators=(",", ":"))
-            text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode("ascii")
+            data = json.dumps(
+                {"v": 1, "head": self.head, "digests": digests, "findings": rows},
+                separators=(",", ":"),
+            )
+            text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode(
+                "ascii"
+            )
             if len(text) <= _MAX_PACKED or not (digests or rows):
                 return f"<!-- swecli-state {text} -->"
             rows = rows if digests else rows[: len(rows) // 2]
@@ -214,19 +264,34 @@ class PullState:
 
 def _unpack_state(text: str) -> PullState:
     try:
-        data = json.loads(zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED))
+        data = json.loads(
+            zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED)
+        )
         head, digests, findings = data["head"], data["digests"], list[Finding]()
-        is_valid = data["v"] == 1 and re.fullmatch(r"[0-9a-f]{6,64}", head) and all(len(one) <= 300 for one in digests)
+        is_valid = (
+            data["v"] == 1
+            and re.fullmatch(r"[0-9a-f]{6,64}", head)
+            and all(len(one) <= 300 for one in digests)
+        )
         for row in data["findings"]:
-            texts, place, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
+            texts, place, aliases = (
+                {name: row[name] for name in _TEXTS},
+                (row["line"], row["end_line"]),
+                row["aliases"],
+            )
             is_valid = (
                 is_valid
-                and all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
+                and all(
+                    re.fullmatch(pattern, texts[name], re.DOTALL)
+                    for name, pattern in _TEXTS.items()
+                )
                 and all(len(text) <= 500 for text in (*texts.values(), *aliases))
                 and ".." not in texts["path"].split("/")
                 and all(type(number) is int and 0 <= number < 10**8 for number in place)
             )
-            findings.append(Finding(line=place[0], end_line=place[1] or None, aliases=tuple(aliases), **texts))
+            findings.append(
+                Finding(line=place[0], end_line=place[1] or None, aliases=tuple(aliases), **texts)
+            )
         return PullState(head, tuple(digests), tuple(findings)) if is_valid else PullState()
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
         return PullState()

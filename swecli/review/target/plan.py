@@ -19,12 +19,24 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit
 from swecli.review.judge.sources import Source
-from swecli.review.target.diffs import LONG_LINE, MAX_LINE, FileDiff, Row, is_included, matches_kind, planned_lines
+from swecli.review.target.diffs import (
+    LONG_LINE,
+    MAX_LINE,
+    FileDiff,
+    Row,
+    is_included,
+    matches_kind,
+    planned_lines,
+)
 from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
 _Item = TypeVar("_Item")
-_KINDS = ("config", "tests", "docs")  # the last to be read; a name that matches several counts as the last
+_KINDS = (
+    "config",
+    "tests",
+    "docs",
+)  # the last to be read; a name that matches several counts as the last
 _WHY = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
@@ -95,9 +107,13 @@ class Plan:
     def to_event(self, review: str = "", rules: Iterable[str] = ()) -> ReviewPlanned:
         """Return the plan as an event; `rules` are the names of the project's own."""
         sizes = len(self.parts), len(self.hunks), sum(len(hunk.lines) for hunk in self.hunks)
-        return ReviewPlanned(review, *sizes, self.unit, self.target.skips, self.estimate, tuple(rules))
+        return ReviewPlanned(
+            review, *sizes, self.unit, self.target.skips, self.estimate, tuple(rules)
+        )
 
-    def with_estimate(self, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool) -> Plan:
+    def with_estimate(
+        self, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
+    ) -> Plan:
         """Return the plan with the expected ranges of loops, requests, tokens and cost, from the lowest and highest
         ratios of earlier reviews (`past`); without enough of them from constants."""
         parts, basis = self.parts[:max_loops], "constants"
@@ -105,13 +121,21 @@ class Plan:
         if len(past) >= _MIN_PAST:
             basis = f"the last {len(past)} reviews"
             loop_ratios = [row["loops"] / row["parts"] for row in past]
-            token_ratios = [row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past]
-        size, most = sum(part.tokens + _BASE_TOKENS for part in parts), ceil(max(loop_ratios) * len(parts))
+            token_ratios = [
+                row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past
+            ]
+        size, most = (
+            sum(part.tokens + _BASE_TOKENS for part in parts),
+            ceil(max(loop_ratios) * len(parts)),
+        )
         loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
         requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
         tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
         replies = [count * _REPLY_TOKENS for count in requests]
-        low, high = (cost_of(Usage(max(0, n - out), out), price) for n, out in zip(tokens, replies, strict=True))
+        low, high = (
+            cost_of(Usage(max(0, n - out), out), price)
+            for n, out in zip(tokens, replies, strict=True)
+        )
         needed = ceil(median(loop_ratios) * len(self.parts))
         cost = None if low is None or high is None else (low, high)
         return replace(self, estimate=Estimate(loops, requests, tokens, cost, needed, basis))
@@ -122,22 +146,38 @@ class Plan:
         """Return the coverage of the plan. `read` are the digests of hunks with a report, `answered` the numbers of
         parts in an answered request; `end` is why the review ended, "" while it runs."""
         known = {*read, *(hunk.digest for hunk in self.earlier)}
-        shown = {hunk.digest for part in self.parts if part.number in answered for hunk in part.hunks}
+        shown = {
+            hunk.digest for part in self.parts if part.number in answered for hunk in part.hunks
+        }
         classes = ("read", "shown", "not_read")
         lines = {path: {name: set[int]() for name in classes} for path in self.files}
         whys = {path: dict[str, None]() for path in self.files}
         for hunk in self.hunks:
-            name = "read" if hunk.digest in known else "shown" if hunk.digest in shown else "not_read"
+            name = (
+                "read" if hunk.digest in known else "shown" if hunk.digest in shown else "not_read"
+            )
             lines[hunk.path][name].update(hunk.lines)
             if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
                 whys[hunk.path][why] = None
         files = [
-            FileCoverage(path, **{name: _to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
+            FileCoverage(
+                path,
+                **{name: _to_ranges(some) for name, some in of.items()},
+                why=", ".join(whys[path]),
+            )
             for path, of in lines.items()
         ]
         counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
         earlier = f"the review of {self.target.earlier.head[:12]}" if self.earlier else ""
-        return Coverage(self.unit, tuple(files), self.target.skips, earlier, unverified, sum(counts.values()), **counts)
+        return Coverage(
+            self.unit,
+            tuple(files),
+            self.target.skips,
+            earlier,
+            unverified,
+            sum(counts.values()),
+            **counts,
+        )
 
 
 def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
@@ -146,29 +186,54 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     hunks, leads = list[_Hunk](), dict[str, list[str]]()
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
-        why = source.problem or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
-        if not is_included(path, target.include) and any(len(text) > MAX_LINE for _, _, text in diff.rows):
+        why = source.problem or (
+            "conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else ""
+        )
+        if not is_included(path, target.include) and any(
+            len(text) > MAX_LINE for _, _, text in diff.rows
+        ):
             why = why or LONG_LINE
         built = []
         for symbol, rows in _split_sections(diff, source):
             # about three characters a token, and the line number in front
-            pieces = [rows] if why else _pack(((row, len(row[2]) // 3 + 4) for row in rows), max_tokens)
+            pieces = (
+                [rows] if why else _pack(((row, len(row[2]) // 3 + 4) for row in rows), max_tokens)
+            )
             built += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (built or why) and (over := source.measures_over_limits()) else {}
-        hunks += built or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
+        hunks += built or (
+            [_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else []
+        )
     if not hunks and target.files and not target.diffs:
-        raise BadInput(f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT)
-    ordered, seen, sizes = list[_Hunk](), Counter[str](), Counter(hunk.path for hunk in hunks for _ in hunk.lines)
+        raise BadInput(
+            f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT
+        )
+    ordered, seen, sizes = (
+        list[_Hunk](),
+        Counter[str](),
+        Counter(hunk.path for hunk in hunks for _ in hunk.lines),
+    )
     # source before config, tests and docs; within these by folder, files with more planned lines first
-    risks = {path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1)) for path in sizes}
-    for hunk in sorted(hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path)):
+    risks = {
+        path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1))
+        for path in sizes
+    }
+    for hunk in sorted(
+        hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path)
+    ):
         seen[hunk.digest] += 1  # equal lines at two places are read at both
         digest = hunk.digest if seen[hunk.digest] == 1 else f"{hunk.digest}-{seen[hunk.digest]}"
-        ordered.append(replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text)))
+        ordered.append(
+            replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text))
+        )
     known = set(target.earlier.digests)
-    groups = _pack(((h, h.tokens) for h in ordered if not h.why and h.digest not in known), max_tokens)
+    groups = _pack(
+        ((h, h.tokens) for h in ordered if not h.why and h.digest not in known), max_tokens
+    )
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
-    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in ordered if hunk.why)
+    notes = dict.fromkeys(
+        f"{hunk.path} will not be read: {hunk.why}" for hunk in ordered if hunk.why
+    )
     return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts, leads)
 
 
@@ -176,10 +241,17 @@ def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk
     planned = planned_lines(rows) if diff.hunks else {number for _, number, _ in rows}
     spans = _to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
-    text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
+    text = "\n".join(
+        [
+            title,
+            *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows),
+        ]
+    )
     changed = [(sign, line) for sign, _, line in rows if sign != " " or not diff.hunks]
     stripped = "".join(f"{sign}{''.join(line.split())}\n" for sign, line in changed)
-    digest = hashlib.sha256(f"{diff.path}\0{stripped}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    digest = hashlib.sha256(
+        f"{diff.path}\0{stripped}".encode("utf-8", "surrogatepass")
+    ).hexdigest()[:20]
     return _Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
 
 
@@ -189,9 +261,18 @@ def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[
         yield source.symbol_at(min(planned_lines(rows), default=1)).name, list(rows)
     if diff.hunks:
         return
-    ends = sorted({1, len(source.lines) + 1, *(symbol.first for symbol in source.symbols if "." not in symbol.name)})
+    ends = sorted(
+        {
+            1,
+            len(source.lines) + 1,
+            *(symbol.first for symbol in source.symbols if "." not in symbol.name),
+        }
+    )
     for first, end in zip(ends, ends[1:], strict=False):
-        yield source.symbol_at(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, end)]
+        yield (
+            source.symbol_at(first).name,
+            [(" ", number, source.lines[number - 1]) for number in range(first, end)],
+        )
 
 
 def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_Item]]:

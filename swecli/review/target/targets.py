@@ -13,9 +13,23 @@ from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.target.diffs import ATTRIBUTES, FileDiff, format_skips, parse_diff, parse_hunks, skip_rule
+from swecli.review.target.diffs import (
+    ATTRIBUTES,
+    FileDiff,
+    format_skips,
+    parse_diff,
+    parse_hunks,
+    skip_rule,
+)
 from swecli.review.target.github import GitHub, GitHubError, PullState
-from swecli.tools.git import SECONDS, GitFailed, checkout_files, find_repository, read_attributes, run_git
+from swecli.tools.git import (
+    SECONDS,
+    GitFailed,
+    checkout_files,
+    find_repository,
+    read_attributes,
+    run_git,
+)
 from swecli.tools.searching import files_below
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
@@ -63,11 +77,16 @@ class _Context:
 
     def resolve(self, name: str) -> str:
         """Return the commit's full id. Raises GitFailed."""
-        return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+        return self.git(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        ).strip()
 
 
 def resolve_target(
-    here: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None, include: Sequence[str] = ()
+    here: Path,
+    spec: Sequence[str],
+    environ: Mapping[str, str] | None = None,
+    include: Sequence[str] = (),
 ) -> Target:
     """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, or paths
     relative to `here`. Paths in the result are relative to the top of the repository (outside of one: to `here`).
@@ -79,7 +98,9 @@ def resolve_target(
             changes = Target((), "the uncommitted changes", base="HEAD")
             return _diff_target(ctx, changes, ("diff", "HEAD"), untracked=True)
         case ("--staged",):
-            return _diff_target(ctx, Target(words, "the staged changes", base="HEAD"), ("diff", "--cached"))
+            return _diff_target(
+                ctx, Target(words, "the staged changes", base="HEAD"), ("diff", "--cached")
+            )
         case ("--base", branch):
             return _branch_target(ctx, branch)
         case ("--pr", number):
@@ -92,7 +113,9 @@ def resolve_target(
         return _path_target(ctx, here, words)
     if len(words) == 1:
         return _commit_target(ctx, words[0])
-    raise BadInput(f"There is no file {missing[0]!r}.", "Paths are relative to the working directory.")
+    raise BadInput(
+        f"There is no file {missing[0]!r}.", "Paths are relative to the working directory."
+    )
 
 
 def _branch_target(ctx: _Context, branch: str) -> Target:
@@ -100,8 +123,14 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
     try:
         base = ctx.git("merge-base", "--end-of-options", branch, "HEAD").strip()
     except GitFailed as error:
-        hint = _SHALLOW_HINT if ctx.is_shallow else "See: git branch --all (one that was only fetched is origin/NAME)"
-        raise BadInput(f"There is no branch or commit {branch!r} that shares history with HEAD.", hint) from error
+        hint = (
+            _SHALLOW_HINT
+            if ctx.is_shallow
+            else "See: git branch --all (one that was only fetched is origin/NAME)"
+        )
+        raise BadInput(
+            f"There is no branch or commit {branch!r} that shares history with HEAD.", hint
+        ) from error
     # a sparse checkout does not contain all files
     commit = "" if ctx.git("diff", "--name-only", "HEAD", "--") else ctx.resolve("HEAD")
     target = Target(("--base", branch), f"what changed since {branch}", base=base, commit=commit)
@@ -114,7 +143,11 @@ def _commit_target(ctx: _Context, name: str) -> Target:
     try:
         if ".." in name:
             first, _, last = (word.strip(".") for word in name.partition(".."))
-            base, commit, kind = ctx.resolve(first or "HEAD"), ctx.resolve(last or "HEAD"), "commits"
+            base, commit, kind = (
+                ctx.resolve(first or "HEAD"),
+                ctx.resolve(last or "HEAD"),
+                "commits",
+            )
             command: tuple[str, ...] = ("diff", name)
         else:
             commit = ctx.resolve(name)
@@ -124,18 +157,27 @@ def _commit_target(ctx: _Context, name: str) -> Target:
         hint = _SHALLOW_HINT if ctx.is_shallow else "See: git log --oneline"
         raise BadInput(f"{name!r} is not a file, commit or range.", hint) from error
     if not base and ctx.is_shallow:
-        raise BadInput(f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT)
-    return _diff_target(ctx, Target((name,), f"the {kind} {name}", base=base, commit=commit), command)
+        raise BadInput(
+            f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT
+        )
+    return _diff_target(
+        ctx, Target((name,), f"the {kind} {name}", base=base, commit=commit), command
+    )
 
 
-def _diff_target(ctx: _Context, target: Target, command: tuple[str, ...], untracked: bool = False) -> Target:
+def _diff_target(
+    ctx: _Context, target: Target, command: tuple[str, ...], untracked: bool = False
+) -> Target:
     find_repository(ctx.root, ctx.environ)
     try:
         text = ctx.git(*command, "-M", "--")
     except GitFailed:
         if target.spec:
             raise
-        text, target = ctx.git("diff", "-M", "--cached"), replace(target, base="")  # there is no commit yet
+        text, target = (
+            ctx.git("diff", "-M", "--cached"),
+            replace(target, base=""),
+        )  # there is no commit yet
     diffs = parse_diff(text)
     if untracked:
         listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
@@ -150,7 +192,9 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     in other files its findings would look fixed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
-    ctx = replace(ctx, root=find_repository(ctx.root, ctx.environ))  # GitHub's paths are relative to it
+    ctx = replace(
+        ctx, root=find_repository(ctx.root, ctx.environ)
+    )  # GitHub's paths are relative to it
     github = GitHub.connect(ctx.root, ctx.environ or {})
     pull = github.request("GET", f"pulls/{int(number)}")
     try:
@@ -161,15 +205,30 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         commit = ctx.resolve(head)
     except GitFailed as error:
         hint = f"Run: git fetch origin pull/{int(number)}/head (in actions/checkout: ref: its head.sha)"
-        raise BadInput(f"This clone lacks the newest commit of pull request {number} ({head[:12]}).", hint) from error
+        raise BadInput(
+            f"This clone lacks the newest commit of pull request {number} ({head[:12]}).", hint
+        ) from error
     diffs = list[FileDiff]()
     for row in github.get_list(f"pulls/{int(number)}/files", "filename", str):
         # without a patch a file is binary, or too large for GitHub to show
-        hunks, old_path = parse_hunks(str(row.get("patch") or "")), str(row.get("previous_filename") or "")
-        diffs.append(FileDiff(row["filename"], old_path, hunks, "deleted" if row.get("status") == "removed" else ""))
+        hunks, old_path = (
+            parse_hunks(str(row.get("patch") or "")),
+            str(row.get("previous_filename") or ""),
+        )
+        diffs.append(
+            FileDiff(
+                row["filename"],
+                old_path,
+                hunks,
+                "deleted" if row.get("status") == "removed" else "",
+            )
+        )
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
-    label, earlier = f"pull request {number} of {github.repository}", PullState.load(github, int(number))
+    label, earlier = (
+        f"pull request {number} of {github.repository}",
+        PullState.load(github, int(number)),
+    )
     target = Target(("--pr", number), label, base=base, commit=commit, pr=int(number), head=head)
     return _filter_files(ctx, replace(target, earlier=earlier, github=github), diffs)
 
@@ -183,11 +242,17 @@ def _filter_files(
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
-            attributes = read_attributes(ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ)
+            attributes = read_attributes(
+                ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ
+            )
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[SkippedFile](), (*ctx.include, *(named or ()))
     commit, sources = target.commit, project_sources(ctx.root)
-    is_same = bool(commit) and ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
+    is_same = (
+        bool(commit)
+        and ctx.resolve("HEAD") == commit
+        and not ctx.git("diff", "--name-only", "HEAD", "--")
+    )
     names = [diff.path for diff in diffs if diff.status in ("", "binary")]
     if is_same and all(os.path.lexists(ctx.root / name) for name in names):
         commit = ""
@@ -195,7 +260,9 @@ def _filter_files(
         sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
         checkout_files(ctx.root, commit, sources.root, ctx.environ)
     target = replace(target, include=include, commit=commit, sources=sources)
-    added = {diff.path for diff in diffs if diff.status != "deleted"}  # git shows a file that became a link twice
+    added = {
+        diff.path for diff in diffs if diff.status != "deleted"
+    }  # git shows a file that became a link twice
     for diff in [diff for diff in diffs if diff.status != "deleted" or diff.path not in added]:
         if diff.status == "conflict":
             notes.append(f"{diff.path} has merge conflicts: resolve them first")
@@ -203,7 +270,9 @@ def _filter_files(
             skips.append(SkippedFile(diff.path, rule))
         else:
             kept[diff.path] = diff
-    if not kept and (named is not None or notes):  # a diff without code to read is reviewed, and passes
+    if not kept and (
+        named is not None or notes
+    ):  # a diff without code to read is reviewed, and passes
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
@@ -212,10 +281,24 @@ def _filter_files(
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:
     if outside := [word for word in given if not (here / word).resolve().is_relative_to(ctx.root)]:
-        raise BadInput(f"{outside[0]!r} is outside of this project, {ctx.root}.", "Start swecli where the files are.")
+        raise BadInput(
+            f"{outside[0]!r} is outside of this project, {ctx.root}.",
+            "Start swecli where the files are.",
+        )
     words = [(here / word).resolve().relative_to(ctx.root).as_posix() for word in given]
     named = {word for word in words if (ctx.root / word).is_file()}
-    below = (name for word in words if word not in named for name in files_below(ctx.root, word, ctx.environ, SECONDS))
+    below = (
+        name
+        for word in words
+        if word not in named
+        for name in files_below(ctx.root, word, ctx.environ, SECONDS)
+    )
     names = dict.fromkeys([*(word for word in words if word in named), *below])
-    label = "the whole tree" if words == ["."] else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
-    return _filter_files(ctx, Target(tuple(words), label), [FileDiff(name) for name in names], named)
+    label = (
+        "the whole tree"
+        if words == ["."]
+        else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
+    )
+    return _filter_files(
+        ctx, Target(tuple(words), label), [FileDiff(name) for name in names], named
+    )

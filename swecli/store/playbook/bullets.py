@@ -37,7 +37,9 @@ _NEUTRAL = (1.0, 1.0, 1.0)  # factors that leave a belief unchanged
 def number_of(bullet_id: str) -> int:
     """Parse the number of a bullet's id; 0, which no bullet has, if the id is invalid."""
     digits = bullet_id.removeprefix("P-")
-    return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
+    return (
+        int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
+    )
 
 
 def project_of(session: Session) -> str:
@@ -52,14 +54,20 @@ def applies(session: Session) -> TextClause:
 
 def evidence_query(numbers: Iterable[int | None]) -> Any:
     """Build a query for the evidence on bullets, without that of undone deltas, oldest first."""
-    which = select(EvidenceRow).where(_number_in(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
+    which = (
+        select(EvidenceRow)
+        .where(_number_in(EvidenceRow.bullet, numbers))
+        .order_by(col(EvidenceRow.id))
+    )
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
 
 def _number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
     """Return an IN condition without SQLite's limit of 32,766 parameters."""
-    return col(column).in_(text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers])))
+    return col(column).in_(
+        text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers]))
+    )
 
 
 class Bullets:
@@ -67,7 +75,9 @@ class Bullets:
 
     def __init__(self, db: sqlmodel.Session) -> None:
         self._db = db
-        self.changed: set[int] = db.info.setdefault("changed", set())  # in this transaction, also by the ORM
+        self.changed: set[int] = db.info.setdefault(
+            "changed", set()
+        )  # in this transaction, also by the ORM
 
     def rows(self, names: Iterable[str], *where: Any) -> dict[str, BulletRow]:
         """Load the rows of bullets by id."""
@@ -77,13 +87,17 @@ class Bullets:
 
     def last_number(self) -> int:
         """Return the highest number ever used, 0 if there is none."""
-        found = self._db.connection().exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'bullet'")
+        found = self._db.connection().exec_driver_sql(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'bullet'"
+        )
         return int(found.scalar() or 0)
 
     def insert(self, new: Iterable[Bullet], session: Session) -> None:
         """Insert new bullets of a session."""
         place = {"session_id": session.id, "project": project_of(session)}
-        rows = [place | values(one, ("number", *BULLET)) | {"belief": one.belief or None} for one in new]
+        rows = [
+            place | values(one, ("number", *BULLET)) | {"belief": one.belief or None} for one in new
+        ]
         if rows:
             self._db.connection().execute(insert(BulletRow), rows)
             self.changed.update(row["number"] for row in rows)
@@ -91,12 +105,17 @@ class Bullets:
     def add_verdicts(self, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
         """Insert the verdicts of a delta and update the bullets' beliefs and counts."""
         rows, now = self.rows([verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
-        place = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
+        place = values(delta, ("session_id", "interaction")) | {
+            "delta": delta.number,
+            "created_at": now,
+        }
         for verdict in verdicts:
             if (bullet := rows.get(verdict.bullet_id)) is not None:
                 _update_belief(bullet, verdict.factors, verdict.forget)
                 setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
-                given = values(verdict, ("source", "quote", "call_id", "kind", "tag", "factors", "forget"))
+                given = values(
+                    verdict, ("source", "quote", "call_id", "kind", "tag", "factors", "forget")
+                )
                 self._db.add(EvidenceRow(bullet=bullet.number or 0, **place, **given))
         self._db.flush()
 
@@ -105,12 +124,24 @@ class Bullets:
         evidence row, whose quote counts them."""
         bullets = self.rows(names)
         last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
-        last = last.where(_number_in(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
-        which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
-        fading = {row.bullet: row for row in self._db.exec(which).all() if row.kind == _FADED} if bullets else {}
+        last = last.where(
+            _number_in(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()])
+        )
+        which = select(EvidenceRow).where(
+            col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet)))
+        )
+        fading = (
+            {row.bullet: row for row in self._db.exec(which).all() if row.kind == _FADED}
+            if bullets
+            else {}
+        )
         for bullet in bullets.values():
             row = fading.get(bullet.number or 0) or EvidenceRow(
-                bullet=bullet.number or 0, source="held back", quote="0 turns", kind=_FADED, factors=_NEUTRAL
+                bullet=bullet.number or 0,
+                source="held back",
+                quote="0 turns",
+                kind=_FADED,
+                factors=_NEUTRAL,
             )
             row.quote = f"{int(row.quote.split()[0]) + 1} turns"
             row.forget += (1 - row.forget) * FORGET
@@ -130,7 +161,9 @@ class Bullets:
         """Load the session's playbook; only the bullets that the transaction changed, if `old` was current when it
         began, so that the cost of a turn does not depend on the playbook's size."""
         stored = reader(self._db)
-        found = stored.bullets(session, project_of(session), None if old is None else [*self.changed])
+        found = stored.bullets(
+            session, project_of(session), None if old is None else [*self.changed]
+        )
         bullets = (old.bullets if old else {}) | found
         for name in {f"P-{number}" for number in self.changed} - found.keys():
             bullets.pop(name, None)
@@ -159,7 +192,11 @@ def _recompute(row: BulletRow, verdicts: Sequence[EvidenceRow]) -> None:
     counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
     for item in verdicts:
         factors, at = item.factors, item.created_at
-        if row.vouched_at is not None and item.tag == "harmful" and (at is None or at <= row.vouched_at):
+        if (
+            row.vouched_at is not None
+            and item.tag == "harmful"
+            and (at is None or at <= row.vouched_at)
+        ):
             continue  # the user has restored the bullet since
         if item.kind == "before":
             counts |= dict(zip(_COUNTED, map(int, item.quote.split()), strict=False))

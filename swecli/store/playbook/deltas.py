@@ -47,8 +47,18 @@ _CAPS = (
     (("UPDATE",), 2, "changes of strategies"),
     (("REMOVE", "PIN", "QUARANTINE", "RESTORE"), 0, "operations that only the user may perform"),
 )
-_CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
-_STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
+_CHOICES = {
+    "kind": get_args(Kind),
+    "scope": get_args(Scope),
+    "state": get_args(State),
+    "trust": get_args(Trust),
+}
+_STATES: dict[OpName, State] = {
+    "REMOVE": "deleted",
+    "PIN": "pinned",
+    "QUARANTINE": "quarantined",
+    "RESTORE": "active",
+}
 _PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updated_at", "last_used")
 _OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
 _SCOPES = ("session", "project", "user")  # from narrow to wide
@@ -68,7 +78,9 @@ class Deltas:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
         delta = replace(delta, session_id=delta.session_id or session.id)
         self._check_caps(delta, session)
-        rows = self._bullets.rows((op.bullet_id for op in delta.ops if op.bullet_id), applies(session))
+        rows = self._bullets.rows(
+            (op.bullet_id for op in delta.ops if op.bullet_id), applies(session)
+        )
         before, new, evidence = dict[str, Any](), list[Bullet](), list[dict[str, Any]]()
         newest = self._bullets.last_number()
         for op in delta.ops:
@@ -77,7 +89,9 @@ class Deltas:
                 new.append(bullet)
                 evidence += counts
                 # the evidence of a hand-written strategy is its author
-                found = op.evidence or (Evidence(delta.author, bullet.content, delta.session_id, trust="user"),)
+                found = op.evidence or (
+                    Evidence(delta.author, bullet.content, delta.session_id, trust="user"),
+                )
                 number = bullet.number
             else:
                 changed = _find_row(rows, op)
@@ -86,11 +100,14 @@ class Deltas:
                 found, number = op.evidence, changed.number or 0
             at = {"bullet": number, "kind": "", "factors": None}
             evidence += [
-                at | values(item, EVIDENCE) | {"created_at": item.created_at or delta.created_at} for item in found
+                at | values(item, EVIDENCE) | {"created_at": item.created_at or delta.created_at}
+                for item in found
             ]
         self._bullets.insert(new, session)
         after = {name: rows[name].snapshot() for name in before}
-        scopes = [value["scope"] for value in (*before.values(), *after.values())] + [one.scope for one in new]
+        scopes = [value["scope"] for value in (*before.values(), *after.values())] + [
+            one.scope for one in new
+        ]
         reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
         same = values(delta, DeltaRow.shared_with(Delta, "ops", "refused"))
         row = DeltaRow(project=project_of(session), reach=reach, **same)
@@ -122,7 +139,9 @@ class Deltas:
             if value is None:
                 rows[name].state = "deleted"
             elif "content" in value:  # snapshots of old versions may lack it
-                restored = rows.get(name) or BulletRow(number=number_of(name), content=value["content"])
+                restored = rows.get(name) or BulletRow(
+                    number=number_of(name), content=value["content"]
+                )
                 restored.restore(value)
                 self._db.add(restored)
         self._revert_mark(row, redo=redo)
@@ -131,14 +150,18 @@ class Deltas:
         row.turned = 1 + int(self._db.exec(newest).one())
         self._db.flush()
         judged = self._db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
-        self._bullets.recompute(self._bullets.rows({*row.before, *(f"P-{number}" for number in judged)}).values())
+        self._bullets.recompute(
+            self._bullets.rows({*row.before, *(f"P-{number}" for number in judged)}).values()
+        )
         self._db.flush()
 
     def mark_turn(self, row: DeltaRow, mark: str, why: str) -> None:
         """Mark a delta's turn; the delta stores the outcome before and after. Raises BadInput if the turn does not
         exist."""
         if (before := self._turn_outcome(row)) is None:
-            raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
+            raise BadInput(
+                f"There is no turn T{row.interaction} in session {row.session_id} to mark."
+            )
         after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
         row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
         self._set_turn_outcome(row, row.judged["after"])
@@ -153,19 +176,25 @@ class Deltas:
         if now is not None and now == row.judged[was]:
             self._set_turn_outcome(row, row.judged[becomes])
         elif now is not None and redo:
-            raise BadInput(f"T{row.interaction} was marked again after that undo.", "Mark it again.")
+            raise BadInput(
+                f"T{row.interaction} was marked again after that undo.", "Mark it again."
+            )
 
     def _turn_outcome(self, row: DeltaRow) -> dict[str, Any] | None:
         """Return the current outcome and mark of a delta's turn, or None if the turn does not exist."""
         turn = InteractionRow.find(self._db, row.session_id, row.interaction)
         if turn is None:
             return None
-        return values(TurnRow.find(self._db, row.session_id, turn.number), _OUTCOME) | values(turn, ("mark", "why"))
+        return values(TurnRow.find(self._db, row.session_id, turn.number), _OUTCOME) | values(
+            turn, ("mark", "why")
+        )
 
     def _set_turn_outcome(self, row: DeltaRow, outcome: dict[str, Any]) -> None:
         if (turn := InteractionRow.find(self._db, row.session_id, row.interaction)) is not None:
             turn.mark, turn.why = outcome["mark"], outcome["why"]
-            TurnRow.record(self._db, row.session_id, turn.number, **{name: outcome[name] for name in _OUTCOME})
+            TurnRow.record(
+                self._db, row.session_id, turn.number, **{name: outcome[name] for name in _OUTCOME}
+            )
 
     def _check_unchanged(self, row: DeltaRow) -> None:
         """Raises BadInput if a later delta that is not undone touched one of the same bullets."""
@@ -175,7 +204,9 @@ class Deltas:
             if shared := sorted(row.before.keys() & other.before.keys()):
                 outside = f"outside of a session, in {other.project}"
                 place = f"in session {other.session_id}" if other.session_id else outside
-                raise BadInput(f"{shared[0]} was changed later, {place}.", "Undo that change there first.")
+                raise BadInput(
+                    f"{shared[0]} was changed later, {place}.", "Undo that change there first."
+                )
 
     def _check_caps(self, delta: Delta, session: Session) -> None:
         """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
@@ -184,21 +215,35 @@ class Deltas:
             return
         earlier: list[Op] = []
         if delta.ops and delta.interaction is not None and delta.session_id:
-            same = values(delta, ("session_id", "interaction")) | {"project": project_of(session), "undone": False}
+            same = values(delta, ("session_id", "interaction")) | {
+                "project": project_of(session),
+                "undone": False,
+            }
             rows = self._db.exec(select(DeltaRow).filter_by(**same)).all()
-            earlier = [op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops]
+            earlier = [
+                op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops
+            ]
         for names, most, what in _CAPS:
-            now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
+            now, before = (
+                sum(op.op in names and not op.in_users_words for op in ops)
+                for ops in (delta.ops, earlier)
+            )
             if now and now + before > most:
-                raise BadInput(f"{now + before} {what} in one turn, at most {most}: nothing was applied.")
+                raise BadInput(
+                    f"{now + before} {what} in one turn, at most {most}: nothing was applied."
+                )
 
 
-def _new_bullet(op: Op, delta: Delta, session: Session, name: str) -> tuple[Bullet, list[dict[str, Any]]]:
+def _new_bullet(
+    op: Op, delta: Delta, session: Session, name: str
+) -> tuple[Bullet, list[dict[str, Any]]]:
     """Return the bullet of an ADD, and the evidence row that stands for imported counts, if any. Raises BadInput."""
     if op.bullet_id:
         raise BadInput(f"ADD names {op.bullet_id}, but the store assigns the id of a new strategy.")
     # only an import has counts and times already
-    past = {name: op.fields[name] for name in _PAST if delta.author == "import" and name in op.fields}
+    past = {
+        name: op.fields[name] for name in _PAST if delta.author == "import" and name in op.fields
+    }
     given = _validated_fields(
         replace(op, fields={name: value for name, value in op.fields.items() if name not in past})
     )
@@ -207,16 +252,27 @@ def _new_bullet(op: Op, delta: Delta, session: Session, name: str) -> tuple[Bull
     _check_trust(op, delta, given, None)
     if not op.evidence and delta.author not in FREE:
         raise BadInput("ADD has no evidence.")
-    past |= {key: datetime.fromisoformat(past[key]) for key in past if key.endswith(("_at", "_used")) and past[key]}
+    past |= {
+        key: datetime.fromisoformat(past[key])
+        for key in past
+        if key.endswith(("_at", "_used")) and past[key]
+    }
     made: dict[str, Any] = {"id": name, "created_at": delta.created_at}
     bullet = Bullet(**made | past | given)
     if bullet.scope == "session" and not session.id:
-        raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
+        raise BadInput(
+            "There is no session that a strategy of this scope could belong to.",
+            "Use project or user.",
+        )
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return bullet, []
     factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
     counts = Evidence("counts", f"{bullet.helpful} {bullet.harmful} {bullet.neutral}")
-    item = values(counts, EVIDENCE) | {"bullet": bullet.number, "kind": "before", "factors": factors}
+    item = values(counts, EVIDENCE) | {
+        "bullet": bullet.number,
+        "kind": "before",
+        "factors": factors,
+    }
     return replace(bullet, belief=update_belief(prior, prior, factors, 0.0)), [item]
 
 
@@ -225,10 +281,13 @@ def _find_row(rows: Mapping[str, BulletRow], op: Op) -> BulletRow:
     row = rows.get(op.bullet_id)
     if row is None:
         raise BadInput(
-            f"The playbook has no {op.bullet_id or 'strategy without an id'}.", "See /playbook for those it has."
+            f"The playbook has no {op.bullet_id or 'strategy without an id'}.",
+            "See /playbook for those it has.",
         )
     if row.state == "deleted" and op.op != "RESTORE":
-        raise BadInput(f"{op.bullet_id} was removed from the playbook.", "`/playbook undo` restores it.")
+        raise BadInput(
+            f"{op.bullet_id} was removed from the playbook.", "`/playbook undo` restores it."
+        )
     return row
 
 
@@ -239,7 +298,9 @@ def _change_row(row: BulletRow, op: Op, delta: Delta, session: Session) -> None:
         if not given:
             raise BadInput(f"UPDATE of {op.bullet_id} changes nothing.")
         _check_trust(op, delta, given, row)
-        if given.get("content", row.content) != row.content:  # the anchors of the new content are not checked yet
+        if (
+            given.get("content", row.content) != row.content
+        ):  # the anchors of the new content are not checked yet
             given |= {"stale": "", "verified_at": None}
         if given.get("scope", row.scope) != row.scope:  # it belongs to the session that changes it
             given |= {"session_id": delta.session_id, "project": project_of(session)}
@@ -248,7 +309,11 @@ def _change_row(row: BulletRow, op: Op, delta: Delta, session: Session) -> None:
     else:
         raise BadInput(f"Unknown playbook operation {op.op!r}.")
     restored = op.op == "RESTORE" or op.fields.get("state") == "active"
-    if restored and given.get("state", row.state) == "active" and (delta.author in FREE or op.in_users_words):
+    if (
+        restored
+        and given.get("state", row.state) == "active"
+        and (delta.author in FREE or op.in_users_words)
+    ):
         given["vouched_at"] = delta.created_at
     for name, value in (given | {"updated_at": delta.created_at}).items():
         setattr(row, name, value)
@@ -274,9 +339,15 @@ def _validated_fields(op: Op) -> dict[str, Any]:
     for name, value in op.fields.items():
         if name in _CHOICES:
             if value not in _CHOICES[name]:
-                raise BadInput(f"{op.op} has the {name} {value!r}, which is not one of {', '.join(_CHOICES[name])}.")
+                raise BadInput(
+                    f"{op.op} has the {name} {value!r}, which is not one of {', '.join(_CHOICES[name])}."
+                )
             values[name] = value
-        elif name == "anchors" and isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        elif (
+            name == "anchors"
+            and isinstance(value, (list, tuple))
+            and all(isinstance(item, str) for item in value)
+        ):
             values[name] = tuple(clean_text(item) for item in value)
         elif name == "when" and isinstance(value, str):
             values[name] = " ".join(redact(clean_text(value)).split()[:MAX_WHEN])[:MAX_CHARACTERS]

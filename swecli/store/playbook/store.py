@@ -22,7 +22,14 @@ from swecli.store.playbook.turns import TurnRecords
 from swecli.store.records import TurnLessons
 from swecli.store.sqlite.database import reader
 from swecli.store.tables.columns import values
-from swecli.store.tables.learned import BulletRow, CheckRow, DeltaRow, EvidenceRow, LearnedRow, TurnRow
+from swecli.store.tables.learned import (
+    BulletRow,
+    CheckRow,
+    DeltaRow,
+    EvidenceRow,
+    LearnedRow,
+    TurnRow,
+)
 from swecli.store.tables.sessions import InteractionRow
 
 
@@ -67,13 +74,18 @@ class PlaybookStore(TurnRecords):
             if redo:
                 which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
             else:
-                which = theirs.where((cast(col(DeltaRow.before), Text) != "{}") | col(DeltaRow.reason).like("mark %"))
+                which = theirs.where(
+                    (cast(col(DeltaRow.before), Text) != "{}") | col(DeltaRow.reason).like("mark %")
+                )
                 which = which.order_by(col(DeltaRow.number).desc())
             rows = db.exec(which.limit(n)).all()
             if not rows and redo:
                 raise BadInput("Nothing to redo in the playbook.")
             if not rows:
-                raise BadInput("Nothing to undo in the playbook.", "Changes of another project are undone there.")
+                raise BadInput(
+                    "Nothing to undo in the playbook.",
+                    "Changes of another project are undone there.",
+                )
             for row in rows:
                 Deltas(db).revert(row, redo=redo)
             return [row.to_applied() for row in rows]
@@ -98,32 +110,46 @@ class PlaybookStore(TurnRecords):
                     db.merge(LearnedRow(name=name, value=value))
                 for command, check in lessons.checks.items():
                     failing, project = list(check.failing), project_of(session)
-                    db.merge(CheckRow(project=project, command=command, passed=check.passed, failing=failing))
+                    db.merge(
+                        CheckRow(
+                            project=project, command=command, passed=check.passed, failing=failing
+                        )
+                    )
                 if lessons.known:
                     TurnRow.record(db, session.id, lessons.interaction, **lessons.known)
                 for used in changed.rows(lessons.shown).values():
                     used.uses += 1
                 changed.fade(lessons.held_back)
             if lessons.final:
-                self._record_attempt(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
+                self._record_attempt(
+                    db, session.id, lessons.interaction, "failed" if lessons.failure else "done"
+                )
             return row.to_applied() if row and not row.undone else None
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
         """Return the deltas of the session and its project with their verdicts, newest first, undone ones included."""
-        newest_first = select(DeltaRow).where(_is_undoable(session)).order_by(col(DeltaRow.number).desc())
+        newest_first = (
+            select(DeltaRow).where(_is_undoable(session)).order_by(col(DeltaRow.number).desc())
+        )
         rows = self._database.rows(newest_first.limit(max(0, limit)))
         which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
-        which = which.where(col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != "")
+        which = which.where(
+            col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != ""
+        )
         found: dict[int, list[tuple[str, Tag]]] = {}
         for delta, bullet, tag in self._database.rows(which.order_by(col(EvidenceRow.id))):
             found.setdefault(delta, []).append((f"P-{bullet}", tag))
-        return [replace(row.to_applied(), verdicts=tuple(found.get(row.number, ()))) for row in rows]
+        return [
+            replace(row.to_applied(), verdicts=tuple(found.get(row.number, ()))) for row in rows
+        ]
 
     def deltas_of_turns(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """Return the deltas of a range of turns, newest first, undone ones included."""
         project = project_of(session)  # an unsaved session owns no deltas
         theirs = select(DeltaRow).filter_by(session_id=session.id or None, project=project)
-        which = theirs.where(col(DeltaRow.interaction).between(first, last)).order_by(col(DeltaRow.number).desc())
+        which = theirs.where(col(DeltaRow.interaction).between(first, last)).order_by(
+            col(DeltaRow.number).desc()
+        )
         return [row.to_applied() for row in self._database.rows(which)]
 
     def made(self, delta_id: str) -> bool:
@@ -141,7 +167,9 @@ class PlaybookStore(TurnRecords):
         """Resolve `P-7`, `p7` or `7` to a strategy of the session's scopes. Raises BadInput."""
         name = parse_short_id("P", ref) or parse_short_id("P", f"P{ref}")
         if name is None:
-            raise BadInput(f"{ref!r:.60} is not the id of a strategy.", "Ids are written P-1, P-2, …")
+            raise BadInput(
+                f"{ref!r:.60} is not the id of a strategy.", "Ids are written P-1, P-2, …"
+            )
         bullet = self.get(name, session)
         if bullet is not None and (include_deleted or bullet.state != "deleted"):
             return bullet
@@ -149,36 +177,57 @@ class PlaybookStore(TurnRecords):
             raise BadInput(f"{name} was removed.", f"`edit {name} --on` restores it.")
         raise BadInput(f"There is no strategy {name} here.", "`list` shows all.")
 
-    def record_anchor_checks(self, session: Session, stale: Mapping[str, str], fresh: Collection[str]) -> None:
+    def record_anchor_checks(
+        self, session: Session, stale: Mapping[str, str], fresh: Collection[str]
+    ) -> None:
         """Store an anchor check of the session's strategies, except those of scope user: the missing anchor by id
         (`stale`; all others become fresh), and the ids whose anchors were found (`fresh`)."""
         now, known = datetime.now(UTC), session.playbook.bullets
-        wanted = {n for n, b in known.items() if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)}
+        wanted = {
+            n
+            for n, b in known.items()
+            if b.scope != "user" and (b.stale != stale.get(n, "") or n in fresh)
+        }
         if not wanted:
             return
         with self._changing(session) as db:
             at = {n: now if n in fresh else known[n].verified_at for n in wanted}
-            rows = [{"number": number_of(n), "stale": stale.get(n, ""), "verified_at": at[n]} for n in wanted]
-            db.exec(sqlmodel.update(BulletRow), params=rows)  # by primary key, without loading 10,000 rows
+            rows = [
+                {"number": number_of(n), "stale": stale.get(n, ""), "verified_at": at[n]}
+                for n in wanted
+            ]
+            db.exec(
+                sqlmodel.update(BulletRow), params=rows
+            )  # by primary key, without loading 10,000 rows
             Bullets(db).changed.update(map(number_of, wanted))
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`)."""
         return self.evidence_by_id((bullet_id,), verdicts=verdicts)[bullet_id]
 
-    def evidence_by_id(self, names: Collection[str], *, verdicts: bool = False) -> dict[str, list[Evidence]]:
+    def evidence_by_id(
+        self, names: Collection[str], *, verdicts: bool = False
+    ) -> dict[str, list[Evidence]]:
         """Return the evidence on many bullets with one query."""
         kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
         found: dict[str, list[Evidence]] = {name: [] for name in names}
         for row in self._database.rows(evidence_query(map(number_of, names)).where(kinds)):
             one = Evidence(**values(row, EVIDENCE))
-            found[f"P-{row.bullet}"].append(replace(one, quote=f"{row.tag}: {one.quote}") if row.tag else one)
+            found[f"P-{row.bullet}"].append(
+                replace(one, quote=f"{row.tag}: {one.quote}") if row.tag else one
+            )
         return found
 
     def changes(self, bullet_id: str) -> list[AppliedDelta]:
         """Return the deltas that changed a strategy, oldest first, without undone ones."""
-        which = select(DeltaRow).where(_json_contains(col(DeltaRow.before), bullet_id)).filter_by(undone=False)
-        found = [row.to_applied() for row in self._database.rows(which.order_by(col(DeltaRow.number)))]
+        which = (
+            select(DeltaRow)
+            .where(_json_contains(col(DeltaRow.before), bullet_id))
+            .filter_by(undone=False)
+        )
+        found = [
+            row.to_applied() for row in self._database.rows(which.order_by(col(DeltaRow.number)))
+        ]
         return [applied for applied in found if bullet_id in applied.touched]
 
     def removed(self, session: Session) -> list[Bullet]:
@@ -202,6 +251,8 @@ def _json_contains(column: Any, bullet_id: str) -> ColumnElement[bool]:
 
 def _is_undoable(session: Session) -> ColumnElement[bool]:
     """Return the condition for deltas made in the session, or in its project with project or user scope."""
-    own = col(DeltaRow.session_id) == session.id if session.id else false()  # an unsaved session owns nothing
+    own = (
+        col(DeltaRow.session_id) == session.id if session.id else false()
+    )  # an unsaved session owns nothing
     wide = col(DeltaRow.reach).in_(("project", "user"))
     return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))

@@ -16,7 +16,15 @@ from swecli.store.playbook.bullets import project_of
 from swecli.store.records import CheckResult, StoredTurn, UsageTotals
 from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables.columns import values
-from swecli.store.tables.learned import CheckRow, ChoiceRow, DeltaRow, EvidenceRow, LearnedRow, ReflectionRow, TurnRow
+from swecli.store.tables.learned import (
+    CheckRow,
+    ChoiceRow,
+    DeltaRow,
+    EvidenceRow,
+    LearnedRow,
+    ReflectionRow,
+    TurnRow,
+)
 from swecli.store.tables.sessions import InteractionRow, SessionRow
 
 _TRIES = 3  # failed reflections of one interaction before it is given up
@@ -30,7 +38,10 @@ class TurnRecords:
 
     def turn(self, session_id: str, interaction: int) -> StoredTurn | None:
         """Return the record of a turn, or None if it is not stored."""
-        theirs = col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == interaction
+        theirs = (
+            col(InteractionRow.session_id) == session_id,
+            col(InteractionRow.number) == interaction,
+        )
         return next(iter(self._records(*theirs)), None)
 
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
@@ -42,7 +53,9 @@ class TurnRecords:
     def project_turns(self, session: Session) -> list[StoredTurn]:
         """Return the records of a project's turns that were reflected on, oldest first; copies of a turn in forks count
         once."""
-        records = self._records(col(SessionRow.project) == project_of(session), col(TurnRow.id).is_not(None))
+        records = self._records(
+            col(SessionRow.project) == project_of(session), col(TurnRow.id).is_not(None)
+        )
         once: dict[tuple[int, datetime | None], StoredTurn] = {}
         for record in records:
             once.setdefault((record.interaction, record.started_at), record)
@@ -54,14 +67,23 @@ class TurnRecords:
             col(InteractionRow.number) == col(TurnRow.interaction),
         )
         which = sqlmodel.select(InteractionRow, TurnRow).join(TurnRow, same_turn, isouter=True)
-        which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id)).where(*where)
-        return [_to_record(*rows) for rows in self._database.rows(which.order_by(col(InteractionRow.id)))]
+        which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id)).where(
+            *where
+        )
+        return [
+            _to_record(*rows)
+            for rows in self._database.rows(which.order_by(col(InteractionRow.id)))
+        ]
 
     def verdicts_on(self, session_id: str, interaction: int) -> set[tuple[str, str]]:
         """Return the (bullet id, "outcome" or "tag") of a turn's verdicts, without undone ones."""
         which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind)
-        which = which.where(col(EvidenceRow.kind) != "").filter_by(session_id=session_id, interaction=interaction)
-        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).filter_by(undone=False)
+        which = which.where(col(EvidenceRow.kind) != "").filter_by(
+            session_id=session_id, interaction=interaction
+        )
+        which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).filter_by(
+            undone=False
+        )
         return {(f"P-{bullet}", kind) for bullet, kind in self._database.rows(which)}
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, CheckResult]:
@@ -92,7 +114,10 @@ class TurnRecords:
 
     def pending_elsewhere(self, session: Session) -> list[StoredTurn]:
         """Return the pending interactions of the project's other sessions that no process has open, newest first."""
-        others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
+        others = (
+            col(SessionRow.project) == project_of(session),
+            col(InteractionRow.session_id) != session.id,
+        )
         found = [row for row in self._pending(*others) if not row.is_running_elsewhere]
         return [StoredTurn(row.session_id, row.number) for row in reversed(found)]
 
@@ -112,14 +137,23 @@ class TurnRecords:
             return _count_attempts(db, session_id, interaction, "done")
 
     @staticmethod
-    def _record_attempt(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
+    def _record_attempt(
+        db: sqlmodel.Session, session_id: str, interaction: int, status: str
+    ) -> None:
         """Record a reflection; the interaction stays pending after the first two "failed". Raises BadInput if it does
         not exist."""
         turn = InteractionRow.find(db, session_id, interaction)
         if turn is None:
             raise BadInput(f"There is no interaction {interaction} in session {session_id}.")
-        final = status != "failed" or _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
-        db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
+        final = (
+            status != "failed"
+            or _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
+        )
+        db.add(
+            ReflectionRow(
+                session_id=session_id, interaction=interaction, status=status, final=final
+            )
+        )
         turn.pending = turn.pending and not final
 
 

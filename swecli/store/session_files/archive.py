@@ -23,7 +23,14 @@ from swecli.store.playbook.bullets import Bullets
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import reader
 from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
+from swecli.store.tables.learned import (
+    BulletRow,
+    ChoiceRow,
+    DeltaRow,
+    EvidenceRow,
+    ReflectionRow,
+    TurnRow,
+)
 from swecli.store.tables.sessions import (
     CallRow,
     FullResultRow,
@@ -54,7 +61,9 @@ EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
 
 def _find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
     """Return the row of the session that `find_session` finds. Raises BadInput."""
-    return db.exec(select(SessionRow).filter_by(id=reader(db).find_session(clean_text(ref), ""))).one()
+    return db.exec(
+        select(SessionRow).filter_by(id=reader(db).find_session(clean_text(ref), ""))
+    ).one()
 
 
 def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
@@ -63,21 +72,28 @@ def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
         record = turn["playbook"] or {}
         for holder, name in ((turn, "shown"), (turn, "cited"), (record, "withheld")):
             if holder.get(name):
-                holder[name] = [names.get(one, _FOREIGN + one.removeprefix(_FOREIGN)) for one in holder[name]]
+                holder[name] = [
+                    names.get(one, _FOREIGN + one.removeprefix(_FOREIGN)) for one in holder[name]
+                ]
 
 
 def _read_turns(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
     """Return the rows of a session's interactions up to number `last`. Must run in a transaction."""
     records = {row.interaction: _columns(row) for row in _rows(db, TurnRow, session_id, last)}
     calls: dict[int, list[Archive]] = {}
-    theirs = select(CallRow, FullResultRow.text).filter_by(session_id=session_id).order_by(col(CallRow.id))
+    theirs = (
+        select(CallRow, FullResultRow.text)
+        .filter_by(session_id=session_id)
+        .order_by(col(CallRow.id))
+    )
     whole = theirs.outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
     for call, full in db.exec(whole).all():
         more = {} if full is None else {"full_result": full}
         calls.setdefault(call.message_id, []).append({"id": call.call_id} | _columns(call) | more)
     return {
         "interactions": [
-            _columns(row) | {"playbook": records.get(row.number)} for row in _rows(db, InteractionRow, session_id, last)
+            _columns(row) | {"playbook": records.get(row.number)}
+            for row in _rows(db, InteractionRow, session_id, last)
         ],
         "messages": [
             _columns(row) | {"id": place, "tool_calls": calls.get(row.id or 0, [])}
@@ -97,7 +113,9 @@ def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[
 
 
 def _columns(row: sqlmodel.SQLModel) -> Archive:
-    return values(row, [name for name in type(row).model_fields if name not in EXCLUDED_COLUMNS[type(row)]])
+    return values(
+        row, [name for name in type(row).model_fields if name not in EXCLUDED_COLUMNS[type(row)]]
+    )
 
 
 def _numbered(rows: list[ReductionRow]) -> list[Archive]:
@@ -105,7 +123,11 @@ def _numbered(rows: list[ReductionRow]) -> list[Archive]:
     places = {f"R-{row.number}": place for place, row in enumerate(rows, 1)}
     found = []
     for place, row in enumerate(rows, 1):
-        undone = {"detail": f"R-{places[row.detail]}"} if row.how == UNDO and row.detail in places else {}
+        undone = (
+            {"detail": f"R-{places[row.detail]}"}
+            if row.how == UNDO and row.detail in places
+            else {}
+        )
         found.append(_columns(row) | {"number": place} | undone)
     return found
 
@@ -117,7 +139,9 @@ def write_turns(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
         db.add(InteractionRow(**_omit(turn, "playbook"), **of, pending=False))
         if turn["playbook"] is not None:
             db.add(TurnRow(**turn["playbook"], **of, interaction=turn["number"]))
-    messages = [MessageRow(**_omit(message, "id", "tool_calls"), **of) for message in whole["messages"]]
+    messages = [
+        MessageRow(**_omit(message, "id", "tool_calls"), **of) for message in whole["messages"]
+    ]
     db.add_all(messages)
     db.flush()  # assigns the keys, in this order
     for row, message in zip(messages, whole["messages"], strict=True):
@@ -146,13 +170,21 @@ def _omit(value: Archive, *names: str) -> Archive:
 
 
 def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
-    own = select(BulletRow).filter_by(session_id=old, scope="session").order_by(col(BulletRow.number))
+    own = (
+        select(BulletRow).filter_by(session_id=old, scope="session").order_by(col(BulletRow.number))
+    )
     for bullet in db.exec(own.where(col(BulletRow.state) != "deleted")).all():
         copy = BulletRow(**bullet.model_dump(exclude={"number"}) | {"session_id": new})
         db.add(copy)
         db.flush()
-        for item in db.exec(select(EvidenceRow).filter_by(bullet=bullet.number).order_by(col(EvidenceRow.id))).all():
-            db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}))
+        for item in db.exec(
+            select(EvidenceRow).filter_by(bullet=bullet.number).order_by(col(EvidenceRow.id))
+        ).all():
+            db.add(
+                EvidenceRow(
+                    **item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}
+                )
+            )
 
 
 class SessionArchive(SessionWriter):
@@ -162,9 +194,16 @@ class SessionArchive(SessionWriter):
         """Return a session as plain JSON values. Raises BadInput if `ref` matches no session or several."""
         with self.database.reading() as db:
             row = _find_row(db, ref)
-            bullets = Bullets(db).load(Session(row.id, row.directory, project=row.project)).bullets.values()
+            bullets = (
+                Bullets(db)
+                .load(Session(row.id, row.directory, project=row.project))
+                .bullets.values()
+            )
             whole = _columns(row) | _read_turns(db, row.id, row.interactions)
-            whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(reader(db).totals(row.id))}
+            whole |= {
+                "playbook": [one.to_json() for one in bullets],
+                "totals": asdict(reader(db).totals(row.id)),
+            }
         rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
         return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
 
@@ -179,14 +218,21 @@ class SessionArchive(SessionWriter):
             new = SessionRow(**old.model_dump(exclude={"number"}))
             new.id, new.parent_id, new.title = uuid7(), old.id, old.title and f"{old.title} (fork)"
             new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
-            new.window_start, new.created_at, new.updated_at = max(1, min(old.window_start, last)), now, now
+            new.window_start, new.created_at, new.updated_at = (
+                max(1, min(old.window_start, last)),
+                now,
+                now,
+            )
             db.add(new)
             db.flush()
             write_turns(db, new.id, whole | {"requests": []})
             for choice in _rows(db, ChoiceRow, old.id, last):
                 db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
             # evidence counts once: reflections run on the original turns only
-            db.add_all(ReflectionRow(session_id=new.id, interaction=n, status="done") for n in range(1, last + 1))
+            db.add_all(
+                ReflectionRow(session_id=new.id, interaction=n, status="done")
+                for n in range(1, last + 1)
+            )
             _copy_bullets(db, old.id, new.id)
             return new.id
 
@@ -196,8 +242,13 @@ class SessionArchive(SessionWriter):
         with self.database.transaction() as db:
             session = _find_row(db, ref).id
             if self.current_session is not None and session == self.current_session.id:
-                raise BadInput("The current session cannot be deleted.", "Start or resume another one first.")
-            gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]
+                raise BadInput(
+                    "The current session cannot be deleted.", "Start or resume another one first."
+                )
+            gone = [
+                session,
+                *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all(),
+            ]
             calls = select(CallRow.id).where(col(CallRow.session_id).in_(gone))
             bullets = select(BulletRow.number).filter_by(session_id=session, scope="session")
             db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))

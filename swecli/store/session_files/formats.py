@@ -11,14 +11,32 @@ from swecli.models.message import Usage
 from swecli.store.session_files.transcript import Line, Transcript
 
 _Events = list[dict[str, Any]]
-_INTERNAL_FLAGS = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
-_TAGGED = re.compile(r"(?:\s*(?><([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>))++\s*", re.DOTALL)  # no backtracking
+_INTERNAL_FLAGS = (
+    "isSidechain",
+    "isMeta",
+    "isCompactSummary",
+    "isVisibleInTranscriptOnly",
+    "isApiErrorMessage",
+)
+_TAGGED = re.compile(
+    r"(?:\s*(?><([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>))++\s*", re.DOTALL
+)  # no backtracking
 _COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
-_NOTICES = ("[Request interrupted by user", "This session is being continued from a previous conversation")
-_CALLS = {"function_call": "", "custom_tool_call": "", "local_shell_call": "shell", "web_search_call": "web_search"}
+_NOTICES = (
+    "[Request interrupted by user",
+    "This session is being continued from a previous conversation",
+)
+_CALLS = {
+    "function_call": "",
+    "custom_tool_call": "",
+    "local_shell_call": "shell",
+    "web_search_call": "web_search",
+}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _CHAT, _TYPED, _OWN = "# aider chat started at ", "#### ", "> "  # line prefixes of aider
-_SPENT = re.compile(r"> Tokens: ([\d.]+k?) sent,.* ([\d.]+k?) received\.(?: Cost: \$([\d.]+) message)?")
+_SPENT = re.compile(
+    r"> Tokens: ([\d.]+k?) sent,.* ([\d.]+k?) received\.(?: Cost: \$([\d.]+) message)?"
+)
 _MODEL = re.compile(r"> (?:Main m|M)odel: (\S+)")
 
 
@@ -29,7 +47,14 @@ def _text_of(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(part for part in (_text_of(block) for block in content) if part)
     if isinstance(content, dict):
-        return next((_text_of(content[name]) for name in ("text", "content", "output") if content.get(name)), "")
+        return next(
+            (
+                _text_of(content[name])
+                for name in ("text", "content", "output")
+                if content.get(name)
+            ),
+            "",
+        )
     return ""
 
 
@@ -62,12 +87,16 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
     left, billed, command = _rewound_events(events), dict[str, dict[str, Any]](), ""
     for message in (_as_dict(event.get("message")) for event in events):
         used, key = _as_dict(message.get("usage")), str(message.get("id"))
-        billed[key] = max(used, billed.get(key, {}), key=lambda one: _token_count(one.get("output_tokens")))
+        billed[key] = max(
+            used, billed.get(key, {}), key=lambda one: _token_count(one.get("output_tokens"))
+        )
     for event in events:
         into.line, kind, message = event["line"], event.get("type"), _as_dict(event.get("message"))
         names = [name for name in ("customTitle", "aiTitle", "summary") if event.get(name)]
         into.title = _text_of(event[names[0]]) if names else into.title
-        own = message.get("model") == "<synthetic>" or any(event.get(name) for name in _INTERNAL_FLAGS)
+        own = message.get("model") == "<synthetic>" or any(
+            event.get(name) for name in _INTERNAL_FLAGS
+        )
         if own or str(event.get("uuid")) in left or kind not in ("user", "assistant", "attachment"):
             continue
         into.set_time(event.get("timestamp"))
@@ -77,26 +106,42 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
         if kind == "user":
             found = sorted(_COMMAND.findall(_text_of(message.get("content"))), reverse=True)
             command = " ".join(part for _, part in found if part)
-        if words or (command and kind == "assistant"):  # a command without an answer was the tool's own
+        if words or (
+            command and kind == "assistant"
+        ):  # a command without an answer was the tool's own
             into.add_query(words or command)
             command = ""
         for block in _blocks_of(message.get("content")):
             name = block.get("type")
             if name == "tool_result":
                 failed = bool(block.get("is_error"))
-                into.add_result(str(block.get("tool_use_id")), _text_of(block.get("content")), failed=failed)
+                into.add_result(
+                    str(block.get("tool_use_id")), _text_of(block.get("content")), failed=failed
+                )
             elif kind == "assistant" and name == "tool_use":
-                into.add_call(str(block.get("id")), str(block.get("name") or ""), block.get("input"))
+                into.add_call(
+                    str(block.get("id")), str(block.get("name") or ""), block.get("input")
+                )
             elif kind == "assistant" and name in ("text", "thinking"):
                 into.add_answer(_text_of(block), reasoning=_text_of(block.get("thinking")), key=key)
-        if kind == "assistant" and (used := billed.pop(key, {}) if key else _as_dict(message.get("usage"))):
-            buckets = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+        if kind == "assistant" and (
+            used := billed.pop(key, {}) if key else _as_dict(message.get("usage"))
+        ):
+            buckets = (
+                "input_tokens",
+                "cache_read_input_tokens",
+                "cache_creation_input_tokens",
+                "output_tokens",
+            )
             into.add_usage(_usage(used, *buckets), model=str(message.get("model") or ""))
 
 
 def _user_text(event: dict[str, Any]) -> str:
     """Return the user's text of a Claude Code line, also if queued during a turn, or ""."""
-    queued, content = _as_dict(event.get("attachment")), _as_dict(event.get("message")).get("content")
+    queued, content = (
+        _as_dict(event.get("attachment")),
+        _as_dict(event.get("message")).get("content"),
+    )
     if queued.get("type") == "queued_command":
         content = queued.get("prompt")
     elif event.get("type") != "user" or any(event.get(name) for name in _INTERNAL_FLAGS):
@@ -108,8 +153,12 @@ def _user_text(event: dict[str, Any]) -> str:
 
 def _rewound_events(events: _Events) -> set[str]:
     """Return the `uuid`s of the queries that the user rewound and replaced, and of all their descendants."""
-    places = [(str(event.get("parentUuid") or ""), str(event.get("uuid") or "-")) for event in events]
-    typed = [place for place, event in zip(places, events, strict=True) if place[0] and _user_text(event)]
+    places = [
+        (str(event.get("parentUuid") or ""), str(event.get("uuid") or "-")) for event in events
+    ]
+    typed = [
+        place for place, event in zip(places, events, strict=True) if place[0] and _user_text(event)
+    ]
     newest = dict(typed)
     gone = {own for parent, own in typed if newest[parent] != own}
     for parent, own in places:
@@ -149,14 +198,20 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
     if item.get("type") == "token_count" and used:
         names = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
         sent, cached, written, reasoning = (_token_count(used.get(name)) for name in names)
-        into.add_usage(Usage(max(0, sent - cached), cached, 0, max(0, written - reasoning), reasoning))
+        into.add_usage(
+            Usage(max(0, sent - cached), cached, 0, max(0, written - reasoning), reasoning)
+        )
 
 
 def _codex_item(item: dict[str, Any], into: Transcript) -> None:
     kind, text = item.get("type"), _text_of(item.get("content"))
     if kind == "message" and item.get("role") == "user":
         parts = [_text_of(block).strip() for block in _blocks_of(item.get("content"))]
-        own = [part for part in parts if not part.startswith("<") and not part.endswith("</INSTRUCTIONS>")]
+        own = [
+            part
+            for part in parts
+            if not part.startswith("<") and not part.endswith("</INSTRUCTIONS>")
+        ]
         if any(own) and not into.ends_with_query("\n".join(own)):
             into.add_query("\n".join(own))
     elif kind == "message" and item.get("role") == "assistant":
@@ -166,11 +221,19 @@ def _codex_item(item: dict[str, Any], into: Transcript) -> None:
     elif kind in _CALLS:
         given = item.get("arguments", item.get("input", item.get("action")))
         name = str(item.get("name") or _CALLS[kind])
-        into.add_call(str(item.get("call_id") or item.get("id") or f"line {into.line}"), name, _parse_nested(given))
+        into.add_call(
+            str(item.get("call_id") or item.get("id") or f"line {into.line}"),
+            name,
+            _parse_nested(given),
+        )
     elif kind in _RESULTS:
         output = _parse_nested(item.get("output"))
         failed = _as_dict(_as_dict(output).get("metadata")).get("exit_code") not in (None, 0)
-        into.add_result(str(item.get("call_id")), _text_of(output) or _text_of(item.get("output")), failed=failed)
+        into.add_result(
+            str(item.get("call_id")),
+            _text_of(output) or _text_of(item.get("output")),
+            failed=failed,
+        )
 
 
 def _parse_nested(value: Any) -> Any:
@@ -187,9 +250,14 @@ def _read_pi(lines: Iterable[Line], into: Transcript) -> None:
     entries: _Events = []
     for event in into.parse_json_lines(lines):
         if event.get("type") == "session":
-            into.id, into.directory = str(event.get("id") or ""), str(event.get("cwd") or into.directory)
+            into.id, into.directory = (
+                str(event.get("id") or ""),
+                str(event.get("cwd") or into.directory),
+            )
         else:  # a session name is an entry of the tree too
-            into.title = _text_of(event.get("name")) if event.get("type") == "session_info" else into.title
+            into.title = (
+                _text_of(event.get("name")) if event.get("type") == "session_info" else into.title
+            )
             entries.append(event | {"line": into.line})
     for entry in _branch(entries):
         into.line = entry["line"]
@@ -203,21 +271,29 @@ def _pi_message(message: dict[str, Any], into: Transcript) -> None:
     if role == "user" and _text_of(content).strip():
         into.add_query(_text_of(content))
     elif role == "toolResult":
-        into.add_result(str(message.get("toolCallId")), _text_of(content), failed=bool(message.get("isError")))
+        into.add_result(
+            str(message.get("toolCallId")), _text_of(content), failed=bool(message.get("isError"))
+        )
     elif role == "assistant":
         into.add_answer("")
         for block in _blocks_of(content):
             if block.get("type") == "toolCall":
-                into.add_call(str(block.get("id")), str(block.get("name") or ""), block.get("arguments"))
+                into.add_call(
+                    str(block.get("id")), str(block.get("name") or ""), block.get("arguments")
+                )
             elif block.get("type") == "thinking":
                 into.append_text(reasoning=_text_of(block.get("thinking")))
             else:
                 into.append_text(_text_of(block))
         if used := _as_dict(message.get("usage")):
             cost = _as_dict(used.get("cost")).get("total")
-            model = "/".join(str(message[name]) for name in ("provider", "model") if message.get(name))
+            model = "/".join(
+                str(message[name]) for name in ("provider", "model") if message.get(name)
+            )
             buckets = _usage(used, "input", "cacheRead", "cacheWrite", "output")
-            into.add_usage(buckets, model=model, cost=float(cost) if isinstance(cost, (int, float)) else None)
+            into.add_usage(
+                buckets, model=model, cost=float(cost) if isinstance(cost, (int, float)) else None
+            )
 
 
 def _branch(entries: _Events) -> _Events:
@@ -246,7 +322,9 @@ def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
         spent = _SPENT.match(text) if own else None
         if text.startswith(_CHAT) or spent or (typed and not was_typed):
             answered = "\n".join(answer).strip()
-            if query and (answered or not query[0].startswith("/")):  # a command without an answer is not a turn
+            if query and (
+                answered or not query[0].startswith("/")
+            ):  # a command without an answer is not a turn
                 into.add_query("\n".join(query))
             if answered:
                 into.add_answer(answered)
@@ -257,7 +335,10 @@ def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
         elif typed:
             query.append(text.removeprefix(_TYPED).rstrip())
         elif spent:
-            sent, got = (round(float(n.rstrip("k")) * (1000 if n[-1:] == "k" else 1)) for n in spent.groups()[:2])
+            sent, got = (
+                round(float(n.rstrip("k")) * (1000 if n[-1:] == "k" else 1))
+                for n in spent.groups()[:2]
+            )
             into.add_usage(Usage(sent, output=got), cost=float(spent[3]) if spent[3] else None)
         elif own:
             found = _MODEL.match(text)
@@ -272,7 +353,9 @@ def detect_format(head: str) -> tuple[str, Callable[[Iterable[Line], Transcript]
         return "aider", _read_aider
     events = list(Transcript("", "").parse_json_lines(enumerate(head.splitlines()[:20])))
     for event in events:
-        if {"sessionId", "type"} <= event.keys() or (event.get("type") == "summary" and "leafUuid" in event):
+        if {"sessionId", "type"} <= event.keys() or (
+            event.get("type") == "summary" and "leafUuid" in event
+        ):
             return "Claude Code", _read_claude_code
     first = events[0] if events else {}
     if (first.get("type") == "session_meta" and "payload" in first) or (

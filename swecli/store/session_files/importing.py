@@ -18,7 +18,12 @@ from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.store.playbook.bullets import Bullets, number_of
-from swecli.store.session_files.archive import EXCLUDED_COLUMNS, Archive, rename_strategies, write_turns
+from swecli.store.session_files.archive import (
+    EXCLUDED_COLUMNS,
+    Archive,
+    rename_strategies,
+    write_turns,
+)
 from swecli.store.session_files.formats import detect_format
 from swecli.store.session_files.transcript import Transcript
 from swecli.store.sqlite.database import Database
@@ -74,7 +79,10 @@ _SAFE_TYPES: Mapping[Any, Any] = {
 def _row_model(table: type[sqlmodel.SQLModel], **narrower: Any) -> Any:
     """Return the pydantic model of a table's rows in a file. Times with a default of now are required there."""
     fields: dict[str, Any] = {
-        name: (_SAFE_TYPES.get(field.annotation, field.annotation), ... if field.default_factory else field.default)
+        name: (
+            _SAFE_TYPES.get(field.annotation, field.annotation),
+            ... if field.default_factory else field.default,
+        )
         for name, field in table.model_fields.items()
         if name not in EXCLUDED_COLUMNS[table]
     }
@@ -104,9 +112,15 @@ _Message = _row_model(
     MessageRow, id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
     tool_calls=_list_of(_Call, []), images=(list[_Image] | None, None),
 )  # fmt: skip
-_Record = _row_model(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None))
+_Record = _row_model(
+    TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None)
+)
 _Turn = _row_model(
-    InteractionRow, status=(_Text, ...), shown=(_Names, None), cited=(_Names, None), playbook=(_Record | None, None)
+    InteractionRow,
+    status=(_Text, ...),
+    shown=(_Names, None),
+    cited=(_Names, None),
+    playbook=(_Record | None, None),
 )
 _Reduction = _row_model(ReductionRow, number=(_Count, ...))
 _Bullet = _row_model(
@@ -121,7 +135,9 @@ _Export = _row_model(
 )  # fmt: skip
 
 
-def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> _ImportResult:
+def import_session(
+    database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()
+) -> _ImportResult:
     """Store a value of `SessionManager.export` under its own id; its turns count as reflected upon. `lines` are the
     numbered raw lines of a transcript, stored for what a session has no column for. Raises BadInput on the first
     validation error, or if the session already exists."""
@@ -136,8 +152,13 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
     own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
         if db.exec(select(SessionRow.id).filter_by(id=whole["id"])).first() is not None:
-            raise BadInput(f"The session {whole['id']} already exists.", f"Continue it: swecli -r {whole['id']}")
-        row = SessionRow(**{name: value for name, value in whole.items() if not isinstance(value, list)})
+            raise BadInput(
+                f"The session {whole['id']} already exists.",
+                f"Continue it: swecli -r {whole['id']}",
+            )
+        row = SessionRow(
+            **{name: value for name, value in whole.items() if not isinstance(value, list)}
+        )
         row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
         db.add(row)
         db.flush()
@@ -156,7 +177,9 @@ def _validate(whole: Archive) -> None:
         raise BadInput("Not an export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
     places = [message["interaction"] for message in whole["messages"]]
     if places != sorted(places) or any(not 1 <= place <= len(turns) for place in places):
-        raise BadInput("Not an export of a session: a message belongs to no turn or is out of order.", _HINT)
+        raise BadInput(
+            "Not an export of a session: a message belongs to no turn or is out of order.", _HINT
+        )
     try:
         where = "window_spec"
         WindowSpec.parse(whole["window_spec"] or "5")
@@ -168,7 +191,9 @@ def _validate(whole: Archive) -> None:
         raise BadInput(f"Not an export of a session: {where}: {error}.", _HINT) from error
 
 
-def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:
+def _write_bullets(
+    db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]
+) -> dict[str, str]:
     """Store the session's own strategies under their numbers, or new ones if a number was used here before. Returns
     their ids here by their ids in the export."""
     newest = Bullets(db).last_number()
@@ -200,11 +225,15 @@ def import_file(database: Database, path: Path) -> _ImportResult:
         try:
             return import_session(database, json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path} is not a session that swecli can read: {error}.", _FORMATS) from error
+            raise BadInput(
+                f"{path} is not a session that swecli can read: {error}.", _FORMATS
+            ) from error
     tool, read = known
     transcript = Transcript(tool, str(path.absolute().parent))
     read(enumerate(text.split("\n"), 1), transcript)
     if not (whole := transcript.to_archive()):
-        raise BadInput(f"{path} looks like a transcript of {tool}, but no turn of it can be read.", _FORMATS)
+        raise BadInput(
+            f"{path} looks like a transcript of {tool}, but no turn of it can be read.", _FORMATS
+        )
     imported = import_session(database, whole, transcript.lines)
     return replace(imported, tool=tool, skipped=tuple(transcript.skipped))

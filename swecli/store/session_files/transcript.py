@@ -55,7 +55,11 @@ class Transcript:
         ignored."""
         try:
             is_number = isinstance(value, (int, float))
-            at = datetime.fromtimestamp(value / 1000, UTC) if is_number else datetime.fromisoformat(value)
+            at = (
+                datetime.fromtimestamp(value / 1000, UTC)
+                if is_number
+                else datetime.fromisoformat(value)
+            )
             at = at.astimezone(UTC)  # OverflowError on the first and last days of the calendar
         except (ValueError, OverflowError, OSError, TypeError):
             return
@@ -67,7 +71,9 @@ class Transcript:
         if self._turns:
             self._turns[-1]["finished_at"] = self.time
         number = len(self._turns) + 1
-        self._turns.append({"number": number, "status": "done", "started_at": self.time, "finished_at": self.time})
+        self._turns.append(
+            {"number": number, "status": "done", "started_at": self.time, "finished_at": self.time}
+        )
         self._add("user", text)
 
     def ends_with_query(self, words: str) -> bool:
@@ -92,10 +98,18 @@ class Transcript:
     def add_call(self, call_id: str, name: str, parameters: Any) -> None:
         """Add a tool call, to the last message if none of its calls has a result yet, or to a new one."""
         last: dict[str, Any] = self._messages[-1] if self._messages else {"role": ""}
-        if last["role"] != "assistant" or any(call["result"] is not None for call in last["tool_calls"]):
+        if last["role"] != "assistant" or any(
+            call["result"] is not None for call in last["tool_calls"]
+        ):
             last = self._add("assistant", "")
         given = parameters if isinstance(parameters, dict) else {"input": parameters}
-        call = {"id": call_id, "name": name or "unknown", "parameters": given, "result": None, "error": None}
+        call = {
+            "id": call_id,
+            "name": name or "unknown",
+            "parameters": given,
+            "result": None,
+            "error": None,
+        }
         last["tool_calls"].append(call)
         self._calls[call_id] = call
 
@@ -105,14 +119,23 @@ class Transcript:
         if call is None:
             self.skipped.append(f"line {self.line}: a result without its call")
             return
-        call["result"], call["error"] = text, ((text.strip().splitlines() or [""])[0] or "failed") if failed else None
+        call["result"], call["error"] = (
+            text,
+            ((text.strip().splitlines() or [""])[0] or "failed") if failed else None,
+        )
 
     def add_usage(self, usage: Usage, *, model: str = "", cost: float | None = None) -> None:
         """Add the usage of one request."""
         self.model = model or self.model
         turn = max(1, len(self._turns))
         step = sum(request["interaction"] == turn for request in self._requests[-200:]) + 1
-        row = {"model": self.model, "purpose": "turn", "interaction": turn, "step": step, "created_at": self.time}
+        row = {
+            "model": self.model,
+            "purpose": "turn",
+            "interaction": turn,
+            "step": step,
+            "created_at": self.time,
+        }
         self._requests.append(row | asdict(usage) | {"cost": cost})
 
     def _add(self, role: str, text: str) -> dict[str, Any]:
@@ -148,5 +171,10 @@ class Transcript:
         """Return the tool's own id if it is a UUID, else a UUID derived from it or from the content."""
         if _UUID.fullmatch(self.id.lower()):
             return self.id.lower()
-        content = self.id or sha256("\n".join(text for _, text in self.lines).encode("utf-8", "replace")).hexdigest()
+        content = (
+            self.id
+            or sha256(
+                "\n".join(text for _, text in self.lines).encode("utf-8", "replace")
+            ).hexdigest()
+        )
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))

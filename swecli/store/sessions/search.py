@@ -87,7 +87,7 @@ def _stemmer() -> Any:
     sys.modules[package.name] = module_from_spec(package)
     try:
         # late: only what looks for alike texts needs it
-        from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
+        from snowballstemmer.english_stemmer import EnglishStemmer
     finally:
         del sys.modules[package.name]
     return EnglishStemmer()
@@ -103,7 +103,8 @@ def search_all(db: sqlite3.Connection, words: Sequence[str], limit: int) -> list
     """Find the newest messages and titles of all sessions that contain all the words; `word*` matches a prefix."""
     given = {f"word{place}": word.rstrip("*").lower() for place, word in enumerate(words)}
     titled, holds = (
-        " AND ".join(f"instr(lower({field}), :{name})" for name in given) for field in ("s.title", "m.content")
+        " AND ".join(f"instr(lower({field}), :{name})" for name in given)
+        for field in ("s.title", "m.content")
     )
     query = _match_query(words)  # a scan is slower, but matches every script and sign
     messages = _BY_SCAN.format(holds=holds) if query is None else _BY_INDEX
@@ -111,7 +112,9 @@ def search_all(db: sqlite3.Connection, words: Sequence[str], limit: int) -> list
     which = _FIND.format(messages=messages, titles=titles)
     rows = db.execute(which, {**given, "query": query, "limit": limit}).fetchall()
     hits = [
-        SearchHit(session, redact(title), number, role, _snippet_at(content, words[0]), read_moment(at))
+        SearchHit(
+            session, redact(title), number, role, _snippet_at(content, words[0]), read_moment(at)
+        )
         for session, title, number, role, content, at in rows
     ]
     return sorted(hits, key=lambda hit: hit.created_at, reverse=True)[:limit]
@@ -122,15 +125,24 @@ def _match_query(words: Sequence[str]) -> str | None:
     scripts without spaces."""
     if any(not any(c.isalnum() for c in word) or any(c > "\u0fff" for c in word) for word in words):
         return None
-    quoted = ('"' + word.rstrip("*").replace('"', '""') + '"' + ("*" if word.endswith("*") else "") for word in words)
+    quoted = (
+        '"' + word.rstrip("*").replace('"', '""') + '"' + ("*" if word.endswith("*") else "")
+        for word in words
+    )
     return " ".join(quoted)
 
 
 def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -> list[TextMatch]:
     """Find a text in a session's messages and results, newest first, by a scan."""
-    rows = db.execute(_IN_SESSION, {"session": session_id, "text": words.lower(), "limit": limit}).fetchall()
+    rows = db.execute(
+        _IN_SESSION, {"session": session_id, "text": words.lower(), "limit": limit}
+    ).fetchall()
     return [
-        TextMatch(row[0], row[1], _snippet_at(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
+        TextMatch(
+            row[0],
+            row[1],
+            _snippet_at(row[2] if words.lower() in (row[2] or "").lower() else row[3], words),
+        )
         for row in rows
     ]
 
@@ -151,7 +163,12 @@ def _excerpt(content: str, start: int, end: int, beside: int) -> str:
 
 
 def search_session(
-    db: sqlite3.Connection, session: Session, query: str, before: int | None, limit: int, floor: float
+    db: sqlite3.Connection,
+    session: Session,
+    query: str,
+    before: int | None,
+    limit: int,
+    floor: float,
 ) -> list[FoundInteraction]:
     """The interactions of a session that a query refers to, best first, those `before` one of them (None: all). A query
     that is stored already, and has not begun its turn, is none of them.
@@ -165,7 +182,9 @@ def search_session(
     total = session.interactions
     last = total if before is None else min(total, before - 1)
     stored = _interactions_of(db, session.id, roots)
-    where = {word: known for word, found in stored.items() if (known := {n for n in found if n <= total})}
+    where = {
+        word: known for word, found in stored.items() if (known := {n for n in found if n <= total})
+    }
     weights = {
         word: math.log((total + 1) / (len(found) + 0.5))
         for word, found in where.items()
@@ -173,14 +192,21 @@ def search_session(
     }
     # words that are repeated, or used again later, are not significant, but rank the results
     often = max(2, total // 50)
-    rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _count_episodes(where[w]) <= often)}
+    rare = {
+        w
+        for w in weights
+        if floor <= 0 or (max(where[w]) <= last and _count_episodes(where[w]) <= often)
+    }
     by_interaction = {
         number: sum(weights[word] for word in weights if number in where[word])
         for number in {number for word in rare for number in where[word] if number <= last}
     }
-    best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
+    best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[
+        :_CANDIDATES
+    ]
     texts = {
-        number: db.execute(_IN_INTERACTION, {"session": session.id, "number": number}).fetchall() for number in best
+        number: db.execute(_IN_INTERACTION, {"session": session.id, "number": number}).fetchall()
+        for number in best
     }
     whole = sum(weights.values())
     # one word is not enough, however rare; among few interactions, where any word is rare, two are not
@@ -206,7 +232,9 @@ def _prefix_of(root: str) -> str:
     return root[:-1] if len(root) > _SHORT else root
 
 
-def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[str]) -> dict[str, set[int]]:
+def _interactions_of(
+    db: sqlite3.Connection, session_id: str, roots: Iterable[str]
+) -> dict[str, set[int]]:
     """Return the interactions by stem; stems without a match or with too many are left out."""
     found: dict[str, set[int]] = {}
     for root in roots:
@@ -218,7 +246,9 @@ def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[st
     return found
 
 
-def _best_passage(whole: TextMatch, weights: Mapping[str, float], rare: set[str]) -> tuple[float, float, TextMatch]:
+def _best_passage(
+    whole: TextMatch, weights: Mapping[str, float], rare: set[str]
+) -> tuple[float, float, TextMatch]:
     """Return the passage of at most 400 characters with the highest weight of different words: its weight, the weight
     of its rare words, the passage; 0 if it has no rare word."""
     begin = tuple(map(_prefix_of, weights))
@@ -230,6 +260,14 @@ def _best_passage(whole: TextMatch, weights: Mapping[str, float], rare: set[str]
         inside = [hit for hit in hits[at : at + _MOST_TERMS] if hit[1] <= start + _EXCERPT]
         words = {word for _, _, word in inside}
         if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
-            best, weight, pointing = (start, inside[-1][1]), heavy, sum(weights[word] for word in words & rare)
+            best, weight, pointing = (
+                (start, inside[-1][1]),
+                heavy,
+                sum(weights[word] for word in words & rare),
+            )
     beside = max(0, _EXCERPT - (best[1] - best[0])) // 2
-    return weight, pointing, replace(whole, excerpt=_excerpt(whole.excerpt, *best, beside) if weight else "")
+    return (
+        weight,
+        pointing,
+        replace(whole, excerpt=_excerpt(whole.excerpt, *best, beside) if weight else ""),
+    )

@@ -24,7 +24,14 @@ from swecli.store.sessions.search import FLOOR, find_text, search_all, search_se
 from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables.columns import Money, clean_text, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
-from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
+from swecli.store.tables.sessions import (
+    CallRow,
+    FullResultRow,
+    InteractionRow,
+    MessageRow,
+    RequestRow,
+    SessionRow,
+)
 
 INTERRUPTED = "interrupted"  # the status of a turn
 _ENDING = 400  # characters
@@ -56,7 +63,10 @@ class SessionWriter:
         with self.database.reading() as db:
             found = reader(db).list_sessions(directory, max(0, limit))
         # rows of earlier versions are not redacted
-        return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
+        return [
+            replace(info, title=redact(info.title), first_query=redact(info.first_query))
+            for info in found
+        ]
 
     def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the beginnings of the last texts of "user" and "assistant" by session id."""
@@ -98,7 +108,9 @@ class SessionWriter:
         """Find interactions of this session that a query refers to, best first, each with excerpts: those `before` an
         interaction (None: all) with a score of at least `floor`, from 0 to 1."""
         with self.database.reading() as db:
-            return search_session(reader(db).db, self.session, clean_text(query), before, limit, floor)
+            return search_session(
+                reader(db).db, self.session, clean_text(query), before, limit, floor
+            )
 
     def store_query(self, query: str, **more: Any) -> ChatMessage:
         """Commit a query before its turn is prepared, so that it survives a kill, and return its message.
@@ -120,10 +132,15 @@ class SessionWriter:
             db.delete(self._turn(db, message.interaction))
             row = self._row(db)
             row.messages -= 1
-            if row.interactions == message.interaction:  # else another process has added to the session
+            if (
+                row.interactions == message.interaction
+            ):  # else another process has added to the session
                 row.interactions -= 1
             if not row.messages:
-                with suppress(IntegrityError), db.begin_nested():  # other rows may refer to it already
+                with (
+                    suppress(IntegrityError),
+                    db.begin_nested(),
+                ):  # other rows may refer to it already
                     db.delete(row)
         self._waiting = None
 
@@ -135,13 +152,20 @@ class SessionWriter:
             self.finish_interaction(INTERRUPTED)
 
     def begin_interaction(
-        self, query: str, sent: str | None = None, *, images: list[Image] | None = None, **counted: Any
+        self,
+        query: str,
+        sent: str | None = None,
+        *,
+        images: list[Image] | None = None,
+        **counted: Any,
     ) -> ChatMessage:
         """Commit the user's message, unless it is stored, and begin its turn. `sent` and `images` are sent in place of
         the query; `counted` is its `tokens` and `encoding`, if they are known."""
         more = {"sent": sent, "images": images} | counted
         message = self.store_query(query, **more)
-        if any(getattr(message, name) != value for name, value in more.items()):  # it was stored without them
+        if any(
+            getattr(message, name) != value for name, value in more.items()
+        ):  # it was stored without them
             with self.database.transaction() as db:
                 row = db.get_one(MessageRow, message.id)
                 for name, value in more.items():
@@ -167,7 +191,9 @@ class SessionWriter:
             if opens:
                 row.interactions += 1
                 row.first_query = row.first_query or first_query(message.content)
-                turn = InteractionRow(session_id=session.id, number=row.interactions, pid=os.getpid())
+                turn = InteractionRow(
+                    session_id=session.id, number=row.interactions, pid=os.getpid()
+                )
                 turn.started_at = message.created_at
                 turn.window_spec, turn.window_start = str(session.window), session.window_start
                 db.add(turn)
@@ -179,7 +205,11 @@ class SessionWriter:
             message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
                 call.id = clean_text(call.id)
-                place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id, "call_id": call.id}
+                place: dict[str, Any] = {
+                    "message_id": stored.id,
+                    "session_id": session.id,
+                    "call_id": call.id,
+                }
                 kept.append((CallRow(**place, **values(call, CALL)), call))
             _read_back(db, kept, CALL)
 
@@ -241,10 +271,16 @@ class SessionWriter:
             row.status, row.finished_at, row.pending, row.partial = outcome, now, True, ""
             row.shown, row.cited = list(dict.fromkeys((*shown, *(row.shown or ())))), list(cited)
             if choice:
-                db.merge(ChoiceRow(session_id=session.id, interaction=row.number, choice=dict(choice)))
+                db.merge(
+                    ChoiceRow(session_id=session.id, interaction=row.number, choice=dict(choice))
+                )
             used = [bullet for name in cited if (bullet := session.playbook.bullets.get(name))]
             if numbers := [bullet.number for bullet in used]:
-                db.exec(sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers)).values(last_used=now))
+                db.exec(
+                    sqlmodel.update(BulletRow)
+                    .where(col(BulletRow.number).in_(numbers))
+                    .values(last_used=now)
+                )
         for bullet in used:
             session.playbook.bullets[bullet.id] = replace(bullet, last_used=now)
 
@@ -276,7 +312,10 @@ class SessionWriter:
         session = self.session
         row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
         if row is None:
-            names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
+            names: dict[str, Any] = {
+                "directory": session.working_directory,
+                "window_spec": str(session.window),
+            }
             row = SessionRow(**names, **values(session, SESSION))
             db.add(row)
             db.flush()
@@ -289,7 +328,9 @@ class SessionWriter:
         return row
 
 
-def _read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]) -> None:
+def _read_back(
+    db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]
+) -> None:
     """Insert or update rows, and copy the stored values into their models: a resumed session sends the same."""
     db.add_all([row for row, _ in pairs])
     db.flush()

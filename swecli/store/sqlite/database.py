@@ -69,7 +69,9 @@ def _make_engine(path: Path | None) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN IMMEDIATE"))
+        connection.exec_driver_sql(
+            connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
+        )
 
     return engine
 
@@ -115,7 +117,9 @@ class Database:
     def _file_id(self) -> tuple[int, int] | None:
         """Return device and inode of the file at `path`, or None."""
         with suppress(OSError):
-            return (found.st_dev, found.st_ino) if self.path and (found := self.path.stat()) else None
+            return (
+                (found.st_dev, found.st_ino) if self.path and (found := self.path.stat()) else None
+            )
         return None
 
     def upgrade(self, version: int, steps: Sequence[Step]) -> None:
@@ -126,12 +130,16 @@ class Database:
             if 0 < version < len(steps) and self.path:
                 copy = files.spare_name(self.path, f"before-{len(steps)}")
                 self._copy(copy)
-                self.notices.append(f"The database was upgraded; a copy of it as it was is in {copy}.")
+                self.notices.append(
+                    f"The database was upgraded; a copy of it as it was is in {copy}."
+                )
             if version != len(steps):
                 with self.engine.begin() as connection:
                     migrate(connection, steps)
             if self.path:
-                with closing(self.engine.raw_connection()) as raw:  # without shared memory it has no effect
+                with closing(
+                    self.engine.raw_connection()
+                ) as raw:  # without shared memory it has no effect
                     raw.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]  # open
                 self._file = self._file_id()
 
@@ -157,7 +165,10 @@ class Database:
                 return
             self._closed = True
             if self._file:
-                with suppress(StoreError), write_lock(self.path):  # the last connection to close checkpoints the WAL
+                with (
+                    suppress(StoreError),
+                    write_lock(self.path),
+                ):  # the last connection to close checkpoints the WAL
                     self.engine.dispose()
             self.engine.dispose()
 
@@ -169,7 +180,10 @@ class Database:
     def _copy(self, to: Path) -> None:
         """Copy a snapshot into the new file `to`, without WAL. Raises OSError, sqlite3.Error."""
         files.new_file(to)
-        with closing(sqlite3.connect(to, isolation_level=None)) as target, closing(self.engine.raw_connection()) as raw:
+        with (
+            closing(sqlite3.connect(to, isolation_level=None)) as target,
+            closing(self.engine.raw_connection()) as raw,
+        ):
             raw.driver_connection.backup(target)  # type: ignore[union-attr]  # open
             target.execute("PRAGMA journal_mode = DELETE")
 
@@ -193,7 +207,8 @@ class Database:
             if isinstance(error, StoreError):
                 raise
             raise StoreError(
-                f"{target} cannot be written: {error}.", "Nothing was changed; choose another place."
+                f"{target} cannot be written: {error}.",
+                "Nothing was changed; choose another place.",
             ) from error
         return target
 
@@ -218,7 +233,9 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Dat
         notices = _prepare_file(path) if path else []
         database = _open(path, steps)
     except OSError as error:
-        raise StoreError(f"The database {path} cannot be used: {error.strerror or error}.", files.ELSEWHERE) from error
+        raise StoreError(
+            f"The database {path} cannot be used: {error.strerror or error}.", files.ELSEWHERE
+        ) from error
     except (SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
         raise to_store_error(error, path) from error
     database.notices[:0] = notices
@@ -253,11 +270,16 @@ def _open(path: Path | None, steps: Sequence[Step]) -> Database:
         with database.engine.execution_options(begin="BEGIN").connect() as connection:
             application, version, tables = (
                 connection.exec_driver_sql(question).scalar_one()
-                for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+                for question in (
+                    "PRAGMA application_id",
+                    "PRAGMA user_version",
+                    "SELECT count(*) FROM sqlite_master",
+                )
             )
             if application != files.APPLICATION_ID and (application or version or tables):
                 raise DamagedDatabase(
-                    f"{path} belongs to another program.", "Choose another file with --db; this one was not touched."
+                    f"{path} belongs to another program.",
+                    "Choose another file with --db; this one was not touched.",
                 )
             if path and files.needs_check(path):
                 sound = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())

@@ -17,7 +17,10 @@ from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 APPLICATION_ID = 0x73776563  # "swec", in the header of the file
 BUSY_SECONDS = 10.0
 _CHEAP_TO_CHECK = 16 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
-_BUSY_LINES = ("The database is in use by another program.", "Try again, or close the other program.")
+_BUSY_LINES = (
+    "The database is in use by another program.",
+    "Try again, or close the other program.",
+)
 ELSEWHERE = "Check the permissions of the file and its folder, or choose another with --db."
 _LINES = {
     sqlite3.SQLITE_FULL: (
@@ -50,7 +53,9 @@ def locate(location: str | Path) -> Path | None:
     scheme, is_url, rest = text.partition("://")
     if is_url and scheme != "sqlite":
         kind = scheme.partition(":")[0]
-        raise BadInput(f"Databases of type {kind!r} are not supported.", "Give a path or a sqlite:/// URL.")
+        raise BadInput(
+            f"Databases of type {kind!r} are not supported.", "Give a path or a sqlite:/// URL."
+        )
     if not text.strip():
         raise BadInput("No database given.", "Give a path or a sqlite:/// URL.")
     file = rest.removeprefix("/") if is_url else text
@@ -104,11 +109,15 @@ def to_store_error(error: Exception, path: Path | None) -> StoreError:
     code = int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
     if isinstance(origin, UnicodeError):  # SQLite quotes a corrupt schema in its message
         code = sqlite3.SQLITE_CORRUPT
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path:  # a full disk is reported as these, too
+    if (
+        code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path
+    ):  # a full disk is reported as these, too
         with suppress(OSError):
             code = code if os.statvfs(path.parent).f_bavail else sqlite3.SQLITE_FULL
     if code not in _LINES:
         return StoreError(f"The database {name} refused: {' '.join(str(origin).split())}")
     message, hint = _LINES[code]
-    kind = DamagedDatabase if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
+    kind = (
+        DamagedDatabase if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
+    )
     return kind(message.replace("{path}", name), hint)

@@ -58,12 +58,16 @@ def _create_missing(connection: Connection) -> bool:
                 definition = CreateColumn(column).compile(dialect=connection.dialect)
                 empty = isinstance(column.type, CleanJson) and column.server_default is None
                 default = " DEFAULT 'null'" if empty else ""
-                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}{default}")
+                connection.exec_driver_sql(
+                    f"ALTER TABLE {table.name} ADD COLUMN {definition}{default}"
+                )
         for index in table.indexes:
             index.create(connection, checkfirst=True)
     for name, (searched, key, more) in SEARCHED.items():
         for statement in _SEARCH if f"{name}_fts" not in present else ():
-            connection.exec_driver_sql(statement.format(table=name, column=searched, key=key, more=more))
+            connection.exec_driver_sql(
+                statement.format(table=name, column=searched, key=key, more=more)
+            )
     return bool(present)
 
 
@@ -77,7 +81,9 @@ def _create_statements(table: Table) -> tuple[str, ...]:
 def _mark_guessed_fixes_gone(connection: Connection) -> None:
     """Findings were marked fixed, without a check, if their code was gone."""
     guessed = "the code it spoke of is gone"
-    connection.exec_driver_sql("UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,))
+    connection.exec_driver_sql(
+        "UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,)
+    )
 
 
 def _convert_counts_to_verdicts(connection: Connection) -> None:
@@ -91,11 +97,18 @@ def _convert_counts_to_verdicts(connection: Connection) -> None:
     for row in connection.execute(text(question)).all():
         factors = factors_of_counts(row.helpful, row.harmful)
         prior = PRIORS.get(row.trust, PRIORS["reasoning"])
-        belief, uses = list(update_belief(prior, prior, factors, 0.0)), row.helpful + row.harmful + row.neutral
+        belief, uses = (
+            list(update_belief(prior, prior, factors, 0.0)),
+            row.helpful + row.harmful + row.neutral,
+        )
         counts = f"{row.helpful} {row.harmful} {row.neutral}"
-        connection.execute(text(adding), {"bullet": row.number, "counts": counts, "factors": json.dumps(factors)})
+        connection.execute(
+            text(adding), {"bullet": row.number, "counts": counts, "factors": json.dumps(factors)}
+        )
         change = "UPDATE bullet SET belief = :belief, uses = :uses WHERE number = :number"
-        connection.execute(text(change), {"belief": json.dumps(belief), "uses": uses, "number": row.number})
+        connection.execute(
+            text(change), {"belief": json.dumps(belief), "uses": uses, "number": row.number}
+        )
 
 
 def _drop_unused(connection: Connection) -> None:
@@ -104,7 +117,9 @@ def _drop_unused(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE IF EXISTS reflection_draft")
     found = inspect(connection)
     for table in Row.metadata.sorted_tables:
-        for name in {column["name"] for column in found.get_columns(table.name)} - set(table.columns.keys()):
+        for name in {column["name"] for column in found.get_columns(table.name)} - set(
+            table.columns.keys()
+        ):
             connection.exec_driver_sql(f"ALTER TABLE {table.name} DROP COLUMN {name}")
     known = "json_extract(value, '$.op') NOT IN ('TAG', 'UNTAG', 'MERGE')"
     kept = f"(SELECT coalesce(json_group_array(json(value)), '[]') FROM json_each(delta.ops) WHERE {known})"
@@ -160,11 +175,15 @@ def find_problems(connection: Connection) -> list[str]:
     """Check structure, references and search indexes, which are rebuilt if broken; return at most 100 lines."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check(100)").scalars().all()
     found = [f"structure: {row}" for row in rows if row != "ok"]
-    for table, _rowid, parent, _number in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+    for table, _rowid, parent, _number in connection.exec_driver_sql(
+        "PRAGMA foreign_key_check"
+    ).all():
         found.append(f"references: a row of {table} belongs to no {parent}")
     for table in SEARCHED:
         try:
-            connection.exec_driver_sql(f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)")
+            connection.exec_driver_sql(
+                f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)"
+            )
         except SQLAlchemyError:
             connection.exec_driver_sql(_SEARCH[-1].format(table=table))
             found.append(f"search: the index of {table} did not match it and was rebuilt")

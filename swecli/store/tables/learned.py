@@ -14,7 +14,16 @@ from swecli.store.reading import BULLET, TIMES
 from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, values
 from swecli.store.tables.sessions import COUNTING, Row
 
-_DERIVED = {"belief", "helpful", "harmful", "neutral", "uses", "last_used", "verified_at", "stale"}  # not undone
+_DERIVED = {
+    "belief",
+    "helpful",
+    "harmful",
+    "neutral",
+    "uses",
+    "last_used",
+    "verified_at",
+    "stale",
+}  # not undone
 
 
 class BulletRow(Row, table=True):
@@ -48,7 +57,9 @@ class BulletRow(Row, table=True):
     stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     vouched_at: datetime | None = Field(default=None, sa_type=UtcTime)
     when: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
-    belief: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+    belief: Any = Field(
+        default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
+    )
     uses: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
 
     def to_bullet(self) -> Bullet:
@@ -85,7 +96,9 @@ class EvidenceRow(Row, table=True):
     created_at: datetime | None = Field(default=None, sa_type=UtcTime)
     kind: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     tag: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
-    factors: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+    factors: Any = Field(
+        default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
+    )
     forget: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
 
 
@@ -119,7 +132,9 @@ class DeltaRow(Row, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     turned: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
     kept: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
-    judged: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+    judged: Any = Field(
+        default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
+    )
 
     def to_applied(self) -> AppliedDelta:
         """Return the row as a delta, without verdicts."""
@@ -129,8 +144,14 @@ class DeltaRow(Row, table=True):
 
 
 def _parse_op(op: Mapping[str, Any]) -> Op:
-    fields = {n: tuple(item) if isinstance(item, list) else item for n, item in op.get("fields", {}).items()}
-    evidence = (Evidence(**{n: _parse(n, item) for n, item in one.items()}) for one in op.get("evidence", ()))
+    fields = {
+        n: tuple(item) if isinstance(item, list) else item
+        for n, item in op.get("fields", {}).items()
+    }
+    evidence = (
+        Evidence(**{n: _parse(n, item) for n, item in one.items()})
+        for one in op.get("evidence", ())
+    )
     return Op(op["op"], op.get("bullet_id", ""), fields, tuple(evidence))
 
 

@@ -23,12 +23,16 @@ COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a dele
 class Row(SQLModel, registry=registry()):
     """Base of all tables, with its own metadata: tables of other SQLModel users in this process are not included."""
 
-    model_config = {"defer_build": True}  # rows are not validated; building validators would cost start-up time
+    model_config = {
+        "defer_build": True
+    }  # rows are not validated; building validators would cost start-up time
 
     @classmethod
     def shared_with(cls, model: Any, *others: str) -> tuple[str, ...]:
         """Return the field names that a dataclass and this table share, except `others`."""
-        return tuple(f.name for f in fields(model) if f.name in cls.model_fields and f.name not in others)
+        return tuple(
+            f.name for f in fields(model) if f.name in cls.model_fields and f.name not in others
+        )
 
 
 class _SessionPart(Row):
@@ -203,7 +207,10 @@ class ReductionRow(Row, table=True):
     rows and the messages."""
 
     __tablename__ = "reduction"
-    __table_args__ = (Index("ix_reduction_session", "session_id", "undone", "opens", "number"), COUNTING)
+    __table_args__ = (
+        Index("ix_reduction_session", "session_id", "undone", "opens", "number"),
+        COUNTING,
+    )
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     session_id: str = Field(foreign_key="session.id", sa_type=CleanText)

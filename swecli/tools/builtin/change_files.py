@@ -41,7 +41,9 @@ _ENDS = re.compile(r"^[ \t]+|[ \t]+$")
 class _Edit(Params):
     """One replacement. Line ends of both texts are normalized; the file keeps its own."""
 
-    old_text: str = Field(description="The exact text to replace, including whitespace, without line numbers.")
+    old_text: str = Field(
+        description="The exact text to replace, including whitespace, without line numbers."
+    )
     new_text: str = Field(description="The text to replace it with.")
     replace_all: bool = Field(False, description="Replace all occurrences instead of exactly one.")
 
@@ -63,14 +65,20 @@ def _apply_edits(file: TextFile, edits: Sequence[_Edit], *, hints: bool = True) 
 def _apply(text: str, edit: _Edit, newline: str, hints: bool) -> str:
     old, new = _normalize_newlines(edit.old_text), _normalize_newlines(edit.new_text)
     if not old:
-        raise ToolError("old_text is empty. Give the text to replace, or use write_file for the whole file.")
+        raise ToolError(
+            "old_text is empty. Give the text to replace, or use write_file for the whole file."
+        )
     if old == new:
         raise ToolError("old_text and new_text are the same.")
     plain = _normalize_newlines(text)
-    pattern = re.escape(old) if edit.replace_all else f"(?={re.escape(old)})"  # overlapping matches are ambiguous too
+    pattern = (
+        re.escape(old) if edit.replace_all else f"(?={re.escape(old)})"
+    )  # overlapping matches are ambiguous too
     starts = [match.start() for match in re.finditer(pattern, plain)]
     if not starts:
-        raise ToolError(_explain_mismatch(plain, old, new) if hints else "old_text is not in the file.")
+        raise ToolError(
+            _explain_mismatch(plain, old, new) if hints else "old_text is not in the file."
+        )
     if len(starts) > 1 and not edit.replace_all:
         lines = ", ".join(str(plain.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES])
         more = f" and {len(starts) - _MAX_LINES} more" if len(starts) > _MAX_LINES else ""
@@ -78,7 +86,9 @@ def _apply(text: str, edit: _Edit, newline: str, hints: bool) -> str:
             f"old_text occurs {len(starts)} times, at lines {lines}{more}. "
             "Add the lines around it until it is unique, or set replace_all."
         )
-    return _replace(text, starts, len(old), edit.new_text if not newline else new.replace("\n", newline))
+    return _replace(
+        text, starts, len(old), edit.new_text if not newline else new.replace("\n", newline)
+    )
 
 
 def _replace(text: str, starts: list[int], length: int, new: str) -> str:
@@ -104,13 +114,17 @@ def _explain_mismatch(text: str, old: str, new: str) -> str:
         notes.append("It seems to contain the line numbers of read_file: leave them out.")
         wanted = [_NUMBERED.sub("", line, count=1) for line in wanted]
     if new.strip() and new in text:
-        notes.append(f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}.")
+        notes.append(
+            f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}."
+        )
     if "\\n" in old and old.replace("\\n", "\n") in text:
         notes.append("It contains backslash-n where the file has line breaks.")
     lines = text.split("\n")[:_MAX_COMPARED]
     place = _closest(lines, wanted[:_MAX_WANTED]) if old.strip() else None
     notes.append(
-        _describe_place(lines, wanted, *place) if place else "The file has no similar text. Read the file again."
+        _describe_place(lines, wanted, *place)
+        if place
+        else "The file has no similar text. Read the file again."
     )
     return "\n".join(notes)
 
@@ -121,10 +135,14 @@ def _closest(lines: list[str], wanted: list[str]) -> tuple[int, float] | None:
     anchor = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
     lines, wanted = ([line.strip().casefold() for line in some] for some in (lines, wanted))
     stripped = [line[:_MAX_LINE] for line in lines]
-    near = difflib.get_close_matches(wanted[anchor][:_MAX_LINE], stripped, n=3, cutoff=_MIN_SIMILARITY)
+    near = difflib.get_close_matches(
+        wanted[anchor][:_MAX_LINE], stripped, n=3, cutoff=_MIN_SIMILARITY
+    )
     best, at = 0.0, 0
     whole = "\n".join(wanted)[:4000]
-    for place in [max(0, index - anchor) for index, line in enumerate(stripped) if line in near][:_MAX_PLACES]:
+    for place in [max(0, index - anchor) for index, line in enumerate(stripped) if line in near][
+        :_MAX_PLACES
+    ]:
         there = "\n".join(lines[place : place + len(wanted)])[:4000]
         score = difflib.SequenceMatcher(None, whole, there, autojunk=False).ratio()
         if score > best:
@@ -167,9 +185,13 @@ def _read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Tex
     base = digest(data)
     seen = ctx.file_digests.get(path)
     if seen is None and must_be_seen:
-        raise ToolError(f"{name} exists and was not read yet. Read it first with read_file, then write it.")
+        raise ToolError(
+            f"{name} exists and was not read yet. Read it first with read_file, then write it."
+        )
     if seen is not None and seen != base:
-        raise ToolError(f"{name} changed since it was read. Read it again with read_file, then change it.")
+        raise ToolError(
+            f"{name} changed since it was read. Read it again with read_file, then change it."
+        )
     file = decode(data)
     if file is None:
         raise ToolError(f"{name} is a binary file. Only text can be changed here.")
@@ -183,7 +205,9 @@ def _plan_change(
     subject, name = relative_path(ctx.root, path), display_path(ctx.root, path)
     new = decode(data)
     if new is None:
-        raise ToolError("The content contains NUL characters: this would be a binary file. Nothing was written.")
+        raise ToolError(
+            "The content contains NUL characters: this would be a binary file. Nothing was written."
+        )
     before, after = (old.text if old else None), new.text
     if old is not None and old.newline == new.newline == "\r\n":
         # unchanged line ends would only be noise in every line of the diff
@@ -206,15 +230,21 @@ def _make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     path, base, data, diff = plan.state
     write_atomic(ctx.root, path, data, base)
     ctx.file_digests[path] = digest(data)
-    places = [f"{first}-{last}" if last > first else str(first) for first, last in diff.changed[:20]]
-    where = f" Changed lines, as they are numbered now: {', '.join(places)}." if base and places else ""
+    places = [
+        f"{first}-{last}" if last > first else str(first) for first, last in diff.changed[:20]
+    ]
+    where = (
+        f" Changed lines, as they are numbered now: {', '.join(places)}." if base and places else ""
+    )
     text = f"{done} {plan.preview.title} ({diff.counts}).{where}"
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 
 class _EditFileParams(Params):
     path: str = Field(description="File to edit, relative to the workspace.")
-    edits: list[_Edit] = Field(min_length=1, description="Replacements, applied in order; all or none.")
+    edits: list[_Edit] = Field(
+        min_length=1, description="Replacements, applied in order; all or none."
+    )
 
 
 def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
@@ -235,7 +265,9 @@ async def _edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) 
 
 
 class _WriteFileParams(Params):
-    path: str = Field(description="File to write, relative to the workspace. Missing folders are created.")
+    path: str = Field(
+        description="File to write, relative to the workspace. Missing folders are created."
+    )
     content: str = Field(description="The complete new content of the file.")
 
 

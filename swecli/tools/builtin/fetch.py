@@ -25,7 +25,18 @@ _PRIVATE = "SWECLI_FETCH_PRIVATE"  # if 1, addresses of this machine and its net
 _SECONDS = 30
 _MAX_BYTES = 2_000_000
 _MAX_REDIRECTS = 5
-_NOISE_TAGS = ("script", "style", "noscript", "template", "svg", "iframe", "nav", "footer", "aside", "form")
+_NOISE_TAGS = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "iframe",
+    "nav",
+    "footer",
+    "aside",
+    "form",
+)
 _HEADERS = (("User-Agent", "swecli"), ("Accept", "*/*"), ("Accept-Encoding", "identity"))
 _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|javascript)")
 
@@ -48,7 +59,9 @@ def _normalize_url(url: str) -> tuple[str, str]:
     except (UnicodeError, ValueError) as error:
         raise ToolError(f"{one_line(url, 200)!r} is not an address: {error}.") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise ToolError(f"{one_line(url, 200)!r} is not a web address: those begin with http:// or https://.")
+        raise ToolError(
+            f"{one_line(url, 200)!r} is not a web address: those begin with http:// or https://."
+        )
     if parts.username is not None:
         raise ToolError("The address contains a user name or a password. Leave them out.")
     at = f"[{host}]" if ":" in host else host
@@ -63,10 +76,12 @@ _FETCH = PermissionKind("fetch", "Fetch this page?", "asks before it fetches fro
 @tool(_FETCH, _FetchParams, _plan)
 async def _fetch(params: _FetchParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     # late: needed by no other tool
-    import httpcore  # noqa: PLC0415
+    import httpcore
 
     url: str = plan.state
-    environ = ctx.environ or os.environ  # reads the environment: the default, as for child processes
+    environ = (
+        ctx.environ or os.environ
+    )  # reads the environment: the default, as for child processes
     try:
         async with asyncio.timeout(_SECONDS):
             kind, data, cut = await _download(url, plan.subject, environ)
@@ -74,8 +89,16 @@ async def _fetch(params: _FetchParams, ctx: ToolContext, plan: ToolPlan) -> Tool
             text = await asyncio.to_thread(_to_text, kind, data)
     except TimeoutError as error:
         raise ToolError(f"{url} did not load within {_SECONDS} seconds.") from error
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, ssl.SSLError, OSError) as error:
-        raise ToolError(f"{url} cannot be fetched: {one_line(str(error) or type(error).__name__, 200)}.") from error
+    except (
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.TimeoutException,
+        ssl.SSLError,
+        OSError,
+    ) as error:
+        raise ToolError(
+            f"{url} cannot be fetched: {one_line(str(error) or type(error).__name__, 200)}."
+        ) from error
     if not text:
         raise ToolError(f"{url} holds no text.")
     more = f", cut after {_MAX_BYTES:,} bytes" if cut else ""
@@ -87,19 +110,26 @@ async def _fetch(params: _FetchParams, ctx: ToolContext, plan: ToolPlan) -> Tool
 async def _download(url: str, host: str, environ: Mapping[str, str]) -> tuple[str, bytes, bool]:
     """Return the content type, the bytes, and whether they were truncated. Raises ToolError and errors of httpcore."""
     # late: needed by no other tool
-    import certifi  # noqa: PLC0415
-    import httpcore  # noqa: PLC0415
+    import certifi
+    import httpcore
 
     trusted = ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE") or certifi.where())
     backend = _backend(private=environ.get(_PRIVATE) == "1")
     async with httpcore.AsyncConnectionPool(ssl_context=trusted, network_backend=backend) as pool:
         for _ in range(_MAX_REDIRECTS + 1):
-            async with pool.stream("GET", url, headers=[("Host", urlsplit(url).netloc), *_HEADERS]) as response:
-                known = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+            async with pool.stream(
+                "GET", url, headers=[("Host", urlsplit(url).netloc), *_HEADERS]
+            ) as response:
+                known = {
+                    name.decode("latin-1").lower(): value.decode("latin-1")
+                    for name, value in response.headers
+                }
                 if response.status in (301, 302, 303, 307, 308) and "location" in known:
                     url, new_host = _normalize_url(urljoin(url, known["location"]))
                     if new_host != host:
-                        raise ToolError(f"The page redirects to another host: {url}. Fetch that URL if it is needed.")
+                        raise ToolError(
+                            f"The page redirects to another host: {url}. Fetch that URL if it is needed."
+                        )
                     continue
                 if response.status >= 400:
                     raise ToolError(f"{url} answered {response.status}.")
@@ -107,7 +137,9 @@ async def _download(url: str, host: str, environ: Mapping[str, str]) -> tuple[st
                 if not _TEXTS.match(kind.lower()) and "html" not in kind.lower():
                     raise ToolError(f"{url} is not text but {one_line(kind, 80)}.")
                 if (packed := known.get("content-encoding", "identity")) != "identity":
-                    raise ToolError(f"The page has a content encoding that was not requested: {one_line(packed, 40)}.")
+                    raise ToolError(
+                        f"The page has a content encoding that was not requested: {one_line(packed, 40)}."
+                    )
                 data = bytearray()
                 async for chunk in response.aiter_stream():
                     data += chunk
@@ -119,15 +151,21 @@ async def _download(url: str, host: str, environ: Mapping[str, str]) -> tuple[st
 
 def _backend(*, private: bool) -> httpcore.AsyncNetworkBackend:
     """Return a backend that connects only to the addresses it has checked: public ones unless `private`."""
-    import httpcore  # noqa: PLC0415  # late: needed by no other tool
+    import httpcore  # late: needed by no other tool
 
     class CheckedBackend(httpcore.AnyIOBackend):
-        async def connect_tcp(self, host: str, port: int, *args: Any, **more: Any) -> httpcore.AsyncNetworkStream:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        async def connect_tcp(
+            self, host: str, port: int, *args: Any, **more: Any
+        ) -> httpcore.AsyncNetworkStream:
+            found = await asyncio.get_running_loop().getaddrinfo(
+                host, port, type=socket.SOCK_STREAM
+            )
             addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
             if not private and (blocked := _find_private(addresses)):
                 named = host if host == blocked else f"{host} ({blocked})"
-                raise ToolError(f"{named} is an address of this machine or its network: not fetched.")
+                raise ToolError(
+                    f"{named} is an address of this machine or its network: not fetched."
+                )
             for address in addresses[:-1]:
                 try:
                     return await super().connect_tcp(address, port, *args, **more)
@@ -158,8 +196,8 @@ def _to_text(kind: str, data: bytes) -> str:
         except LookupError:
             return data.decode("utf-8", "replace").strip()
     # late: needed by no other tool
-    from bs4 import BeautifulSoup  # noqa: PLC0415
-    from markdownify import MarkdownConverter  # noqa: PLC0415
+    from bs4 import BeautifulSoup
+    from markdownify import MarkdownConverter
 
     page = BeautifulSoup(data, "html.parser", from_encoding=charset[1] if charset else None)
     title = page.title.get_text(" ", strip=True) if page.title else ""

@@ -39,7 +39,9 @@ class _Glob:
             patterns = _expand(pattern)
             included = [_at_any_depth(p) for p in patterns if not p.startswith("!")]
             self._included = GitIgnoreSpec.from_lines(included or ["*"])
-            self._excluded = GitIgnoreSpec.from_lines([_at_any_depth(p[1:]) for p in patterns if p.startswith("!")])
+            self._excluded = GitIgnoreSpec.from_lines(
+                [_at_any_depth(p[1:]) for p in patterns if p.startswith("!")]
+            )
         except ValueError as error:
             raise ToolError(f"The pattern {pattern!r:.160} cannot be used: {error}.") from error
 
@@ -54,7 +56,10 @@ def _expand(pattern: str) -> list[str]:
     while pending:
         one = pending.pop()
         if found := _BRACES.search(one):
-            pending += [one[: found.start()] + choice + one[found.end() :] for choice in found.group(1).split(",")]
+            pending += [
+                one[: found.start()] + choice + one[found.end() :]
+                for choice in found.group(1).split(",")
+            ]
         else:
             done += [part.strip() for part in one.split(",") if part.strip()]
         if len(done) + len(pending) > _MAX_PATTERNS:
@@ -72,15 +77,21 @@ def _at_any_depth(pattern: str) -> str:
 
 class _ListFilesParams(Params):
     path: str = Field(".", description="Folder to list, relative to the workspace.")
-    pattern: str | None = Field(None, description="Glob over file names, e.g. *.py, src/**/*.{ts,tsx} or !*.md.")
-    depth: int | None = Field(None, ge=1, description="Levels to descend. Default: 2, or all levels with a pattern.")
+    pattern: str | None = Field(
+        None, description="Glob over file names, e.g. *.py, src/**/*.{ts,tsx} or !*.md."
+    )
+    depth: int | None = Field(
+        None, ge=1, description="Levels to descend. Default: 2, or all levels with a pattern."
+    )
 
 
 def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
     folder = resolve_path(ctx.root, params.path)
     subject = relative_path(ctx.root, folder)
     only = f" ({params.pattern})" if params.pattern else ""
-    return ToolPlan(f"List {'.' if subject == '.' else subject + '/'}{only}", state=folder, subject=subject)
+    return ToolPlan(
+        f"List {'.' if subject == '.' else subject + '/'}{only}", state=folder, subject=subject
+    )
 
 
 @tool(READ, _ListFilesParams, _plan_list_files)
@@ -89,16 +100,22 @@ async def _list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan
     if not folder.exists():
         raise not_found_error(ctx.root, folder)
     if not folder.is_dir():
-        raise ToolError(f"{escape_hidden(plan.subject, keep='')} is a file, not a folder. Use read_file to read it.")
+        raise ToolError(
+            f"{escape_hidden(plan.subject, keep='')} is a file, not a folder. Use read_file to read it."
+        )
     glob = None if params.pattern in (None, "", "*") else _Glob(params.pattern or "")
     depth = params.depth or (None if glob else _DEFAULT_DEPTH)
     # in a thread: listing a large tree must not block the screen
     entries = await asyncio.to_thread(_entries, ctx, plan.subject, depth, glob)
     folders = sum(entry.endswith("/") for entry in entries)
-    head = _count(len(entries) - folders, "file") + (f", {_count(folders, 'folder')}" if folders else "")
+    head = _count(len(entries) - folders, "file") + (
+        f", {_count(folders, 'folder')}" if folders else ""
+    )
     lines = [escape_hidden(entry, keep="") for entry in entries[:_MAX_ENTRIES]]
     if len(entries) > _MAX_ENTRIES:
-        lines.append(f"[… {len(entries) - _MAX_ENTRIES} more not shown: name a folder, a pattern or a smaller depth]")
+        lines.append(
+            f"[… {len(entries) - _MAX_ENTRIES} more not shown: name a folder, a pattern or a smaller depth]"
+        )
     name = escape_hidden(plan.subject, keep="")
     return ToolResult(True, "\n".join([f"{name}: {head}", *lines]), Display(title=name, body=head))
 
@@ -112,13 +129,18 @@ def _entries(ctx: ToolContext, start: str, depth: int | None, glob: _Glob | None
         parts = path.split("/")
         if len(parts) <= deepest and (glob is None or glob.matches(path)):
             found.add(path)
-        folders.update("/".join(parts[:count]) for count in range(above + 1, min(len(parts), deepest + 1)))
+        folders.update(
+            "/".join(parts[:count]) for count in range(above + 1, min(len(parts), deepest + 1))
+        )
     if glob is None:
         for folder in folders:
             with suppress(OSError), os.scandir(ctx.root / folder) as children:
                 if folder == "." or folder.count("/") + 1 < deepest:
                     links = [Path(child.path) for child in children if child.is_symlink()]
-                    found.update(f"{link.relative_to(ctx.root).as_posix()} -> {link.readlink()}" for link in links)
+                    found.update(
+                        f"{link.relative_to(ctx.root).as_posix()} -> {link.readlink()}"
+                        for link in links
+                    )
         found.update(f"{folder}/" for folder in folders - {start})
     return sorted(found, key=lambda entry: entry.split("/"))
 
@@ -130,9 +152,13 @@ def _count(number: int, what: str, ending: str = "s") -> str:
 class _SearchFilesParams(Params):
     pattern: str = Field(min_length=1, description="Regular expression, matched line by line.")
     path: str = Field(".", description="Folder or file to search, relative to the workspace.")
-    glob: str | None = Field(None, description="Only files whose name matches, e.g. *.py, *.{ts,tsx} or !test_*.")
+    glob: str | None = Field(
+        None, description="Only files whose name matches, e.g. *.py, *.{ts,tsx} or !test_*."
+    )
     ignore_case: bool = Field(False, description="Ignore case.")
-    max_results: int = Field(100, ge=1, le=1000, description="Maximum number of matching lines to show.")
+    max_results: int = Field(
+        100, ge=1, le=1000, description="Maximum number of matching lines to show."
+    )
 
 
 def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan:
@@ -142,7 +168,9 @@ def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan
     only = f" ({params.glob})" if params.glob else ""
     # a folder may have the name of a sensitive file: its files are checked one by one
     guard = "" if path.is_dir() else read_guard(subject)
-    return ToolPlan(f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard)
+    return ToolPlan(
+        f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard
+    )
 
 
 @tool(READ, _SearchFilesParams, _plan_search_files)
@@ -155,7 +183,9 @@ async def _search_files(params: _SearchFilesParams, ctx: ToolContext, plan: Tool
     if not path.exists():
         raise not_found_error(ctx.root, path)
     if not path.is_dir() and not path.is_file():
-        raise ToolError(f"{escape_hidden(plan.subject, keep='')} is not a regular file. It is not searched.")
+        raise ToolError(
+            f"{escape_hidden(plan.subject, keep='')} is not a regular file. It is not searched."
+        )
     searched = _Search(ctx, plan.subject, params.glob, params.max_results)
     end = await searched.run(params.pattern, ignore_case=params.ignore_case)
     rows = fit_rows((row for _, row in searched.found), ctx.page_limit)
@@ -167,11 +197,19 @@ async def _search_files(params: _SearchFilesParams, ctx: ToolContext, plan: Tool
     )
     more, notes = searched.has_more or len(rows) < len(searched.found), list[str]()
     if end.reason == "timeout":
-        notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
+        notes.append(
+            f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]"
+        )
     if more:
-        notes.append("[there are more: name a folder, a glob or a narrower pattern, or raise max_results]")
+        notes.append(
+            "[there are more: name a folder, a glob or a narrower pattern, or raise max_results]"
+        )
     head = f"First {count}:" if more else count + (":" if rows else ".")
-    return ToolResult(True, "\n".join([head, *rows, *notes]), Display(title=head.rstrip(":"), body="\n".join(rows)))
+    return ToolResult(
+        True,
+        "\n".join([head, *rows, *notes]),
+        Display(title=head.rstrip(":"), body="\n".join(rows)),
+    )
 
 
 class _Search:
@@ -183,7 +221,9 @@ class _Search:
         self.has_more = False
         is_file = ctx.root.joinpath(start).is_file()  # a single file is searched in any case
         self._glob = _Glob(glob) if glob and not is_file else None
-        simple = self._glob and _BY_SUFFIX.fullmatch(glob or "")  # ripgrep skips other files; other globs match here
+        simple = self._glob and _BY_SUFFIX.fullmatch(
+            glob or ""
+        )  # ripgrep skips other files; other globs match here
         self._options = [f"--type-add=wanted:{glob}", "--type=wanted"] if simple else []
         self._options += ["--json", "--sort=path", "--", start if start == "." else f"./{start}"]
         self._may_read = (lambda path: True) if is_file else ctx.may_read
@@ -195,10 +235,20 @@ class _Search:
     async def run(self, pattern: str, *, ignore_case: bool) -> ProcessExit:
         """Run ripgrep. Raises ToolError if the pattern is invalid or ripgrep is missing."""
         root, env = self._ctx.root, child_environment(self._ctx.environ)
-        argv = [*ripgrep(root, env), "--engine=auto", "--crlf", *(["--ignore-case"] if ignore_case else [])]
+        argv = [
+            *ripgrep(root, env),
+            "--engine=auto",
+            "--crlf",
+            *(["--ignore-case"] if ignore_case else []),
+        ]
         argv.append(f"--regexp={pattern}")
         end = await run_group(
-            [*argv, *self._options], cwd=root, env=env, timeout=self._ctx.timeout, on_output=self.feed, errors_too=False
+            [*argv, *self._options],
+            cwd=root,
+            env=env,
+            timeout=self._ctx.timeout,
+            on_output=self.feed,
+            errors_too=False,
         )
         if end.code == 2 and not self.found:
             errors = bytearray()
@@ -227,7 +277,9 @@ class _Search:
         if kind == "match":
             path = _text(data["path"]).removeprefix("./")
             if path not in self._selected:
-                self._selected[path] = (self._glob is None or self._glob.matches(path)) and self._may_read(path)
+                self._selected[path] = (
+                    self._glob is None or self._glob.matches(path)
+                ) and self._may_read(path)
             if self._selected[path]:
                 row = f"{escape_hidden(path, keep='')}:{data['line_number']}: {_excerpt(data)}"
                 self._open.append((path, row))

@@ -10,7 +10,15 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.files import decode, digest, read_bytes, read_guard, relative_path, resolve_path, split_lines
+from swecli.tools.files import (
+    decode,
+    digest,
+    read_bytes,
+    read_guard,
+    relative_path,
+    resolve_path,
+    split_lines,
+)
 from swecli.tools.limits import escape_hidden, escape_invalid_bytes, fit_rows, one_line
 
 _FIRST = "First line, counting from 1."
@@ -27,7 +35,9 @@ class _ReadFileParams(Params):
 
 
 class _ReadResultParams(Params):
-    call_id: str = Field(min_length=1, description="Id of the call, as named in its truncated result, or job-N.")
+    call_id: str = Field(
+        min_length=1, description="Id of the call, as named in its truncated result, or job-N."
+    )
     start_line: int = Field(1, ge=1, description=_FIRST)
     end_line: int | None = Field(None, ge=1, description=_LAST)
 
@@ -47,26 +57,44 @@ def _page(lines: list[str], params: _Lines, name: str, limit: int) -> tuple[list
     wanted = enumerate(lines[params.start_line - 1 : params.end_line], params.start_line)
     rows = fit_rows((f"{number:>6}\t{_truncate(line)}" for number, line in wanted), limit)
     last = params.start_line + len(rows) - 1
-    read_on = f"; continue with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
+    read_on = (
+        f"; continue with start_line={last + 1}"
+        if last < min(params.end_line or len(lines), len(lines))
+        else ""
+    )
     return rows, f"lines {params.start_line}-{last} of {len(lines)}", read_on
 
 
 def _truncate(line: str) -> str:
-    return line if len(line) <= _LINE_LIMIT else f"{line[:_LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
+    return (
+        line
+        if len(line) <= _LINE_LIMIT
+        else f"{line[:_LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
+    )
 
 
 def _wrap(text: str) -> list[str]:
     """Split a text into lines of at most 2,000 characters; nothing is dropped."""
     lines = text.split("\n")
-    return [line[at : at + _LINE_LIMIT] for line in lines for at in range(0, len(line) or 1, _LINE_LIMIT)]
+    return [
+        line[at : at + _LINE_LIMIT]
+        for line in lines
+        for at in range(0, len(line) or 1, _LINE_LIMIT)
+    ]
 
 
 def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
     path = resolve_path(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
     _check_lines(params)
-    lines = f" {params.start_line}-{params.end_line or ''}" if params.end_line or params.start_line > 1 else ""
-    return ToolPlan(f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject))
+    lines = (
+        f" {params.start_line}-{params.end_line or ''}"
+        if params.end_line or params.start_line > 1
+        else ""
+    )
+    return ToolPlan(
+        f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject)
+    )
 
 
 @tool(READ, _ReadFileParams, _plan_file)
@@ -77,7 +105,9 @@ async def _read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) 
     file = decode(data)
     if file is None:
         kind = mimetypes.guess_type(path.name)[0] or "binary"
-        raise ToolError(f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here.")
+        raise ToolError(
+            f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
+        )
     ctx.file_digests[path] = digest(data)
     lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
     if not lines:
@@ -86,7 +116,9 @@ async def _read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) 
     whole = len(rows) == len(lines)
     notes = [] if whole else [f"[{span} in {shown}{read_on}]"]
     if not file.is_valid:
-        notes.append(r"[not UTF-8: bytes that are not text are written \xNN here; edit_file leaves them as they are]")
+        notes.append(
+            r"[not UTF-8: bytes that are not text are written \xNN here; edit_file leaves them as they are]"
+        )
     count = span if not whole else "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     return ToolResult(True, "\n".join([*rows, *notes]), Display(title=shown, body=count))
 
@@ -102,9 +134,13 @@ async def _read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPl
     stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
     if text is None:
-        raise ToolError(f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session.")
+        raise ToolError(
+            f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session."
+        )
     rows, span, read_on = _page(_wrap(text), params, "The result", ctx.page_limit)
-    return ToolResult(True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span))
+    return ToolResult(
+        True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span)
+    )
 
 
 class _SkillParams(Params):
@@ -114,7 +150,9 @@ class _SkillParams(Params):
 
 def _plan_skill(params: _SkillParams, ctx: ToolContext) -> ToolPlan:
     if params.name not in ctx.skills:
-        raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {', '.join(ctx.skills) or 'none'}.")
+        raise ToolError(
+            f"There is no skill {one_line(params.name)!r}. Skills: {', '.join(ctx.skills) or 'none'}."
+        )
     more = "" if params.file == "SKILL.md" else f", {params.file}"
     return ToolPlan(f"Read skill {params.name}{more}", state=ctx.skills[params.name])
 
@@ -130,11 +168,17 @@ async def _skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> Tool
         with file.open("rb") as opened:
             data = opened.read(_MAX_SKILL_BYTES + 1)
         near = islice(folder.rglob("*"), _MAX_SCANNED)
-        siblings = sorted(str(one.relative_to(folder)) for one in near if one.is_file() and one != file)
+        siblings = sorted(
+            str(one.relative_to(folder)) for one in near if one.is_file() and one != file
+        )
     except (OSError, RuntimeError, ValueError) as error:
-        raise ToolError(f"{one_line(params.file)}: {getattr(error, 'strerror', None) or error}.") from error
+        raise ToolError(
+            f"{one_line(params.file)}: {getattr(error, 'strerror', None) or error}."
+        ) from error
     if len(data) > _MAX_SKILL_BYTES or b"\0" in data:
-        raise ToolError(f"{one_line(params.file)} is not text of at most {_MAX_SKILL_BYTES:,} bytes.")
+        raise ToolError(
+            f"{one_line(params.file)} is not text of at most {_MAX_SKILL_BYTES:,} bytes."
+        )
     listed = ", ".join(siblings[:_MAX_LISTED]) + (
         f" and {len(siblings) - _MAX_LISTED} more" if len(siblings) > _MAX_LISTED else ""
     )

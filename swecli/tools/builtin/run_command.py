@@ -28,13 +28,18 @@ _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
 _INTERVAL = 0.05  # seconds
 _MAX_PENDING = 16_000  # characters
-_INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
+_INTERPRETER = re.compile(
+    r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env"
+)
 
 
 class _RunCommandParams(Params):
     command: str = Field(min_length=1, description="Shell command or script to run.")
     timeout: int | None = Field(
-        None, ge=1, le=_MAX_TIMEOUT, description="Time limit in seconds. Default: 120, or the user's setting."
+        None,
+        ge=1,
+        le=_MAX_TIMEOUT,
+        description="Time limit in seconds. Default: 120, or the user's setting.",
     )
     background: bool = Field(False, description="Run it in the background, without a time limit.")
 
@@ -45,7 +50,9 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("The command contains a NUL character.")
-    where = f"in {escape_hidden(str(ctx.root), keep='')}" + (", in the background" if params.background else "")
+    where = f"in {escape_hidden(str(ctx.root), keep='')}" + (
+        ", in the background" if params.background else ""
+    )
     return ToolPlan(
         summary=f"Run {command}",
         preview=Display(title=where, body=escape_hidden(command), kind="code", language="bash"),
@@ -58,7 +65,9 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
 async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     command = plan.subject
     if _digest_scripts(ctx.root, command) != plan.state:
-        raise ToolError("A script this command runs changed after the command was approved. Nothing ran.")
+        raise ToolError(
+            "A script this command runs changed after the command was approved. Nothing ran."
+        )
     if params.background:
         return await _start_job(command, params.timeout, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
@@ -84,7 +93,9 @@ class _OutputThrottle:
     def add(self, text: str) -> None:
         """Add output. Must run inside the event loop."""
         pending = self._pending + text
-        self._pending = pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
+        self._pending = (
+            pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
+        )
         loop = asyncio.get_running_loop()
         if loop.time() >= self._last + _INTERVAL:
             self.flush()
@@ -103,7 +114,11 @@ class _OutputThrottle:
 
 
 async def _run(
-    command: str, timeout: float | None, ctx: ToolContext, output: HeadTail, throttle: _OutputThrottle | None = None
+    command: str,
+    timeout: float | None,
+    ctx: ToolContext,
+    output: HeadTail,
+    throttle: _OutputThrottle | None = None,
 ) -> ProcessExit:
     """Run the command; its output goes to `output` and `throttle`. Raises ToolError if it cannot be started."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -119,7 +134,9 @@ async def _run(
     env = env if objection(command, ctx.root, env) else read_only_environment(env)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     try:
-        return await run_group([shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take)
+        return await run_group(
+            [shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take
+        )
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
     finally:
@@ -145,7 +162,9 @@ async def _start_job(command: str, timeout: int | None, ctx: ToolContext) -> Too
         f'Job {number} runs in the background. Its output: read_result(call_id="job-{number}"). Its end will be '
         f"reported. kill %{number} ends it." + (f" Output until now:\n{printed}" if printed else "")
     )
-    return ToolResult(True, text, Display(title=f"runs in the background as job {number}", body=printed))
+    return ToolResult(
+        True, text, Display(title=f"runs in the background as job {number}", body=printed)
+    )
 
 
 async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
@@ -166,7 +185,9 @@ def _result(command: str, output: str, end: ProcessExit, timeout: float) -> Tool
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
-    return ToolResult(code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code)
+    return ToolResult(
+        code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code
+    )
 
 
 def _digest_scripts(root: Path, command: str) -> dict[str, str]:

@@ -14,11 +14,15 @@ _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 class _ItemParams(Params):
     text: str = Field(min_length=1, max_length=500, description="What to do, in a few words.")
-    status: Literal["pending", "in_progress", "done"] = Field("pending", description="Status of this step.")
+    status: Literal["pending", "in_progress", "done"] = Field(
+        "pending", description="Status of this step."
+    )
 
 
 class _TodoParams(Params):
-    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; replaces the previous one.")
+    items: list[_ItemParams] = Field(
+        max_length=100, description="The whole list, in order; replaces the previous one."
+    )
 
 
 def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
@@ -36,11 +40,19 @@ async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolRe
 
 
 class _SearchSessionParams(Params):
-    query: str = Field(min_length=1, max_length=500, description="Words from the text looked for; rare ones work best.")
+    query: str = Field(
+        min_length=1,
+        max_length=500,
+        description="Words from the text looked for; rare ones work best.",
+    )
 
 
-@tool(READ, _SearchSessionParams, lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"))
-async def _search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(
+    READ, _SearchSessionParams, lambda params, _: ToolPlan(f"Search earlier turns: {params.query}")
+)
+async def _search_session(
+    params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan
+) -> ToolResult:
     if ctx.sessions is None:
         raise ToolError("There is no session in this run.")
     newest = ctx.sessions.session.interactions
@@ -51,7 +63,9 @@ async def _search_session(params: _SearchSessionParams, ctx: ToolContext, plan: 
 
 
 class _RecallParams(Params):
-    query: str = Field(min_length=1, max_length=500, description="A few words on the topic at hand.")
+    query: str = Field(
+        min_length=1, max_length=500, description="A few words on the topic at hand."
+    )
 
 
 @tool(READ, _RecallParams, lambda params, _: ToolPlan(f"Look up strategies: {params.query}"))
@@ -64,35 +78,53 @@ async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> To
 
 class _RememberParams(Params):
     text: str = Field(
-        "", max_length=2_000, description="What to store: one or two sentences, at most 60 words. Empty: only forget."
+        "",
+        max_length=2_000,
+        description="What to store: one or two sentences, at most 60 words. Empty: only forget.",
     )
-    quote: str = Field(min_length=1, max_length=2_000, description="The user's own words, copied from their message.")
+    quote: str = Field(
+        min_length=1,
+        max_length=2_000,
+        description="The user's own words, copied from their message.",
+    )
     when: str = Field(
         "",
         max_length=1_000,
         description="When it matters, in other words, also in the user's language: at most 40 words.",
     )
-    scope: Literal["project", "user"] = Field("project", description="project, or user if it applies everywhere.")
-    replaces: str = Field("", max_length=20, description="Id of a strategy that no longer holds, for example P-7.")
+    scope: Literal["project", "user"] = Field(
+        "project", description="project, or user if it applies everywhere."
+    )
+    replaces: str = Field(
+        "", max_length=20, description="Id of a strategy that no longer holds, for example P-7."
+    )
 
 
 def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
-    return ToolPlan(f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}")
+    return ToolPlan(
+        f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
+    )
 
 
 @tool(READ, _RememberParams, _plan_remember)
 async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
-    line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)
+    line = ctx.memory.remember(
+        params.text, params.quote, params.when, params.scope, params.replaces
+    )
     return ToolResult(True, line, Display(title="Playbook", body=line))
 
 
 class _TaskParams(Params):
-    title: str = Field(min_length=1, max_length=80, description="Title of the task, three to eight words.")
-    prompt: str = Field(min_length=1, description="The whole task, with all the information it needs.")
+    title: str = Field(
+        min_length=1, max_length=80, description="Title of the task, three to eight words."
+    )
+    prompt: str = Field(
+        min_length=1, description="The whole task, with all the information it needs."
+    )
     tools: list[Literal["edit_file", "write_file", "run_command", "fetch"]] = Field(
         default_factory=list, description="Tools it gets in addition to the read-only ones."
     )

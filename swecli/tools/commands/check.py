@@ -50,7 +50,9 @@ class _Check:
     words: Sequence[Word]
     scope: CommandScope
     named: int = 0
-    operands: list[tuple[Word, bool]] = field(default_factory=list)  # the word, and whether it is checked
+    operands: list[tuple[Word, bool]] = field(
+        default_factory=list
+    )  # the word, and whether it is checked
     seen: dict[str, list[str]] = field(default_factory=dict)
     index: int = 0
     has_unknown: bool = False
@@ -64,8 +66,14 @@ class _Check:
             word = self.words[self.index]
             self.index += 1
             self._check_wildcard(word, strict=program.strict)
-            option = not ended and word.text != "-" and (word.text.startswith("-") or word.text in program.options)
-            may_be_sub = program.subs and not self.operands and (not option or word.text in program.subs)
+            option = (
+                not ended
+                and word.text != "-"
+                and (word.text.startswith("-") or word.text in program.options)
+            )
+            may_be_sub = (
+                program.subs and not self.operands and (not option or word.text in program.subs)
+            )
             if may_be_sub and self._check_subcommand(word):
                 return
             if not option:
@@ -90,7 +98,9 @@ class _Check:
     def _check_subcommand(self, word: Word) -> bool:
         """Check the rest by the subcommand's entry. Return False if the word is not a subcommand."""
         # subcommands that change things count only if the rule names them
-        subs = (known_programs().get(self.name, self.program) if self._is_checked else self.program).subs
+        subs = (
+            known_programs().get(self.name, self.program) if self._is_checked else self.program
+        ).subs
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._is_checked:
@@ -112,7 +122,9 @@ class _Check:
             kind = options.get(text if self.program.dashed else name)
             if kind is None or (sign and not kind and not self.program.dashed):
                 return self._reject_unknown(name)
-            return self._check_value(name, kind, value if sign and not self.program.dashed else None)
+            return self._check_value(
+                name, kind, value if sign and not self.program.dashed else None
+            )
         for index, letter in enumerate(text[1:], 2):
             kind = options.get(f"-{letter}")
             if kind is None:
@@ -169,10 +181,16 @@ class _Check:
                 paths.append(word.text)
         if program.recurses & {"always", "shown", *self.seen}:
             self._check_folders(paths)
-        git = known_programs()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
+        git = (
+            known_programs()["git"].subs.get(self.name.split(" ")[1])
+            if self.name.startswith("git ")
+            else None
+        )
         if git is not None:
             diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
-            if why := find_program_risk(self.scope.base, self.scope.environ, diffs=diffs, work_tree=git.work_tree):
+            if why := find_program_risk(
+                self.scope.base, self.scope.environ, diffs=diffs, work_tree=git.work_tree
+            ):
                 raise ToolError(why)
 
     def _operand_kinds(self) -> list[str]:
@@ -207,7 +225,9 @@ class _Check:
                 raise ToolError(f"{one_line(self.name, 40)} with {one_line(text, 40)} {_UNKNOWN}")
 
     def _check_folders(self, paths: list[str]) -> None:
-        include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
+        include = [
+            value for name in self.program.include.split() for value in self.seen.get(name, [])
+        ]
         hidden = "shown" not in self.program.recurses
         for path in paths or ["."]:
             if path not in ("-", "/dev/null") and self.scope.resolve(path).is_dir():

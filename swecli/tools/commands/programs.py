@@ -46,7 +46,12 @@ def known_programs(*, named: bool = False) -> dict[str, Program]:
     """Return the programs that run without approval, by name; `named`: with what the wildcard of a rule may cover if
     the rule names the program."""
     data, kind = _data(), "named" if named else "reads"
-    tables = {name: one[kind] for one in data["many"] if kind in one for name in str(one["programs"]).split()}
+    tables = {
+        name: one[kind]
+        for one in data["many"]
+        if kind in one
+        for name in str(one["programs"]).split()
+    }
     if named:
         git = data["reads"]["git"]
         tables["git"] = git | {"subs": git["subs"] | data["named"]["git"]["subs"]}
@@ -69,7 +74,10 @@ def _program(table: Mapping[str, Any]) -> Program:
         "text": re.compile(table["text"], re.DOTALL) if "text" in table else None,
         "pattern_options": frozenset(table.get("pattern_options", "").split()),
         "recurses": frozenset(table.get("recurses", "").split()),
-        "subs": {name: _program(strict | sub | {"refused": inherited | sub.get("refused", {})}) for name, sub in subs},
+        "subs": {
+            name: _program(strict | sub | {"refused": inherited | sub.get("refused", {})})
+            for name, sub in subs
+        },
     }
     return Program(**{**table, **parsed})
 
@@ -106,7 +114,9 @@ class CommandScope:
     def resolve(self, text: str) -> Path:
         """Return the real path of a word. Raises ToolError if it is outside the workspace."""
         below = relative_path(self.root, self.base)
-        return resolve_path(self.root, text if text.startswith("/") or below == "." else f"{below}/{text}")
+        return resolve_path(
+            self.root, text if text.startswith("/") or below == "." else f"{below}/{text}"
+        )
 
     def check_program(self, name: str) -> None:
         """Refuse a program that the PATH finds in the workspace."""
@@ -121,7 +131,9 @@ class CommandScope:
 
     def check_read(self, word: str) -> None:
         """Refuse a path that may not be read without approval."""
-        if word not in ("-", "/dev/null") and (why := read_guard(relative_path(self.root, self.resolve(word)))):
+        if word not in ("-", "/dev/null") and (
+            why := read_guard(relative_path(self.root, self.resolve(word)))
+        ):
             raise ToolError(why)
 
     def check_write(self, word: str) -> None:
@@ -134,7 +146,9 @@ class CommandScope:
         """Refuse a revision, path or `revision:path` that git may not read without approval."""
         pieces = word.split(":")
         if word.startswith(":"):  # pathspec magic
-            pieces = [piece.lstrip("/!^") if index < 2 else piece for index, piece in enumerate(pieces)]
+            pieces = [
+                piece.lstrip("/!^") if index < 2 else piece for index, piece in enumerate(pieces)
+            ]
         for piece in filter(None, pieces):
             self.check_read(piece)
 
@@ -172,4 +186,6 @@ class CommandScope:
                 if include and not any(fnmatchcase(name, pattern) for pattern in include):
                     continue
                 if is_sensitive(f"{parent}/{name}" if parent else name):
-                    raise ToolError(f"{one_line(word, 40)} contains {one_line(name, 40)}, which may be secret")
+                    raise ToolError(
+                        f"{one_line(word, 40)} contains {one_line(name, 40)}, which may be secret"
+                    )

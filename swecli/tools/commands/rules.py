@@ -41,8 +41,12 @@ class _ByCommand(PermissionKind):
         that run others. Of a command over MAX_LENGTH, match each word as if it began one."""
         if len(subject) > MAX_LENGTH:
             first = pattern.split(" ")[0]
-            return any(fnmatchcase(word, first) for word in set(re.split(r"[\s;&|(){}`'\"/\\]+", subject)))
-        return self.exact(pattern, subject) or any(_matches(pattern, one) for one in _readings(subject))
+            return any(
+                fnmatchcase(word, first) for word in set(re.split(r"[\s;&|(){}`'\"/\\]+", subject))
+            )
+        return self.exact(pattern, subject) or any(
+            _matches(pattern, one) for one in _readings(subject)
+        )
 
     def suggest(self, subject: str, ctx: ToolContext) -> str:
         """Return "" for a command that cannot be checked, undoes work or runs other programs, and if more than one
@@ -63,7 +67,9 @@ class _ByCommand(PermissionKind):
 RUN = _ByCommand("run", "Run this?", "asks before it runs")
 
 
-def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> str:
+def objection(
+    command: str, root: Path, environ: Mapping[str, str], patterns: Sequence[str] = ()
+) -> str:
     """Return why the command needs approval, "" if it may run. It may if a pattern of allow rules is exactly this
     command, or if each simple command is read-only inside `root` or covered by a pattern."""
     if any(RUN.exact(pattern, command) for pattern in patterns):
@@ -85,7 +91,12 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
 def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> CommandScope:
     """Return the scope of the rest of `cd FOLDER && ...`. Raises ToolError."""
     folder = part.words[-1].text
-    plain = len(part.words) == 2 and not part.words[1].has_wildcard and not folder.startswith("-") and folder
+    plain = (
+        len(part.words) == 2
+        and not part.words[1].has_wildcard
+        and not folder.startswith("-")
+        and folder
+    )
     if not plain or operator != "&&" or ".." in folder.split("/"):
         raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
     base = scope.resolve(folder)
@@ -126,7 +137,9 @@ def _count_named(pattern: str, part: SimpleCommand) -> int:
 
 def _matches(pattern: str, command: str) -> bool:
     # "rm *" also matches a bare "rm"
-    return fnmatchcase(command, pattern) or (pattern.endswith(" *") and fnmatchcase(command, pattern[:-2]))
+    return fnmatchcase(command, pattern) or (
+        pattern.endswith(" *") and fnmatchcase(command, pattern[:-2])
+    )
 
 
 def _readings(command: str, nesting: int = 0) -> Iterator[str]:
@@ -142,7 +155,10 @@ def _readings(command: str, nesting: int = 0) -> Iterator[str]:
             continue
         runs = _RUNNERS.fullmatch(_base_name(words[0])) is not None
         for index in range(len(words) if runs else 1):
-            yield from (" ".join(words[index:]), " ".join([_base_name(words[index]), *words[index + 1 :]]))
+            yield from (
+                " ".join(words[index:]),
+                " ".join([_base_name(words[index]), *words[index + 1 :]]),
+            )
         if runs and nesting < _MAX_NESTING:
             for word in words:
                 if re.search(r"[\s;&|]", word):

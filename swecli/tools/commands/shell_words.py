@@ -82,8 +82,8 @@ def parse_command(command: str) -> list[SimpleCommand]:
 
 def _parse(command: str) -> Tree:
     # late: not needed before the first command is checked
-    import tree_sitter_bash  # noqa: PLC0415
-    from tree_sitter import Language, Parser  # noqa: PLC0415
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
 
     # a parser of its own: one is not safe to share between threads, and costs microseconds
     return Parser(Language(tree_sitter_bash.language())).parse(command.encode())
@@ -122,10 +122,17 @@ class _Reader:
             if child.type == "file_redirect":
                 self._add_redirect(child)
                 continue
-            word = _parse_word(child.children[0] if child.type == "command_name" and child.children else child)
+            word = _parse_word(
+                child.children[0] if child.type == "command_name" and child.children else child
+            )
             words.append(word)
             self.tokens.append(word.text)
-        if not words or words[0].raw != words[0].text or words[0].has_wildcard or "=" in words[0].text:
+        if (
+            not words
+            or words[0].raw != words[0].text
+            or words[0].has_wildcard
+            or "=" in words[0].text
+        ):
             raise ToolError("its program is not a plain word")
         if len(self.parts) == _MAX_PARTS:
             raise ToolError(f"it has more than {_MAX_PARTS} commands")
@@ -152,7 +159,11 @@ def _parse_word(node: Node) -> Word:
     if _EXPANDS.search(bare.partition("{")[2]):
         raise ToolError("it contains a {…} that expands")
     has_wildcard = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
-    return Word("".join(_unquote(p, first=p.start_byte == node.start_byte) for p in pieces), raw, has_wildcard)
+    return Word(
+        "".join(_unquote(p, first=p.start_byte == node.start_byte) for p in pieces),
+        raw,
+        has_wildcard,
+    )
 
 
 def _unquote(node: Node, *, first: bool) -> str:
@@ -160,7 +171,9 @@ def _unquote(node: Node, *, first: bool) -> str:
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "string":
-        if other := next((c for c in node.children if c.type not in ('"', "string_content", "$")), None):
+        if other := next(
+            (c for c in node.children if c.type not in ('"', "string_content", "$")), None
+        ):
             raise _unsupported(other)
         if not _QUOTED.fullmatch(text[1:-1]):
             raise ToolError("it uses a variable")
@@ -169,7 +182,9 @@ def _unquote(node: Node, *, first: bool) -> str:
         raise _unsupported(node)
     if not _LITERAL.fullmatch(text):
         raise ToolError("its quoting is unclear")
-    if (_HOME.search(text) and (first or not text.startswith("~"))) or (text.startswith("#") and first):
+    if (_HOME.search(text) and (first or not text.startswith("~"))) or (
+        text.startswith("#") and first
+    ):
         raise ToolError("it uses ~ for a home folder" if "~" in text else "it contains a comment")
     return _ESCAPE.sub(r"\1", text)
 
@@ -188,4 +203,6 @@ def _text(node: Node) -> str:
 
 
 def _unsupported(node: Node) -> ToolError:
-    return ToolError(_REASON_BY_TYPE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked"))
+    return ToolError(
+        _REASON_BY_TYPE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked")
+    )

@@ -14,7 +14,9 @@ values = st.lists(st.integers(0, 10**12), min_size=1, max_size=300)
 
 
 def make_usage(policy: str, inputs: list[int]) -> PolicyUsage:
-    return PolicyUsage(policy, [TurnUsage(n, cold=False, input=tokens) for n, tokens in enumerate(inputs, 1)])
+    return PolicyUsage(
+        policy, [TurnUsage(n, cold=False, input=tokens) for n, tokens in enumerate(inputs, 1)]
+    )
 
 
 def test_every_policy_has_a_unique_first_letter() -> None:
@@ -34,7 +36,9 @@ def test_input_tokens_are_plotted_on_a_logarithmic_scale() -> None:
 
 def test_turns_that_share_a_column_are_averaged() -> None:
     lines = plot([make_usage("full", [1_000, 100_000] * 150)], 80)
-    assert not any(line.startswith("100,000┤") for line in lines), "two turns share one column, which shows their mean"
+    assert not any(line.startswith("100,000┤") for line in lines), (
+        "two turns share one column, which shows their mean"
+    )
 
 
 @given(values)

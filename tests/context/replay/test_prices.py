@@ -24,7 +24,11 @@ def test_a_model_is_found_without_its_provider_prefix() -> None:
 
 
 def test_requests_above_200k_tokens_use_the_higher_price() -> None:
-    row = {"input_cost_per_token": 3e-6, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token": 1e-5}
+    row = {
+        "input_cost_per_token": 3e-6,
+        "input_cost_per_token_above_200k_tokens": 6e-6,
+        "output_cost_per_token": 1e-5,
+    }
     prices = Prices("some/model", "USD", row)
     assert prices.cost(Usage(input=150_000)) == pytest.approx(0.45)
     assert prices.cost(Usage(input=300_000)) == pytest.approx(1.8)

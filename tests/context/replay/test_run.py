@@ -42,10 +42,14 @@ class SessionBuilder:
         self.session = Session("s", "/w")
 
     def ask(self, seconds: float) -> SessionBuilder:
-        self.session.add_message(ChatMessage(Role.USER, text(50, seconds), created_at=timestamp(seconds)))
+        self.session.add_message(
+            ChatMessage(Role.USER, text(50, seconds), created_at=timestamp(seconds))
+        )
         return self
 
-    def reply(self, seconds: float, *results: int, tokens: int = ANSWER, **more: Any) -> SessionBuilder:
+    def reply(
+        self, seconds: float, *results: int, tokens: int = ANSWER, **more: Any
+    ) -> SessionBuilder:
         """Append a reply, with one call per size in `results` (in tokens)."""
         count = len(self.session.messages)
         made = [
@@ -53,7 +57,9 @@ class SessionBuilder:
             for n, size in enumerate(results)
         ]
         content = "" if results else text(tokens - PER_MESSAGE, count)
-        self.session.add_message(ChatMessage(Role.ASSISTANT, content, made, created_at=timestamp(seconds), **more))
+        self.session.add_message(
+            ChatMessage(Role.ASSISTANT, content, made, created_at=timestamp(seconds), **more)
+        )
         return self
 
     def turns(self, *seconds: float, tokens: int = ANSWER) -> SessionBuilder:
@@ -63,7 +69,10 @@ class SessionBuilder:
         return self
 
     def add_bullets(self, *seconds: float) -> SessionBuilder:
-        made = [Bullet(f"P-{n}", "use " * 40, created_at=timestamp(second)) for n, second in enumerate(seconds, 1)]
+        made = [
+            Bullet(f"P-{n}", "use " * 40, created_at=timestamp(second))
+            for n, second in enumerate(seconds, 1)
+        ]
         self.session.playbook.bullets = {bullet.id: bullet for bullet in made}
         return self
 
@@ -73,7 +82,9 @@ class SessionBuilder:
         return replace(past, counter=TokenCounter("none"), prompt=prompt, condense=condense)
 
 
-def compute_usage(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> PolicyUsage:
+def compute_usage(
+    past: History, policy: str, prices: Prices | None = None, **assumed: Any
+) -> PolicyUsage:
     given_so = Assumptions(prices or Prices.of(""), **assumed)
     return PolicyUsage.compute(policy, POLICIES[policy](past, given_so), past, given_so)
 
@@ -98,7 +109,9 @@ def test_the_cost_is_the_sum_of_cache_writes_cache_reads_and_output() -> None:
     past = SessionBuilder().turns(0, 10).build_history()
     figures, asked = compute_usage(past, "full").turns, query_tokens(past)
     assert figures[0].cost == pytest.approx((FIXED + asked) * 1.25 + ANSWER * 5)
-    assert figures[1].cost == pytest.approx((FIXED + asked) * 0.1 + (ANSWER + asked) * 1.25 + ANSWER * 5)
+    assert figures[1].cost == pytest.approx(
+        (FIXED + asked) * 0.1 + (ANSWER + asked) * 1.25 + ANSWER * 5
+    )
 
 
 def test_cache_writes_without_a_price_cost_as_much_as_input() -> None:
@@ -112,14 +125,20 @@ def test_the_cache_is_cold_after_a_pause_longer_than_its_ttl() -> None:
     past = SessionBuilder().turns(0, 299, 700).build_history()
     assert [turn.cold for turn in compute_usage(past, "full").turns] == [True, False, True]
     assert [turn.cached > 0 for turn in compute_usage(past, "full").turns] == [False, True, False]
-    assert [turn.cached > 0 for turn in compute_usage(past, "full", ttl=3_600).turns] == [False, True, True]
+    assert [turn.cached > 0 for turn in compute_usage(past, "full", ttl=3_600).turns] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_an_exact_window_that_slides_reads_only_the_system_prompt_from_the_cache() -> None:
     past = SessionBuilder().turns(0, 10, 20, 30).build_history()
     turns, each = compute_usage(past, "exact", window=WindowSpec(2)).turns, query_tokens(past)
     assert [turn.visible for turn in turns] == [0, 1, 2, 2]
-    assert [turn.input - FIXED - each for turn in turns] == [n * (each + ANSWER) for n in (0, 1, 2, 2)]
+    assert [turn.input - FIXED - each for turn in turns] == [
+        n * (each + ANSWER) for n in (0, 1, 2, 2)
+    ]
     assert [turn.cached for turn in turns[:2]] == [0, FIXED + each]
     assert turns[3].cached == FIXED
 
@@ -140,7 +159,9 @@ def test_a_new_strategy_invalidates_the_cached_turns_of_slack_but_not_of_full() 
 
 def test_compacting_adds_a_summary_request_that_reads_the_cached_prefix() -> None:
     past = SessionBuilder().turns(0, 10, 20, tokens=1_700).build_history()
-    first, second, third = compute_usage(past, "compact90", context_window=6_000, summary_tokens=300).turns
+    first, second, third = compute_usage(
+        past, "compact90", context_window=6_000, summary_tokens=300
+    ).turns
     assert (first.requests, second.requests, third.requests) == (1, 1, 2)
     asked = second.input + 1_700 + query_tokens(past) + 10
     assert third.input > asked > second.input
@@ -151,7 +172,10 @@ def test_compacting_adds_a_summary_request_that_reads_the_cached_prefix() -> Non
 
 def test_requests_larger_than_the_context_window_are_counted() -> None:
     past = SessionBuilder().turns(0, 10, 20).build_history()
-    assert compute_usage(past, "full", context_window=FIXED + query_tokens(past) + 100).totals().over == 2
+    assert (
+        compute_usage(past, "full", context_window=FIXED + query_tokens(past) + 100).totals().over
+        == 2
+    )
 
 
 def test_a_stored_session_is_split_into_requests_whose_times_do_not_decrease() -> None:
@@ -167,7 +191,9 @@ def test_a_stored_session_is_split_into_requests_whose_times_do_not_decrease() -
 
 def test_consecutive_replies_are_merged_and_a_line_sent_during_a_turn_is_part_of_it() -> None:
     talk = SessionBuilder().ask(0).reply(1, tokens=20).reply(2, tokens=30).ask(3).reply(4, RESULT)
-    talk.session.add_message(ChatMessage(Role.USER, "and quickly", status=STEER, created_at=timestamp(5)))
+    talk.session.add_message(
+        ChatMessage(Role.USER, "and quickly", status=STEER, created_at=timestamp(5))
+    )
     first, second = talk.reply(6).build_history().turns
     assert [len(step.reply.content) for step in first.steps if step.reply] == [4 * (16 + 26) + 2]
     assert [step.steered for step in second.steps] == [("and quickly",), ()]
@@ -175,7 +201,9 @@ def test_consecutive_replies_are_merged_and_a_line_sent_during_a_turn_is_part_of
 
 def test_stored_turn_notes_are_replaced_by_notes_with_the_date_of_the_turn() -> None:
     talk = SessionBuilder().turns(0)
-    talk.session.messages[0].sent = "q\n\nFile a:\n```\n1\n```\n\n<turn_notes>\n- Date: 2020-01-01\n</turn_notes>"
+    talk.session.messages[
+        0
+    ].sent = "q\n\nFile a:\n```\n1\n```\n\n<turn_notes>\n- Date: 2020-01-01\n</turn_notes>"
     turn = talk.build_history().turns[0]
     assert turn.sent == "q\n\nFile a:\n```\n1\n```"
     assert "Date: 2025-01-01" in talk.build_history().query(turn)["content"]
@@ -209,7 +237,9 @@ def sessions(draw: st.DrawFn) -> History:
 )
 @settings(deadline=None, max_examples=20)
 @pytest.mark.slow
-def test_any_session_has_consistent_figures_for_every_policy(past: History, window: WindowSpec, size: int) -> None:
+def test_any_session_has_consistent_figures_for_every_policy(
+    past: History, window: WindowSpec, size: int
+) -> None:
     runs = [compute_usage(past, name, window=window, context_window=size) for name in POLICIES]
     asked = [len(turn.steps) for turn in past.turns]
     for run in runs:
@@ -217,7 +247,9 @@ def test_any_session_has_consistent_figures_for_every_policy(past: History, wind
         for figures, requests in zip(run.turns, asked, strict=True):
             assert 0 <= figures.cached <= figures.input
             assert figures.peak <= figures.input
-            assert figures.requests == requests or (run.policy == "compact90" and figures.requests > requests)
+            assert figures.requests == requests or (
+                run.policy == "compact90" and figures.requests > requests
+            )
             assert 0 <= figures.visible < figures.turn
     full, exact, slack = runs[0].turns, runs[1].turns, runs[2].turns
     assert all(a.input >= b.input >= c.input for a, b, c in zip(full, slack, exact, strict=True))

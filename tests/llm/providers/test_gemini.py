@@ -20,7 +20,12 @@ from tests.support.model_requests import HELLO, READ, ask, model_for_endpoint, r
 
 pytestmark = pytest.mark.slow  # Slow because litellm itself runs over HTTP, at many offsets.
 
-COUNTS = {"promptTokenCount": 20, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "cachedContentTokenCount": 5}
+COUNTS = {
+    "promptTokenCount": 20,
+    "candidatesTokenCount": 7,
+    "thoughtsTokenCount": 3,
+    "cachedContentTokenCount": 5,
+}
 SIGNATURE = "c2lnbmF0dXJl+/=="
 
 
@@ -40,11 +45,20 @@ def end(reason: str = "STOP") -> dict[str, Any]:
 
 def quota_error() -> dict[str, Any]:
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
-    return {"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED", "details": [delay]}}
+    return {
+        "error": {
+            "code": 429,
+            "message": "Quota exceeded.",
+            "status": "RESOURCE_EXHAUSTED",
+            "details": [delay],
+        }
+    }
 
 
 @contextmanager
-def serve_gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[ChatModel, list[dict[str, Any]]]]:
+def serve_gemini(
+    *pieces: dict[str, Any], status: int = 200
+) -> Iterator[tuple[ChatModel, list[dict[str, Any]]]]:
     """Yield a model at a server that answers every request with these parts, and the requests it received."""
     received: list[dict[str, Any]] = []
     stream = "".join(f"data: {json.dumps(piece)}\r\n\r\n" for piece in pieces).encode()
@@ -59,14 +73,18 @@ def serve_gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[C
         def do_POST(self) -> None:
             received.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             self.send_response(status)
-            self.send_header("content-type", "text/event-stream" if status == 200 else "application/json")
+            self.send_header(
+                "content-type", "text/event-stream" if status == 200 else "application/json"
+            )
             self.send_header("content-length", str(len(body)))
             self.send_header("connection", "close")
             self.end_headers()
             self.wfile.write(body)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         thread.start()
         base = f"http://127.0.0.1:{server.server_port}/v1beta"
         environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": base}
@@ -100,7 +118,10 @@ async def test_an_answer_truncated_by_its_length_has_the_stop_reason_length() ->
 
 async def test_a_prompt_that_is_blocked_is_reported_as_withheld() -> None:
     blocked = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": COUNTS}
-    with serve_gemini(blocked) as (model, _), pytest.raises(ProviderError, match="withheld the answer"):
+    with (
+        serve_gemini(blocked) as (model, _),
+        pytest.raises(ProviderError, match="withheld the answer"),
+    ):
         await ask(model, request())
 
 
@@ -120,7 +141,11 @@ async def test_a_thought_signature_is_sent_back_unchanged() -> None:
         first = await ask(model, request(tools=[READ]))
         for made in first.calls:
             made.result = "text"
-        assistant = {"role": "assistant", "content": None, "tool_calls": [made.to_api() for made in first.calls]}
+        assistant = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [made.to_api() for made in first.calls],
+        }
         results = [made.result_message() for made in first.calls]
         await ask(model, request([*HELLO, assistant, *results], tools=[READ]))
     parts = received[1]["contents"][1]["parts"]
@@ -130,6 +155,9 @@ async def test_a_thought_signature_is_sent_back_unchanged() -> None:
 
 
 async def test_a_429_response_sets_retry_after() -> None:
-    with serve_gemini(quota_error(), status=429) as (model, _), pytest.raises(Unavailable) as caught:
+    with (
+        serve_gemini(quota_error(), status=429) as (model, _),
+        pytest.raises(Unavailable) as caught,
+    ):
         await ask(model, request())
     assert caught.value.retry_after == 17.0

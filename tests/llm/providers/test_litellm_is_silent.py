@@ -48,7 +48,9 @@ with open("outcomes", "w") as out:
 """
 
 
-def run(server: StrictProvider, tmp_path: Path, *names: str, **more: str) -> tuple[int, str, str, str]:
+def run(
+    server: StrictProvider, tmp_path: Path, *names: str, **more: str
+) -> tuple[int, str, str, str]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("LITELLM_", "TIKTOKEN_"))}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *names],
@@ -60,11 +62,18 @@ def run(server: StrictProvider, tmp_path: Path, *names: str, **more: str) -> tup
         check=False,
     )
     outcomes = tmp_path / "outcomes"
-    return done.returncode, done.stdout, done.stderr, outcomes.read_text() if outcomes.exists() else ""
+    return (
+        done.returncode,
+        done.stdout,
+        done.stderr,
+        outcomes.read_text() if outcomes.exists() else "",
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{}, {"LITELLM_LOG": "DEBUG"}], ids=["as it is", "with the library's debug wish"])
+@pytest.mark.parametrize(
+    "more", [{}, {"LITELLM_LOG": "DEBUG"}], ids=["as it is", "with the library's debug wish"]
+)
 def test_answers_and_failures_print_nothing_and_connect_only_to_the_provider(
     tmp_path: Path, more: dict[str, str]
 ) -> None:
@@ -79,7 +88,9 @@ def test_answers_and_failures_print_nothing_and_connect_only_to_the_provider(
     twice = [answer for answer in answers for _ in range(2)]
     names = ["openai/gpt-4.1", "anthropic/claude-haiku-4-5"] * len(answers)
     with StrictProvider(list(twice)) as server:
-        code, out, err, outcomes = run(server, tmp_path, *names, "openai/nonesuch", "anthropic/nonesuch", **more)
+        code, out, err, outcomes = run(
+            server, tmp_path, *names, "openai/nonesuch", "anthropic/nonesuch", **more
+        )
     assert (code, out, err) == (0, "", "")
     assert outcomes == (
         "ok ok AuthFailed AuthFailed Unavailable Unavailable Unavailable Unavailable ok ok Unavailable Unavailable "

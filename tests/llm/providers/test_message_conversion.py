@@ -39,7 +39,12 @@ def request_body(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def history(call_id: str) -> list[dict[str, Any]]:
     call = ToolCall(call_id, "read_file", {"path": "a"}, result="text")
     asked = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
-    return [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}, asked, call.result_message()]
+    return [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "q"},
+        asked,
+        call.result_message(),
+    ]
 
 
 @given(st.text(min_size=1))
@@ -53,10 +58,16 @@ def test_a_tool_call_and_its_result_get_the_same_safe_id() -> None:
     ready = request_body(history("not plain!"), "openai/gpt-4.1")["messages"]
     assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == safe_call_id("not plain!")
     ready = request_body(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
-    assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == safe_call_id("not plain!")
+    assert (
+        ready[1]["content"][0]["id"]
+        == ready[2]["content"][0]["tool_use_id"]
+        == safe_call_id("not plain!")
+    )
 
 
-def test_mistral_receives_ids_of_nine_characters_and_an_answer_between_tool_result_and_user() -> None:
+def test_mistral_receives_ids_of_nine_characters_and_an_answer_between_tool_result_and_user() -> (
+    None
+):
     again = [*history("call_0123456789ab"), {"role": "user", "content": "and?"}]
     for name in ("mistral/mistral-large-4", "openai/devstral-small"):
         roles = [message["role"] for message in request_body(again, name)["messages"]]
@@ -64,7 +75,10 @@ def test_mistral_receives_ids_of_nine_characters_and_an_answer_between_tool_resu
         asked, result = request_body(again, name)["messages"][2:4]
         assert re.fullmatch("[a-z0-9]{9}", result["tool_call_id"])
         assert asked["tool_calls"][0]["id"] == result["tool_call_id"]
-    assert request_body(history("D681PevKs"), "mistral/mistral-large-4")["messages"][3]["tool_call_id"] == "D681PevKs"
+    assert (
+        request_body(history("D681PevKs"), "mistral/mistral-large-4")["messages"][3]["tool_call_id"]
+        == "D681PevKs"
+    )
 
 
 def test_every_answer_sent_to_deepseek_has_a_reasoning_content() -> None:
@@ -90,9 +104,9 @@ def test_only_anthropic_receives_cache_marks() -> None:
 
 
 def test_anthropic_models_behind_openrouter_receive_cache_control() -> None:
-    assert request_body(history("c"), "openrouter/anthropic/claude-sonnet-4.5")["cache_control"] == {
-        "type": "ephemeral"
-    }
+    assert request_body(history("c"), "openrouter/anthropic/claude-sonnet-4.5")[
+        "cache_control"
+    ] == {"type": "ephemeral"}
     assert "cache_control" not in request_body(history("c"), "openrouter/deepseek/deepseek-v4-pro")
 
 
@@ -100,12 +114,19 @@ def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_ant
     system = f"You help.{HEAD_OPENS}\n\n## Playbook\nUse tabs."
     asked = [{"role": "system", "content": system}, {"role": "user", "content": "hi"}]
     body = request_body(asked, "anthropic/claude-haiku-4-5")
-    assert [block["text"] for block in body["system"]] == ["You help.", system.removeprefix("You help.")]
-    assert all(block["cache_control"] for block in (*body["system"], *body["messages"][-1]["content"]))
+    assert [block["text"] for block in body["system"]] == [
+        "You help.",
+        system.removeprefix("You help."),
+    ]
+    assert all(
+        block["cache_control"] for block in (*body["system"], *body["messages"][-1]["content"])
+    )
     assert request_body(asked, "openai/gpt-4.1")["messages"] == asked
 
 
-@pytest.mark.parametrize("name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"])
+@pytest.mark.parametrize(
+    "name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"]
+)
 def test_an_image_is_sent_in_the_block_format_of_the_protocol(name: str) -> None:
     image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}
     asked = [{"role": "user", "content": "what is it?", "images": [image]}]

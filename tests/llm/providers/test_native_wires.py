@@ -10,7 +10,15 @@ import pytest
 
 from swecli.llm.endpoints import resolve
 from swecli.models.message import ModelRequest, ToolCall, Usage
-from tests.support.model_requests import HELLO, READ, ask, collect, model_at, model_for_endpoint, request
+from tests.support.model_requests import (
+    HELLO,
+    READ,
+    ask,
+    collect,
+    model_at,
+    model_for_endpoint,
+    request,
+)
 from tests.support.strict_provider import Call, Reply, StrictProvider, Tokens, Wire
 
 OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
@@ -19,7 +27,9 @@ both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
 
 @both
 async def test_text_is_streamed_in_chunks_and_the_stop_reason_comes_last(name: str) -> None:
-    with StrictProvider([Reply("Hello, wörld ✓ of pieces", wire=Wire(split=200, pause=0.04))]) as server:
+    with StrictProvider(
+        [Reply("Hello, wörld ✓ of pieces", wire=Wire(split=200, pause=0.04))]
+    ) as server:
         chunks = await collect(model_at(server, name).stream(request()))
     assert "".join(c.text for c in chunks) == "Hello, wörld ✓ of pieces"
     assert len([c for c in chunks if c.text]) > 2
@@ -58,14 +68,22 @@ async def test_a_call_without_arguments_has_no_parameters(name: str) -> None:
 
 
 @both
-async def test_results_of_parallel_tool_calls_are_sent_in_order_in_the_next_request(name: str) -> None:
-    asked = Reply("Both:", calls=(Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"})))
+async def test_results_of_parallel_tool_calls_are_sent_in_order_in_the_next_request(
+    name: str,
+) -> None:
+    asked = Reply(
+        "Both:", calls=(Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"}))
+    )
     with StrictProvider([asked, Reply("A and B.")]) as server:
         model = model_at(server, name)
         first = await ask(model, request(tools=[READ]))
         for call in first.calls:
             call.result = f"text of {call.parameters['path']}"
-        assistant = {"role": "assistant", "content": first.text, "tool_calls": [call.to_api() for call in first.calls]}
+        assistant = {
+            "role": "assistant",
+            "content": first.text,
+            "tool_calls": [call.to_api() for call in first.calls],
+        }
         history = [*HELLO, assistant, *(call.result_message() for call in first.calls)]
         second = await ask(model, request(history, tools=[READ]))
     assert server.refusals == []
@@ -80,7 +98,10 @@ async def test_call_ids_of_another_provider_are_converted_to_valid_ones(name: st
     call = ToolCall("call_1__thought__" + "A+/=" * 40, "read_file", {"path": "a"}, result="text")
     assistant = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
     with StrictProvider([Reply("ok")]) as server:
-        await ask(model_at(server, name), request([*HELLO, assistant, call.result_message()], tools=[READ]))
+        await ask(
+            model_at(server, name),
+            request([*HELLO, assistant, call.result_message()], tools=[READ]),
+        )
     assert server.refusals == []
 
 
@@ -94,13 +115,17 @@ async def test_usage_is_split_into_disjoint_buckets_and_has_a_cost(name: str) ->
 
 
 async def test_reasoning_tokens_are_subtracted_from_the_output() -> None:
-    with StrictProvider([Reply("x", reasoning="y", usage=Tokens(input=10, output=9, reasoning=2))]) as server:
+    with StrictProvider(
+        [Reply("x", reasoning="y", usage=Tokens(input=10, output=9, reasoning=2))]
+    ) as server:
         reply = await ask(model_at(server, OPENAI), request())
     assert reply.usage == Usage(input=10, output=9, reasoning=2)
 
 
 async def test_tokens_written_to_the_cache_are_counted() -> None:
-    with StrictProvider([Reply("x", usage=Tokens(input=10, cache_read=5, cache_write=7, output=9))]) as server:
+    with StrictProvider(
+        [Reply("x", usage=Tokens(input=10, cache_read=5, cache_write=7, output=9))]
+    ) as server:
         reply = await ask(model_at(server, ANTHROPIC), request())
     assert reply.usage == Usage(input=10, cache_read=5, cache_write=7, output=9)
 
@@ -131,7 +156,9 @@ async def test_an_answer_truncated_by_its_length_has_the_stop_reason_length(name
 
 @both
 async def test_truncated_arguments_are_reported_and_not_repaired(name: str) -> None:
-    with StrictProvider([Reply(calls=(Call("read_file", '{"path": "a'),), finish="length")]) as server:
+    with StrictProvider(
+        [Reply(calls=(Call("read_file", '{"path": "a'),), finish="length")]
+    ) as server:
         reply = await ask(model_at(server, name), request(tools=[READ]))
     assert reply.calls[0].parameters == {}
     assert "not valid JSON" in reply.malformed[reply.calls[0].id]
@@ -156,7 +183,9 @@ async def test_newer_openai_models_receive_max_completion_tokens() -> None:
 
 
 async def test_max_tokens_defaults_to_the_reserve_for_anthropic() -> None:
-    with StrictProvider([Reply("x"), Reply("x")], models=("claude-haiku-4-5", "house-model")) as server:
+    with StrictProvider(
+        [Reply("x"), Reply("x")], models=("claude-haiku-4-5", "house-model")
+    ) as server:
         await ask(model_at(server, ANTHROPIC), request())
         await ask(model_at(server, "anthropic/house-model"), request())
     assert [body["max_tokens"] for body in server.bodies] == [32_000, 8_192], "the reserve"
@@ -196,7 +225,9 @@ async def test_sending_a_request_does_not_change_its_messages() -> None:
     assert json.dumps(what.messages) == before
 
 
-@pytest.mark.parametrize("provider", ["ollama", "ollama_chat", "lm_studio", "vllm", "hosted_vllm", "llamacpp"])
+@pytest.mark.parametrize(
+    "provider", ["ollama", "ollama_chat", "lm_studio", "vllm", "hosted_vllm", "llamacpp"]
+)
 async def test_a_local_server_needs_no_key_and_costs_nothing(provider: str) -> None:
     with StrictProvider([Reply("x")], key=None, models=("qwen3:8b",)) as server:
         stem = {"ollama_chat": "ollama", "hosted_vllm": "vllm"}.get(provider, provider).upper()
@@ -251,7 +282,9 @@ async def test_cancelling_before_the_first_byte_closes_the_connection(name: str)
 def test_a_model_works_in_one_event_loop_after_another() -> None:
     with StrictProvider(lambda _: Reply("x")) as server:
         for name in (OPENAI, ANTHROPIC, OPENAI, ANTHROPIC):
-            assert asyncio.run(ask(model_at(server, name), ModelRequest("m", list(HELLO)))).text == "x"
+            assert (
+                asyncio.run(ask(model_at(server, name), ModelRequest("m", list(HELLO)))).text == "x"
+            )
 
 
 async def test_the_input_of_a_tool_call_can_be_complete_in_its_start_event() -> None:

@@ -33,8 +33,13 @@ def thinking_blocks(body: dict[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 async def test_signed_thinking_is_sent_back_until_an_earlier_message_changes() -> None:
-    answers = [Reply("", reasoning=f"thought {n}", calls=(Call("read_file", {"path": str(n)}),)) for n in range(10)]
-    with StrictProvider([*answers, Reply("done", reasoning="x"), Reply("again")], models=(ALWAYS,)) as server:
+    answers = [
+        Reply("", reasoning=f"thought {n}", calls=(Call("read_file", {"path": str(n)}),))
+        for n in range(10)
+    ]
+    with StrictProvider(
+        [*answers, Reply("done", reasoning="x"), Reply("again")], models=(ALWAYS,)
+    ) as server:
         at = resolve(f"anthropic/{ALWAYS}", server.environ())
         model = model_at(at, find_row("anthropic", ALWAYS))
         messages = list(HELLO)
@@ -60,12 +65,19 @@ async def test_thinking_is_sent_back_only_to_its_model_and_with_unchanged_text()
     reply = Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([reply, *[Reply("ok")] * 3], models=("claude-haiku-4-5", ALWAYS)) as server:
         at = resolve("anthropic/claude-haiku-4-5", server.environ())
-        messages = [*HELLO, *stored_messages(await ask(model_at(at, None), ModelRequest("m", list(HELLO), [READ])))]
+        messages = [
+            *HELLO,
+            *stored_messages(await ask(model_at(at, None), ModelRequest("m", list(HELLO), [READ]))),
+        ]
         edited = [*messages[:2], messages[2] | {"content": "Shorter."}, *messages[3:]]
         other = replace(at, model=ALWAYS)
         for endpoint, sent in ((at, messages), (other, messages), (at, edited)):
             await ask(model_at(endpoint, None), ModelRequest("m", sent, [READ]))
-        assert [bool(sum(thinking_blocks(body), [])) for body in server.bodies[1:]] == [True, False, False]
+        assert [bool(sum(thinking_blocks(body), [])) for body in server.bodies[1:]] == [
+            True,
+            False,
+            False,
+        ]
         assert server.refusals == []
 
 
@@ -77,7 +89,10 @@ async def test_thinking_with_a_refused_signature_is_omitted_after_one_refusal() 
 
     with StrictProvider(service) as server:
         model = model_at(resolve("anthropic/claude-haiku-4-5", server.environ()), None)
-        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        messages = [
+            *HELLO,
+            *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ]))),
+        ]
         notices: list[str] = []
         for _ in range(2):
             request = ModelRequest("m", messages, [READ])
@@ -92,7 +107,10 @@ async def test_reasoning_with_tool_calls_is_sent_back_in_the_field_it_was_receiv
     asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([asked, Reply("ok", reasoning="fine")]) as server:
         model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
-        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        messages = [
+            *HELLO,
+            *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ]))),
+        ]
         body = model.body(ModelRequest("m", messages, [READ]))  # type: ignore[attr-defined]
         assert body["messages"][2]["reasoning_content"] == "let me see"
         plain = stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))
@@ -103,14 +121,25 @@ async def test_signatures_of_tool_calls_and_merged_reasoning_details_are_sent_ba
     signed = {"google": {"thought_signature": "SIG"}}
     call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
     kind = {"type": "reasoning.text", "index": 0}
-    pieces = [kind | {"text": "let "}, kind | {"text": "me"}, kind | {"text": None, "signature": "S"}]
+    pieces = [
+        kind | {"text": "let "},
+        kind | {"text": "me"},
+        kind | {"text": None, "signature": "S"},
+    ]
     pieces.append({"type": "reasoning.encrypted", "index": 0, "data": "E"})
-    deltas = [{"reasoning_details": [one]} for one in pieces] + [{"tool_calls": [call | {"extra_content": signed}]}]
-    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "tool_calls"}]}]
+    deltas = [{"reasoning_details": [one]} for one in pieces] + [
+        {"tool_calls": [call | {"extra_content": signed}]}
+    ]
+    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [
+        {"choices": [{"finish_reason": "tool_calls"}]}
+    ]
     body = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
     with StrictProvider([Reply(wire=Wire(body=body))]) as server:
         model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
-        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        messages = [
+            *HELLO,
+            *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ]))),
+        ]
         back = model.body(ModelRequest("m", messages, [READ]))["messages"][2]  # type: ignore[attr-defined]
     assert back["tool_calls"][0]["extra_content"] == signed
     assert "extra_content" not in back
@@ -123,15 +152,24 @@ def _unmarked(value: Any) -> Any:
     return [_unmarked(inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("odd", [{"foo": 1}, {"type": "tool_use", "input": {}}, {"type": "text", "text": None}])
-async def test_a_stored_block_of_unknown_shape_does_not_fail_the_request(odd: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "odd", [{"foo": 1}, {"type": "tool_use", "input": {}}, {"type": "text", "text": None}]
+)
+async def test_a_stored_block_of_unknown_shape_does_not_fail_the_request(
+    odd: dict[str, Any],
+) -> None:
     with StrictProvider([Reply("ok")], models=(ALWAYS,)) as server:
         at = resolve(f"anthropic/{ALWAYS}", server.environ())
-        kept = {"origin": at.origin, "content": [odd, {"type": "thinking", "thinking": "hm", "signature": "s"}]}
+        kept = {
+            "origin": at.origin,
+            "content": [odd, {"type": "thinking", "thinking": "hm", "signature": "s"}],
+        }
         messages = [
             *HELLO,
             {"role": "assistant", "content": "Read.", "blocks": kept},
             {"role": "user", "content": "and?"},
         ]
-        reply = await ask(model_at(at, find_row("anthropic", ALWAYS)), ModelRequest("m", messages, []))
+        reply = await ask(
+            model_at(at, find_row("anthropic", ALWAYS)), ModelRequest("m", messages, [])
+        )
         assert reply.text == "ok"

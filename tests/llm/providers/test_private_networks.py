@@ -88,7 +88,7 @@ class _Forward(BaseHTTPRequestHandler):
         self.wfile.write(answer.read())
         onward.close()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class calls it so
+    def log_message(self, format: str, *args: object) -> None:  # the base class calls it so
         """Do not log."""
 
 
@@ -114,7 +114,9 @@ async def test_a_proxy_of_the_environment_receives_the_request_for_an_unknown_ho
     assert proxy.asked == ["gateway.example"]
 
 
-async def test_a_host_in_no_proxy_is_requested_directly(proxy: _Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_in_no_proxy_is_requested_directly(
+    proxy: _Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with StrictProvider([Reply("hi")]) as server:
@@ -122,13 +124,17 @@ async def test_a_host_in_no_proxy_is_requested_directly(proxy: _Proxy, monkeypat
     assert not proxy.asked
 
 
-async def test_an_unreachable_proxy_is_reported_as_connection_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_proxy_is_reported_as_connection_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with pytest.raises(Unavailable, match="connection refused"):
         await ask(model_behind("http://gateway.example/v1"), request())
 
 
-@pytest.mark.parametrize(("name", "value"), [("ALL_PROXY", "socks5h://127.0.0.1:9"), ("NO_PROXY", "[::1]")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("ALL_PROXY", "socks5h://127.0.0.1:9"), ("NO_PROXY", "[::1]")]
+)
 async def test_an_invalid_proxy_variable_is_an_error_that_names_it(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,9 @@ from tests.support.screenless import play
 from tests.support.strict_provider import StrictProvider
 
 NAMES = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-haiku-4-5"}
-CASES = [pytest.param(quirk, wire, id=f"{quirk.what}-{wire}") for quirk in QUIRKS for wire in quirk.wires]
+CASES = [
+    pytest.param(quirk, wire, id=f"{quirk.what}-{wire}") for quirk in QUIRKS for wire in quirk.wires
+]
 each = pytest.mark.parametrize(("quirk", "wire"), CASES)
 
 
@@ -49,7 +51,9 @@ def model_of(server: StrictProvider, wire: str) -> ChatModel:
 
 
 @each
-async def test_a_headless_run_handles_each_quirk(server: StrictProvider, quirk: Quirk, wire: str) -> None:
+async def test_a_headless_run_handles_each_quirk(
+    server: StrictProvider, quirk: Quirk, wire: str
+) -> None:
     runtime = make_runtime(model_of(server, wire), refuse, learn=False)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
     code = await run_prompts(runtime, read_prompts(Prompt("hello")), make_writer("text", out, err))
@@ -59,7 +63,9 @@ async def test_a_headless_run_handles_each_quirk(server: StrictProvider, quirk: 
     assert out.getvalue().strip() == quirk.answer, err.getvalue()
     assert quirk.seen in err.getvalue()
     assert quirk.seen or not err.getvalue()
-    assert not any(Path(name).exists() for name in ("half.txt", "cut.txt")), "an incomplete call was run"
+    assert not any(Path(name).exists() for name in ("half.txt", "cut.txt")), (
+        "an incomplete call was run"
+    )
 
 
 @pytest.mark.slow
@@ -69,11 +75,17 @@ async def test_the_repl_handles_each_quirk(server: StrictProvider, quirk: Quirk,
         return build_runtime(start, ask, model=model_of(server, wire))
 
     played = await play("hello\rexit\r", build=build)
-    shown = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", played.text).split())  # Escape sequences may split a line.
+    shown = " ".join(
+        re.sub(r"\x1b\[[0-9;]*m", "", played.text).split()
+    )  # Escape sequences may split a line.
     assert len(server.requests) == quirk.requests, shown
     assert quirk.answer in shown
-    assert quirk.seen in shown or quirk.code in (1, 53), shown  # Turn endings have a shorter text on the screen.
+    assert quirk.seen in shown or quirk.code in (1, 53), (
+        shown
+    )  # Turn endings have a shorter text on the screen.
 
 
 def test_the_documentation_page_matches_the_table_of_quirks() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run PYTHONPATH=. python -m tests.support.quirks"
+    assert PAGE.read_text(encoding="utf-8") == page(), (
+        "run PYTHONPATH=. python -m tests.support.quirks"
+    )

@@ -27,9 +27,24 @@ LESSONS = [
     ("tools", "tools param requires --jinja flag", "tools", False),
     ("messages", "System role not supported", "system_role", False),
     ("messages", "Conversation roles must alternate user/assistant", "system_role", False),
-    ("stream_options", "Unrecognized request argument supplied: stream_options", "off.stream_options", True),
-    ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "limit_name", None),
-    ("max_tokens", "max_tokens is too large: 32000. This model supports at most 4096 tokens", "max_output", 4096),
+    (
+        "stream_options",
+        "Unrecognized request argument supplied: stream_options",
+        "off.stream_options",
+        True,
+    ),
+    (
+        "max_tokens",
+        "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+        "limit_name",
+        None,
+    ),
+    (
+        "max_tokens",
+        "max_tokens is too large: 32000. This model supports at most 4096 tokens",
+        "max_output",
+        4096,
+    ),
     (
         "max_tokens",
         "`max_tokens` must be less than or equal to `8192`, less than the `context_window`",
@@ -37,12 +52,22 @@ LESSONS = [
         8192,
     ),
     ("max_tokens", "the valid range of max_tokens is [1, 8192]", "max_output", 8192),
-    ("max_tokens", "The maximum tokens you requested exceeds the model limit of 4096.", "max_output", 4096),
+    (
+        "max_tokens",
+        "The maximum tokens you requested exceeds the model limit of 4096.",
+        "max_output",
+        4096,
+    ),
     ("max_tokens", "max_tokens参数非法", "limit_name", None),
     ("tools", "This model doesn't support tool use.", "tools", False),
     ("tools", "Function calling is not enabled for this model", "tools", False),
     ("messages", "user messages should alternate with assistant message(s)", "system_role", False),
-    ("reasoning_effort", "Model grok-4 does not support parameter reasoningEffort.", "off.reasoning_effort", True),
+    (
+        "reasoning_effort",
+        "Model grok-4 does not support parameter reasoningEffort.",
+        "off.reasoning_effort",
+        True,
+    ),
     ("reasoning_effort", '"llama3.1" does not support thinking', "off.reasoning_effort", True),
     ("reasoning_effort", "Unknown parameter: 'reasoning_effort'.", "off.reasoning_effort", True),
     ("top_k", "top_k: extra fields not permitted", "off.top_k", True),
@@ -55,7 +80,9 @@ BODY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("field", "words", "learned", "value"), LESSONS)
-def test_a_fact_is_learned_from_the_message_of_a_refusal(field: str, words: str, learned: str, value: Any) -> None:
+def test_a_fact_is_learned_from_the_message_of_a_refusal(
+    field: str, words: str, learned: str, value: Any
+) -> None:
     lesson = Profile().fact_from_refusal("m", BODY, "", words, ("top_k", "a(b}{"))
     assert lesson is not None
     assert lesson[0] == learned
@@ -67,13 +94,25 @@ def test_a_fact_is_learned_from_the_message_of_a_refusal(field: str, words: str,
 
 
 def test_a_refusal_teaches_to_omit_reasoning_or_to_send_it_with_tool_calls() -> None:
-    thinking = BODY | {"messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]}
-    refused = Profile().fact_from_refusal("m", thinking, "", "additional property 'reasoning_content' was unexpected")
-    assert refused == Profile().fact_from_refusal("m", thinking, "", "not permitted: messages.2.reasoning_content")
-    quoted = "Extra inputs are not permitted: messages.2.reasoning_content, input: the file is missing"
+    thinking = BODY | {
+        "messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]
+    }
+    refused = Profile().fact_from_refusal(
+        "m", thinking, "", "additional property 'reasoning_content' was unexpected"
+    )
+    assert refused == Profile().fact_from_refusal(
+        "m", thinking, "", "not permitted: messages.2.reasoning_content"
+    )
+    quoted = (
+        "Extra inputs are not permitted: messages.2.reasoning_content, input: the file is missing"
+    )
     assert refused == Profile().fact_from_refusal("m", thinking, "", quoted)
-    missed = Profile().fact_from_refusal("m", BODY, "", "the field reasoning_content is missing in assistant messages")
-    asked = Profile().fact_from_refusal("m", thinking, "", "The reasoning_content must be passed back to the API.")
+    missed = Profile().fact_from_refusal(
+        "m", BODY, "", "the field reasoning_content is missing in assistant messages"
+    )
+    asked = Profile().fact_from_refusal(
+        "m", thinking, "", "The reasoning_content must be passed back to the API."
+    )
     assert refused is not None
     assert missed is not None
     assert asked == missed, "also if blocks of other messages were sent"
@@ -94,7 +133,9 @@ def test_a_refusal_teaches_to_omit_reasoning_or_to_send_it_with_tool_calls() -> 
     ],
 )
 def test_a_refusal_of_images_teaches_that_images_are_unsupported(words: str) -> None:
-    shown: dict[str, Any] = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}
+    shown: dict[str, Any] = {
+        "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]
+    }
     lesson = Profile().fact_from_refusal("m", shown, "", words)
     assert lesson is not None
     assert lesson[:2] == ("images", False)
@@ -117,7 +158,9 @@ def test_other_refusals_teach_nothing() -> None:
 class RetryingClient:
     """A model at a strict service, with retries."""
 
-    def __init__(self, server: StrictProvider, tmp_path: Path, name: str = "openai/gpt-4.1") -> None:
+    def __init__(
+        self, server: StrictProvider, tmp_path: Path, name: str = "openai/gpt-4.1"
+    ) -> None:
         self.facts = LearnedFacts(tmp_path / "models.json")
         self.model = model_at(resolve(name, server.environ()), None, self.facts)
         self.notices: list[Retry] = []
@@ -141,9 +184,17 @@ def refuse_if(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[R
 @pytest.mark.parametrize(
     ("words", "seen", "notice"),
     [
-        ("this model does not support tools", lambda body: "tools" in body, "does not support tools"),
+        (
+            "this model does not support tools",
+            lambda body: "tools" in body,
+            "does not support tools",
+        ),
         ("System role not supported", lambda body: body["messages"][0]["role"] == "system", ""),
-        ("unknown field stream_options", lambda body: "stream_options" in body, "does not accept stream_options"),
+        (
+            "unknown field stream_options",
+            lambda body: "stream_options" in body,
+            "does not accept stream_options",
+        ),
         ("stream: not supported", lambda body: body.get("stream"), "does not accept stream"),
     ],
     ids=["tools", "system", "stream_options", "stream"],
@@ -165,18 +216,24 @@ async def test_a_refused_parameter_is_left_out_in_the_retry_and_in_later_request
 
 async def test_a_stream_error_is_retried_with_streaming(tmp_path: Path) -> None:
     words = "stream error: stream ID 7; INTERNAL_ERROR; received from peer"
-    with StrictProvider([Refusal(500, words, headers={"retry-after": "0"}), Reply("Hello.")]) as server:
+    with StrictProvider(
+        [Refusal(500, words, headers={"retry-after": "0"}), Reply("Hello.")]
+    ) as server:
         assert (await RetryingClient(server, tmp_path).reply()).text == "Hello."
     assert server.bodies[1]["stream"] is True
 
 
 async def test_a_retry_without_tools_states_so_in_the_system_message(tmp_path: Path) -> None:
-    with StrictProvider(refuse_if("does not support tools", lambda body: "tools" in body)) as server:
+    with StrictProvider(
+        refuse_if("does not support tools", lambda body: "tools" in body)
+    ) as server:
         await RetryingClient(server, tmp_path).reply()
     assert "no tools in this conversation" in server.bodies[1]["messages"][0]["content"]
 
 
-async def test_without_system_role_the_system_text_precedes_the_text_of_the_user(tmp_path: Path) -> None:
+async def test_without_system_role_the_system_text_precedes_the_text_of_the_user(
+    tmp_path: Path,
+) -> None:
     with StrictProvider(
         refuse_if("System role not supported", lambda b: b["messages"][0]["role"] == "system")
     ) as server:
@@ -185,9 +242,12 @@ async def test_without_system_role_the_system_text_precedes_the_text_of_the_user
 
 
 @pytest.mark.parametrize(
-    "words", ["this model does not support tools", "'max_tokens' unknown; 'max_completion_tokens' unknown"]
+    "words",
+    ["this model does not support tools", "'max_tokens' unknown; 'max_completion_tokens' unknown"],
 )
-async def test_a_repeated_refusal_ends_the_retries_and_is_not_learned(tmp_path: Path, words: str) -> None:
+async def test_a_repeated_refusal_ends_the_retries_and_is_not_learned(
+    tmp_path: Path, words: str
+) -> None:
     with StrictProvider(lambda _: Refusal(400, words)) as server:
         asked = RetryingClient(server, tmp_path)
         with pytest.raises(ProviderError, match=words):
@@ -211,7 +271,9 @@ async def test_a_window_named_by_a_refusal_reduces_the_tools_in_the_same_turn() 
         return Refusal(400, words) if prompt + answer > 4_096 else Reply("done")
 
     with StrictProvider(small, models=("unlisted",)) as server:
-        runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
+        runtime = make_runtime(
+            model_at(resolve("openai/unlisted", server.environ()), None), learn=False
+        )
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
         assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2
         assert [len(body["tools"]) < 6 for body in server.bodies] == [False, True, True], (
@@ -220,19 +282,29 @@ async def test_a_window_named_by_a_refusal_reduces_the_tools_in_the_same_turn() 
 
 
 @pytest.mark.parametrize("window", [3_000, 4_096])
-async def test_two_turns_in_an_unknown_small_window_finish_with_at_most_five_requests(window: int) -> None:
+async def test_two_turns_in_an_unknown_small_window_finish_with_at_most_five_requests(
+    window: int,
+) -> None:
     def small(received: Received) -> Reply | Refusal:
         asked = len(received.raw) // 4 + received.body["max_tokens"]
-        return Refusal(400, "Please reduce the length of the messages.") if asked > window else Reply("done")
+        return (
+            Refusal(400, "Please reduce the length of the messages.")
+            if asked > window
+            else Reply("done")
+        )
 
     with StrictProvider(small, models=("unlisted",)) as server:
-        runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
+        runtime = make_runtime(
+            model_at(resolve("openai/unlisted", server.environ()), None), learn=False
+        )
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
         assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2
         assert len(server.bodies) <= 5
 
 
-async def test_an_answer_used_up_by_reasoning_is_retried_with_twice_the_max_tokens(tmp_path: Path) -> None:
+async def test_an_answer_used_up_by_reasoning_is_retried_with_twice_the_max_tokens(
+    tmp_path: Path,
+) -> None:
     used_up = Reply("", reasoning="thinking", finish="length")
     with StrictProvider([used_up, Reply("Done.")]) as server:
         assert (await RetryingClient(server, tmp_path).reply(max_tokens=100)).text == "Done."

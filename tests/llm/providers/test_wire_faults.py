@@ -42,7 +42,9 @@ OVERFLOW = {
 
 
 async def failure(server: StrictProvider, name: str, **more: Any) -> ProviderError:
-    clocks = {clock: more.pop(clock) for clock in ("first_byte", "first_token", "quiet") if clock in more}
+    clocks = {
+        clock: more.pop(clock) for clock in ("first_byte", "first_token", "quiet") if clock in more
+    }
     with pytest.raises(ProviderError) as caught:
         await ask(model_at(server, name, **clocks), request(**more))
     error = caught.value
@@ -60,9 +62,13 @@ def error_type(error: ProviderError) -> type[ProviderError]:
 
 
 @both
-async def test_a_refused_key_is_an_error_that_names_the_variable_and_hides_the_key(name: str) -> None:
+async def test_a_refused_key_is_an_error_that_names_the_variable_and_hides_the_key(
+    name: str,
+) -> None:
     with StrictProvider(key="another") as server:
-        endpoint = resolve(name, server.environ() | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": "sk-bad"})
+        endpoint = resolve(
+            name, server.environ() | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": "sk-bad"}
+        )
         with pytest.raises(AuthFailed) as caught:
             await ask(model_for_endpoint(endpoint), request())
     assert endpoint.key_name in caught.value.message
@@ -89,7 +95,9 @@ async def test_an_unknown_model_is_an_error_that_names_it_and_the_server(name: s
 
 @both
 async def test_a_429_response_sets_retry_after(name: str) -> None:
-    with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "7"}), Refusal(429, "slow")]) as server:
+    with StrictProvider(
+        [Refusal(429, "slow down", headers={"retry-after": "7"}), Refusal(429, "slow")]
+    ) as server:
         with_delay, without_delay = await failure(server, name), await failure(server, name)
     assert isinstance(with_delay, Unavailable)
     assert isinstance(without_delay, Unavailable)
@@ -99,7 +107,9 @@ async def test_a_429_response_sets_retry_after(name: str) -> None:
 
 
 async def test_an_account_without_credit_is_not_retried() -> None:
-    with StrictProvider([Refusal(429, "You exceeded your current quota.", code="insufficient_quota")]) as server:
+    with StrictProvider(
+        [Refusal(429, "You exceeded your current quota.", code="insufficient_quota")]
+    ) as server:
         error = await failure(server, OPENAI)
     assert not error.retryable
     assert "credit" in error.message
@@ -107,7 +117,9 @@ async def test_an_account_without_credit_is_not_retried() -> None:
 
 @both
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
-async def test_a_transient_status_is_a_retryable_error_with_that_status(name: str, status: int) -> None:
+async def test_a_transient_status_is_a_retryable_error_with_that_status(
+    name: str, status: int
+) -> None:
     with StrictProvider([Refusal(status, "not now")]) as server:
         error = await failure(server, name)
     assert (error_type(error), error.status, error.retryable) == (Unavailable, status, True)
@@ -131,16 +143,25 @@ async def test_the_litellm_fallback_sends_one_request_per_try() -> None:
             await ask(model, request())
         assert len(server.requests) == 1
     assert isinstance(model, NativeModel)
-    closed = model.to_provider_error(httpx.RemoteProtocolError("closed without an answer"), answering=False)
+    closed = model.to_provider_error(
+        httpx.RemoteProtocolError("closed without an answer"), answering=False
+    )
     assert isinstance(closed, Unavailable)
     assert closed.tries == 1, "litellm itself retries once"
 
 
 @pytest.mark.slow
-async def test_the_litellm_fallback_does_not_send_the_key_of_another_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_litellm_fallback_does_not_send_the_key_of_another_provider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     with StrictProvider([Reply("Hello.")], key=None, models=("m",)) as server:
-        await ask(model_for_endpoint(resolve("nvidia_nim/m", {"NVIDIA_NIM_BASE_URL": server.openai_base})), request())
+        await ask(
+            model_for_endpoint(
+                resolve("nvidia_nim/m", {"NVIDIA_NIM_BASE_URL": server.openai_base})
+            ),
+            request(),
+        )
         assert "sk-of-openai" not in str(server.requests[0].headers)
 
 
@@ -205,7 +226,10 @@ async def test_an_endless_error_response_is_read_up_to_a_limit() -> None:
 async def test_an_unreachable_server_is_an_error_that_names_its_address(name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    environ = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}"}
+    environ = {
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
+        "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}",
+    }
     with pytest.raises(Unavailable) as caught:
         await ask(model_for_endpoint(resolve(name, environ)), request())
     assert f"127.0.0.1:{port}" in caught.value.message
@@ -213,7 +237,9 @@ async def test_an_unreachable_server_is_an_error_that_names_its_address(name: st
 
 
 @both
-async def test_a_connection_closed_before_the_first_event_is_reported_as_unavailable(name: str) -> None:
+async def test_a_connection_closed_before_the_first_event_is_reported_as_unavailable(
+    name: str,
+) -> None:
     with StrictProvider([Reply("x", wire=Wire(broken_at=0))]) as server:
         assert error_type(await failure(server, name)) is Unavailable
 
@@ -267,8 +293,12 @@ async def test_a_malformed_event_is_reported_as_unavailable(name: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("body", [b"<html>hello</html>", b'{"error": {"message": "nope"}}', b"", b"data: \n\n"])
-async def test_a_200_response_that_is_not_an_event_stream_is_an_error(name: str, body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [b"<html>hello</html>", b'{"error": {"message": "nope"}}', b"", b"data: \n\n"]
+)
+async def test_a_200_response_that_is_not_an_event_stream_is_an_error(
+    name: str, body: bytes
+) -> None:
     with StrictProvider([Reply("x", wire=Wire(body=body, content_type="text/html"))]) as server:
         error = await failure(server, name)
     assert error_type(error) is Unavailable
@@ -284,7 +314,9 @@ async def test_an_empty_answer_is_an_error(name: str) -> None:
 
 
 @both
-async def test_an_answer_used_up_by_reasoning_or_withheld_is_reported_and_not_retryable(name: str) -> None:
+async def test_an_answer_used_up_by_reasoning_or_withheld_is_reported_and_not_retryable(
+    name: str,
+) -> None:
     replies = [Reply("", reasoning="thoughts", finish="length"), Reply("", finish="content_filter")]
     with StrictProvider(list(replies)) as server:
         used_up, withheld = await failure(server, name), await failure(server, name)
@@ -308,7 +340,10 @@ async def test_an_error_in_the_middle_of_openais_stream_is_reported() -> None:
 
 async def test_an_error_in_the_middle_of_anthropics_stream_is_reported() -> None:
     events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": {"id": "1", "role": "assistant", "content": [], "model": "m"}},
+        {
+            "type": "message_start",
+            "message": {"id": "1", "role": "assistant", "content": [], "model": "m"},
+        },
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}},
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
@@ -401,7 +436,12 @@ def read_slowly(*events: dict[str, Any] | None) -> str:
 
 def test_an_answer_with_a_finish_reason_in_every_chunk_is_read_to_its_end() -> None:
     assert (
-        read_slowly(*({"choices": [{"delta": {"content": one}, "finish_reason": "stop"}]} for one in "abcdef"))
+        read_slowly(
+            *(
+                {"choices": [{"delta": {"content": one}, "finish_reason": "stop"}]}
+                for one in "abcdef"
+            )
+        )
         == "abcdef"
     )
 

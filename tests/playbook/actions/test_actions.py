@@ -66,7 +66,9 @@ def test_the_list_has_one_row_per_strategy_and_the_log_one_per_change(runtime: R
     ]
 
 
-def test_a_long_list_has_100_rows_and_a_note_with_the_number_of_the_rest(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_long_list_has_100_rows_and_a_note_with_the_number_of_the_rest(
+    runtime: Runtime, tmp_path: Path
+) -> None:
     file = tmp_path / "many.md"
     rows = "".join(f"- [P-{n}] module{n} speaks word{n}\n" for n in range(3, 130))
     file.write_text(f"# Playbook\n\n<!-- swecli playbook 1 -->\n\n{rows}")
@@ -77,7 +79,9 @@ def test_a_long_list_has_100_rows_and_a_note_with_the_number_of_the_rest(runtime
     assert len(perform(runtime, "list --verbose").rows) == 129
 
 
-async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(runtime: Runtime) -> None:
+async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(
+    runtime: Runtime,
+) -> None:
     await run_turn(runtime, "hello")
     await runtime.learning.mark(True, "well done")
     shown = result_text(perform(runtime, "show 1"))
@@ -85,12 +89,17 @@ async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(r
     assert "you marked it good: well done" in shown
     assert "in the prompt of T1" in shown
     why = perform(runtime, "why")
-    assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [("P-1", True), ("P-2", True)]
+    assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [
+        ("P-1", True),
+        ("P-2", True),
+    ]
     with pytest.raises(BadInput, match="There is no turn T9"):
         perform(runtime, "why T9")
 
 
-def test_edit_changes_text_state_scope_and_when_and_refuses_invalid_arguments(runtime: Runtime) -> None:
+def test_edit_changes_text_state_scope_and_when_and_refuses_invalid_arguments(
+    runtime: Runtime,
+) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     perform(runtime, "edit P-1 run tox --when before a commit, checking --pin --scope user")
@@ -105,7 +114,13 @@ def test_edit_changes_text_state_scope_and_when_and_refuses_invalid_arguments(ru
     assert session.playbook.bullets["P-1"].state == "disabled"
     perform(runtime, "edit P-1 --on")
     assert session.playbook.bullets["P-1"].state == "active"
-    for line in ("edit P-1", "edit P-1 --scope moon", "edit P-9 x", "edit P-1 --on", "edit P-1 --pin --off"):
+    for line in (
+        "edit P-1",
+        "edit P-1 --scope moon",
+        "edit P-9 x",
+        "edit P-1 --on",
+        "edit P-1 --pin --off",
+    ):
         with pytest.raises(SwecliError):
             perform(runtime, line)
 
@@ -122,13 +137,21 @@ def test_a_removal_can_be_undone_and_redone(runtime: Runtime) -> None:
         perform(runtime, "undo x")
 
 
-def test_add_reports_missing_anchors_similar_strategies_and_redacted_secrets(runtime: Runtime) -> None:
-    assert "stale and not used in prompts" in result_text(perform(runtime, "add read `docs/gone.md` first"))
+def test_add_reports_missing_anchors_similar_strategies_and_redacted_secrets(
+    runtime: Runtime,
+) -> None:
+    assert "stale and not used in prompts" in result_text(
+        perform(runtime, "add read `docs/gone.md` first")
+    )
     near = result_text(perform(runtime, "add run all the tests with pytest -x"))
     assert "P-1 covers the same" in near
     assert perform(runtime, "add answers are short").value["known"] == "P-2"
-    assert "A secret in it was redacted" in result_text(perform(runtime, "add the key is sk-abcdefghij0123456789xyz"))
-    assert "A secret in it was redacted" in result_text(perform(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
+    assert "A secret in it was redacted" in result_text(
+        perform(runtime, "add the key is sk-abcdefghij0123456789xyz")
+    )
+    assert "A secret in it was redacted" in result_text(
+        perform(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz")
+    )
 
 
 @pytest.mark.parametrize("action", ["review", "list --export -"])
@@ -179,7 +202,11 @@ def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
         perform(runtime, f"list --export {file}")
     perform(runtime, f"list --export {file} --force")
     assert perform(runtime, f"add --from {file}").value["same"] == ["P-1", "P-2"]
-    text_of = file.read_text().replace("P-1]", "P-8]").replace("run the tests with pytest", "use the mirror")
+    text_of = (
+        file.read_text()
+        .replace("P-1]", "P-8]")
+        .replace("run the tests with pytest", "use the mirror")
+    )
     file.write_text("\n".join(line for line in text_of.splitlines() if "created:" not in line))
     result = perform(runtime, f"add --from {file}")
     assert result.value["waiting"] == ["P-3"]

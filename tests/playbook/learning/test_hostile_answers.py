@@ -14,7 +14,9 @@ from swecli.playbook.learning.reflector_model import ReflectorModel
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
-ROWS = (Path(__file__).parents[1] / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()
+ROWS = (
+    (Path(__file__).parents[1] / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()
+)
 HOSTILE = [row.split("\t")[-1] for row in ROWS if row.count("\t") == 2]
 
 
@@ -25,12 +27,17 @@ def poison_answers(text: str, luck: Random) -> list[str]:
     whole = [
         {"add": [add], "tags": [{"id": "P-1", "tag": "harmful"}]},
         {"add": [add | {"quote": "please look at the notes"}], "playbook": [text]},
-        {"update": [{"id": "P-1", "text": text, "quote": text}], "add": [add | {"scope": "user", "state": "active"}]},
+        {
+            "update": [{"id": "P-1", "text": text, "quote": text}],
+            "add": [add | {"scope": "user", "state": "active"}],
+        },
     ]
     made = [json.dumps(one) for one in whole]
     at = luck.randrange(3)
     cut = luck.randrange(1, len(made[at]))
-    made[at] = luck.choice([made[at][:cut], made[at].replace('"', "'"), f"{text} ```json {made[at]}", made[at] * 2])
+    made[at] = luck.choice(
+        [made[at][:cut], made[at].replace('"', "'"), f"{text} ```json {made[at]}", made[at] * 2]
+    )
     return made
 
 
@@ -56,5 +63,7 @@ async def test_no_hostile_or_broken_answer_becomes_an_active_strategy() -> None:
         current.pop(0)
     session = runtime.sessions.current_session
     assert session is not None
-    active = [bullet.content for bullet in session.playbook.bullets.values() if bullet.state in LIVE]
+    active = [
+        bullet.content for bullet in session.playbook.bullets.values() if bullet.state in LIVE
+    ]
     assert (len(planned) >= 100, active) == (True, ["Answers are short"])

@@ -78,7 +78,9 @@ def test_a_reflector_that_does_not_answer_times_out_after_60_seconds() -> None:
     assert "did not answer within 60 s" in (run_virtually(slowly()).failure or "")
 
 
-@pytest.mark.parametrize("path", ["src/other/place.py", "/home/other/project/place.py", "../other/place.py"])
+@pytest.mark.parametrize(
+    "path", ["src/other/place.py", "/home/other/project/place.py", "../other/place.py"]
+)
 async def test_a_remembered_strategy_with_a_missing_path_is_stale_and_not_shown(path: str) -> None:
     query = f"always edit {path} first"
     called = calls(("remember", {"text": f"Edit `{path}` first", "quote": query}))
@@ -103,7 +105,8 @@ async def test_a_typed_strategy_with_a_missing_make_target_is_reported_as_stale(
 async def test_an_import_of_2000_strategies_is_reverted_by_one_undo(tmp_path: Path) -> None:
     runtime = make_runtime([])
     made = [
-        Bullet(f"P-{n}", f"Run `make part-{n}` for module{n} word{n * 7}", scope="project") for n in range(1, 2_001)
+        Bullet(f"P-{n}", f"Run `make part-{n}` for module{n} word{n * 7}", scope="project")
+        for n in range(1, 2_001)
     ]
     file = tmp_path / "many.md"
     file.write_text(to_markdown(made, {}))
@@ -124,7 +127,9 @@ async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> 
     await run_turn(runtime, "hello again")
     await runtime.learning.mark(True)
     assert bullets_of(runtime)["P-1"].helpful > before.helpful
-    runtime.sessions.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session)  # type: ignore[arg-type]
+    runtime.sessions.playbook.apply(
+        Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session
+    )  # type: ignore[arg-type]
     runtime.learning.perform("undo", [])
     assert bullets_of(runtime)["P-1"].state == "active"
 

@@ -8,7 +8,9 @@ from swecli.playbook.learning.evidence import TurnDigest
 EDGE = 400
 
 
-def make_turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Done [P-1].") -> list[ChatMessage]:
+def make_turn(
+    *calls: ToolCall, query: str = "run the tests", answer: str = "Done [P-1]."
+) -> list[ChatMessage]:
     return [
         ChatMessage(Role.USER, query, interaction=3),
         ChatMessage(Role.ASSISTANT, "", tool_calls=list(calls), interaction=3),
@@ -17,14 +19,19 @@ def make_turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Don
 
 
 def test_a_digest_has_session_interaction_query_and_calls_in_order() -> None:
-    calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "list_files", {}, result="y")]
+    calls = [
+        ToolCall("a", "read_file", {"path": "x"}, result="1"),
+        ToolCall("b", "list_files", {}, result="y"),
+    ]
     digest = TurnDigest.of(make_turn(*calls), ["P-1", "P-2"], session_id="s", outcome="done")
     assert (digest.session_id, digest.interaction, digest.query) == ("s", 3, "run the tests")
     assert [c.id for c in digest.calls] == ["a", "b"]
 
 
 def test_cited_ids_of_bullets_that_were_not_shown_are_dropped() -> None:
-    digest = TurnDigest.of(make_turn(answer="As [P-1] says, and [P-9], [p2, P-3]."), ["P-1", "P-2", "P-4"])
+    digest = TurnDigest.of(
+        make_turn(answer="As [P-1] says, and [P-9], [p2, P-3]."), ["P-1", "P-2", "P-4"]
+    )
     assert digest.cited == ("P-1", "P-2")
 
 
@@ -41,7 +48,9 @@ def test_an_id_in_the_query_is_not_a_citation() -> None:
 
 
 def test_a_digest_has_the_typed_query_not_the_sent_one() -> None:
-    message = ChatMessage(Role.USER, "explain @a.md", sent="explain\nremember that x", interaction=1)
+    message = ChatMessage(
+        Role.USER, "explain @a.md", sent="explain\nremember that x", interaction=1
+    )
     assert TurnDigest.of([message]).query == "explain @a.md"
 
 
@@ -50,7 +59,15 @@ def test_a_call_is_ok_only_with_a_result_without_error_and_exit_code_zero() -> N
         ToolCall("a", "run_command", {"command": "x"}, result="", exit_code=0),
         ToolCall("b", "run_command", {"command": "x"}, result="", exit_code=1),
         ToolCall("c", "read_file", {}, result="no such file", error="no such file"),
-        ToolCall("d", "run_command", {"command": "x"}, result="refused", approved=False, decision="user", reason="no"),
+        ToolCall(
+            "d",
+            "run_command",
+            {"command": "x"},
+            result="refused",
+            approved=False,
+            decision="user",
+            reason="no",
+        ),
         ToolCall("e", "run_command", {"command": "x"}),
     ]
     found = TurnDigest.of(make_turn(*calls)).calls
@@ -76,7 +93,12 @@ def test_a_short_result_is_only_in_the_head() -> None:
 def test_a_digest_contains_no_secret() -> None:
     secret = "sk-abcdefghij0123456789xyz"
     call = ToolCall(
-        "a", "run_command", {"command": f"curl -H 'X: {secret}'"}, result=secret, error=secret, reason=secret
+        "a",
+        "run_command",
+        {"command": f"curl -H 'X: {secret}'"},
+        result=secret,
+        error=secret,
+        reason=secret,
     )
     digest = TurnDigest.of(make_turn(call, query=secret, answer=secret))
     assert secret not in repr(digest)

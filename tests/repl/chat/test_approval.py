@@ -26,7 +26,9 @@ class Answers:
         self.seen: list[dict[str, str]] = []
         self.open = 0
 
-    async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
+    async def choose(
+        self, title: str, options: Sequence[Option], *, guarded: bool = False
+    ) -> int | None:
         assert guarded, "an approval can never be answered before it could be read"
         assert self.open == 0, "one question at a time"
         self.open += 1
@@ -46,7 +48,9 @@ async def ask_approval(
     out = io.StringIO()
     renderer = Renderer(Screen(TextSurface(out, 100), False))
     context = CommandContext(None, (), renderer, None, answers, None)  # type: ignore[arg-type]
-    return list(await asyncio.gather(*(context.approve(request) for _ in range(questions)))), out.getvalue()
+    return list(
+        await asyncio.gather(*(context.approve(request) for _ in range(questions)))
+    ), out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -59,8 +63,12 @@ async def ask_approval(
         ("5", Decision(True, "project")),
     ],
 )
-async def test_each_option_of_the_approval_gives_its_decision(mark: str | None, decision: Decision) -> None:
-    decisions, _ = await ask_approval(Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml"))
+async def test_each_option_of_the_approval_gives_its_decision(
+    mark: str | None, decision: Decision
+) -> None:
+    decisions, _ = await ask_approval(
+        Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml")
+    )
     assert decisions == [decision]
 
 
@@ -83,11 +91,17 @@ async def test_an_approval_prints_the_whole_diff_above_and_one_line_below() -> N
 async def test_session_and_project_options_name_the_commands_they_cover_and_the_file() -> None:
     answers = Answers("5")
     request = replace(
-        ASK_RUN, session_rule="run(pytest *)", session_label="`pytest *`", project_file="/home/ann/rules.toml"
+        ASK_RUN,
+        session_rule="run(pytest *)",
+        session_label="`pytest *`",
+        project_file="/home/ann/rules.toml",
     )
     _, out = await ask_approval(answers, request)
     assert answers.seen[0]["2"] == "yes, and don't ask again this session for `pytest *`"
-    assert answers.seen[0]["5"] == "yes, always in this project for `pytest *` (saved in /home/ann/rules.toml)"
+    assert (
+        answers.seen[0]["5"]
+        == "yes, always in this project for `pytest *` (saved in /home/ann/rules.toml)"
+    )
     assert "always in this project: `pytest *`" in out
 
 

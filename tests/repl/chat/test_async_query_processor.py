@@ -26,7 +26,10 @@ def repl(session: Session | None) -> SimpleNamespace:
 
 def test_without_a_session_the_messages_are_the_system_message_and_the_query() -> None:
     messages = AsyncQueryProcessor(repl(None))._prepare_messages("hi", "hi, with files")  # type: ignore[arg-type]
-    assert messages == [{"role": "system", "content": "You help."}, {"role": "user", "content": "hi, with files"}]
+    assert messages == [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "hi, with files"},
+    ]
 
 
 def test_the_messages_contain_the_window_and_the_playbook() -> None:
@@ -39,7 +42,9 @@ def test_the_messages_contain_the_window_and_the_playbook() -> None:
     messages = AsyncQueryProcessor(repl(session))._prepare_messages("next", "next")  # type: ignore[arg-type]
     assert len(messages) == 1 + 15 + 1
     assert "make check" in messages[0]["content"]
-    assert [m["content"] for m in messages if m["role"] == "user"] == [f"Query {n}" for n in range(6, 11)] + ["next"]
+    assert [m["content"] for m in messages if m["role"] == "user"] == [
+        f"Query {n}" for n in range(6, 11)
+    ] + ["next"]
 
 
 @pytest.mark.slow
@@ -66,7 +71,9 @@ async def test_the_output_of_an_interrupted_shell_line_is_printed_and_sent_to_th
     screen = SimpleNamespace(line=printed.append, note=printed.append)
     renderer = SimpleNamespace(begin=lambda label: None, end=lambda: None, screen=screen)
     processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))  # type: ignore[arg-type]
-    running = asyncio.create_task(processor.run_shell("echo 7 of 9 done; sleep 0.5; touch begun; sleep 60"))
+    running = asyncio.create_task(
+        processor.run_shell("echo 7 of 9 done; sleep 0.5; touch begun; sleep 60")
+    )
     while not Path("begun").exists():
         await asyncio.sleep(0.01)
     running.cancel()

@@ -32,7 +32,9 @@ async def open_walk(
     return ScriptedContext(runtime), review_store(runtime)
 
 
-async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ctx, _ = await open_walk(monkeypatch)
     ctx.will_pick("q")
     text = await ctx.type("/findings walk shop/prices.py")
@@ -56,7 +58,9 @@ async def test_apply_asks_for_approval_and_changes_only_the_lines_of_the_finding
     assert "a" not in dict(ctx.offered[2]), "the card is shown again in its new state"
 
 
-async def test_undo_reverts_a_suggestion_applied_after_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_undo_reverts_a_suggestion_applied_after_the_last_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ctx, _ = await open_walk(monkeypatch, "Hello.")
     before = PRICES.read_text()
     await run_turn(ctx.runtime, "hello", learn=False)
@@ -67,7 +71,9 @@ async def test_undo_reverts_a_suggestion_applied_after_the_last_turn(monkeypatch
     assert PRICES.read_text() == before
 
 
-async def test_a_refused_suggestion_changes_neither_file_nor_state(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_suggestion_changes_neither_file_nor_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ctx, store = await open_walk(monkeypatch)
     before = PRICES.read_text()
     ctx.will_pick("3")
@@ -76,7 +82,9 @@ async def test_a_refused_suggestion_changes_neither_file_nor_state(monkeypatch: 
 
 
 @pytest.mark.slow
-async def test_dismissing_asks_for_a_reason_and_offers_earlier_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_dismissing_asks_for_a_reason_and_offers_earlier_reasons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ctx, store = await open_walk(monkeypatch)
     ctx.will_pick("d", "the law says so", "d", "the law says so")
     await ctx.type("/findings walk")
@@ -92,7 +100,9 @@ async def test_a_dismissal_without_a_reason_is_not_stored(monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-async def test_check_asks_before_its_request_and_stores_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_check_asks_before_its_request_and_stores_the_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     judged = Reply("", (ScriptedCall(*verdict_call(("F-1", "refuted", "Decimal('0.19')"))),))
     ctx, store = await open_walk(monkeypatch, judged)
     ctx.will_pick("1")
@@ -115,7 +125,12 @@ async def test_next_and_previous_move_between_cards(monkeypatch: pytest.MonkeyPa
     ctx, _ = await open_walk(monkeypatch)
     ctx.will_pick("n", "p", "n", "q")
     text = await ctx.type("/findings walk")
-    assert [line.split()[0] for line in text.splitlines() if line.startswith("F-")] == ["F-2", "F-1", "F-2", "F-1"]
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("F-")] == [
+        "F-2",
+        "F-1",
+        "F-2",
+        "F-1",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +154,9 @@ async def test_a_suggestion_that_cannot_be_applied_changes_nothing(
     assert (PRICES.read_bytes(), store.get("F-1").state) == (before, "open")
 
 
-async def test_of_two_equal_lines_the_one_of_the_finding_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_two_equal_lines_the_one_of_the_finding_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ctx, _ = await open_walk(monkeypatch)
     text = PRICES.read_bytes()
     PRICES.write_bytes(b"".join([b"# moved\r\n", text.replace(b"\n", b"\r\n"), b"TAX = 0.19\r\n"]))

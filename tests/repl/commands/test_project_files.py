@@ -38,7 +38,9 @@ def project_command(root: Path) -> Command:
 def project_commands(root: Path) -> list[Command]:
     """Return the commands that the project defines."""
     built_in = {command.name for command in CommandTable.discover().commands}
-    return [command for command in CommandTable.discover(root).commands if command.name not in built_in]
+    return [
+        command for command in CommandTable.discover(root).commands if command.name not in built_in
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,11 @@ async def test_a_project_command_sends_its_text_with_the_arguments(
 
 
 def test_the_front_matter_of_a_project_command_sets_help_and_usage(tmp_path: Path) -> None:
-    write_command(tmp_path, "fix.md", "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1")
+    write_command(
+        tmp_path,
+        "fix.md",
+        "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1",
+    )
     command = project_command(tmp_path)
     assert (command.name, command.help, command.usage) == ("fix", "Fix one issue", "ISSUE")
 
@@ -90,8 +96,12 @@ def test_links_out_of_the_project_and_names_with_spaces_are_ignored(tmp_path: Pa
     assert project_commands(project) == []
 
 
-@pytest.mark.parametrize(("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")])
-async def test_a_command_file_that_is_empty_or_too_long_is_refused(runtime: Runtime, text: str, why: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")]
+)
+async def test_a_command_file_that_is_empty_or_too_long_is_refused(
+    runtime: Runtime, text: str, why: str
+) -> None:
     write_command(runtime.cwd, "fix.md", text)
     with pytest.raises(BadInput, match=why):
         await project_command(runtime.cwd).run(_SteeredContext(runtime), "")

@@ -44,7 +44,12 @@ async def paint(ctx: CommandContext, args: str) -> None:
 
 
 def test_a_command_takes_its_name_and_help_from_its_function() -> None:
-    assert (paint.name, paint.aliases, paint.usage, paint.help) == ("paint", ("colour",), "[RED]", "Make it red")
+    assert (paint.name, paint.aliases, paint.usage, paint.help) == (
+        "paint",
+        ("colour",),
+        "[RED]",
+        "Make it red",
+    )
 
 
 def test_commands_are_found_by_name_and_alias_in_any_case() -> None:
@@ -63,7 +68,8 @@ def test_two_commands_with_the_same_name_clash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("statsu", "stats"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
+    ("typed", "meant"),
+    [("statsu", "stats"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")],
 )
 def test_a_mistyped_command_gets_suggestions(typed: str, meant: str) -> None:
     assert meant in CommandTable.discover().suggest(typed)
@@ -88,5 +94,7 @@ def test_declaring_commands_imports_no_slow_module() -> None:
     """The names of commands are completed right after the first prompt, long before the store is loaded."""
     code = "import sys; from swecli.repl.commands.registry import CommandTable as T; T.discover(); print(*sys.modules)"
     root = Path(__file__).parents[3]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
+    )
     assert not {"rich", "pydantic", "sqlmodel", "litellm", "tiktoken"} & set(done.stdout.split())

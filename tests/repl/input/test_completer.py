@@ -33,7 +33,11 @@ class CommandSource:
         return [(one.name, one.aliases, one.help) for one in self._table.commands]
 
     async def values(self, name: str) -> list[tuple[str, str]]:
-        return [("red", "warm"), ("rose", "warmer"), ("blue", "cold")] if self._table.find(name) else []
+        return (
+            [("red", "warm"), ("rose", "warmer"), ("blue", "cold")]
+            if self._table.find(name)
+            else []
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,11 @@ def test_the_line_editor_loads_the_history(tmp_path: Path) -> None:
     assert asyncio.run(read()) == ["kept"]
 
 
-@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00"), min_size=1))
+@given(
+    st.text(
+        alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00"), min_size=1
+    )
+)
 def test_any_line_is_loaded_as_it_was_stored(tmp_path_factory, line: str) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path_factory.mktemp("history") / "h"
     LineHistory(path).append_string(line)

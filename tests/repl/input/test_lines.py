@@ -25,7 +25,9 @@ def test_a_word_after_a_slash_is_a_command(typed: str, name: str, args: str) -> 
     assert (line.kind, line.name, line.text) == ("command", name, args)
 
 
-@pytest.mark.parametrize("typed", ["/usr/bin is full", "/usr/bin", "/* a note */", "what does /help do", "a\n/help"])
+@pytest.mark.parametrize(
+    "typed", ["/usr/bin is full", "/usr/bin", "/* a note */", "what does /help do", "a\n/help"]
+)
 def test_a_path_or_a_slash_elsewhere_in_the_line_is_plain_text(typed: str) -> None:
     line = parse_line(typed)
     assert (line.kind, line.text) == ("text", typed)
@@ -37,8 +39,14 @@ def test_exit_quit_and_colon_q_leave(typed: str) -> None:
 
 
 def test_one_exclamation_mark_shares_the_output_and_two_keep_it_private() -> None:
-    assert (parse_line("! git status").text, parse_line("!git status").shared) == ("git status", True)
-    assert (parse_line("!! git status").text, parse_line("!!git status").shared) == ("git status", False)
+    assert (parse_line("! git status").text, parse_line("!git status").shared) == (
+        "git status",
+        True,
+    )
+    assert (parse_line("!! git status").text, parse_line("!!git status").shared) == (
+        "git status",
+        False,
+    )
 
 
 @pytest.mark.parametrize("typed", ["", "  ", "\n\t"])

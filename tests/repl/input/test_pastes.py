@@ -40,4 +40,7 @@ def test_a_pasted_placeholder_is_not_expanded_again() -> None:
 
 @given(st.text())
 def test_control_characters_are_removed_from_pastes(text: str) -> None:
-    assert all(c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f") for c in _Pastes().add_text(text[:1000]))
+    assert all(
+        c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f")
+        for c in _Pastes().add_text(text[:1000])
+    )

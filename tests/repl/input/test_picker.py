@@ -11,7 +11,11 @@ from tests.repl.input.test_question import DOWN, ENTER, Typist
 from tests.support.virtual_time import run_virtually
 
 OPTIONS = [Option("Fix the parser"), Option("Write the docs"), Option("Review the parser")]
-DETAILS = [["> it fails on tabs", "Done."], ["> a tutorial", "Written."], ["> before the release", ""]]
+DETAILS = [
+    ["> it fails on tabs", "Done."],
+    ["> a tutorial", "Written."],
+    ["> before the release", ""],
+]
 
 
 def test_every_typed_word_filters_by_label_and_details() -> None:
@@ -48,7 +52,10 @@ def test_the_details_of_the_selected_row_are_shown_and_the_picker_fits_the_scree
 
 def test_a_cut_preview_ends_in_an_ellipsis() -> None:
     async def check() -> list[str]:
-        return [text for _, text in Picker("Which?", OPTIONS[:1], [["> " + "word " * 30]]).render(40, 20)]
+        return [
+            text
+            for _, text in Picker("Which?", OPTIONS[:1], [["> " + "word " * 30]]).render(40, 20)
+        ]
 
     assert asyncio.run(check())[-1].endswith("word …")
 
@@ -79,5 +86,7 @@ def test_enter_picks_the_selected_row_and_the_draft_is_restored() -> None:
     assert pick(ENTER) == (0, "", [])
     assert pick(*"docs", ENTER, draft="half a line") == (1, "half a line", [])
     assert pick(*"parser", DOWN, ENTER) == (2, "", [])
-    assert pick(*"1", ENTER) == (-1, "", []), "a digit is a word to search for, and no row contains it"
+    assert pick(*"1", ENTER) == (-1, "", []), (
+        "a digit is a word to search for, and no row contains it"
+    )
     assert pick("\x1b", draft="half") == (None, "half", [])

@@ -18,7 +18,12 @@ from swecli.repl.program import LineQueue
 from tests.support.runtime import make_start
 from tests.support.virtual_time import run_virtually
 
-OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3", "n"), Option("instead", "4")]
+OPTIONS = [
+    Option("yes", "1", "y"),
+    Option("for longer", "2"),
+    Option("no", "3", "n"),
+    Option("instead", "4"),
+]
 UP, DOWN, ENTER, ESC, CTRL_C, BACKSPACE = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03", "\x7f"
 
 
@@ -150,7 +155,9 @@ def test_digits_letters_arrows_and_alt_answer_a_question(keys: tuple[str, ...], 
     assert run_prompt(play).sent == []
 
 
-@pytest.mark.parametrize("keys", [(ENTER,), (ENTER, ENTER), ("9",), ("x",), ("\x1b9",), ("yes",), ("1 more thing",)])
+@pytest.mark.parametrize(
+    "keys", [(ENTER,), (ENTER, ENTER), ("9",), ("x",), ("\x1b9",), ("yes",), ("1 more thing",)]
+)
 def test_enter_other_keys_and_words_do_not_answer(keys: tuple[str, ...]) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) is None
@@ -159,9 +166,12 @@ def test_enter_other_keys_and_words_do_not_answer(keys: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(
-    "line", ["why is that so slow", "maybe later", "also explain the code", "1", "y", "no", "1\r2\r3"]
+    "line",
+    ["why is that so slow", "maybe later", "also explain the code", "1", "y", "no", "1\r2\r3"],
 )
-def test_a_line_being_typed_when_the_question_appears_is_sent_and_does_not_answer(line: str) -> None:
+def test_a_line_being_typed_when_the_question_appears_is_sent_and_does_not_answer(
+    line: str,
+) -> None:
     async def play(typist: Typist) -> None:
         await typist.type(*line[:3])
         asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
@@ -251,11 +261,15 @@ def test_a_text_question_is_answered_by_the_typed_line() -> None:
 
 def test_a_list_that_the_user_requested_is_answered_at_once() -> None:
     async def play(typist: Typist) -> None:
-        asked = asyncio.ensure_future(typist.prompt.choose("Which?", [Option(str(n), str(n)) for n in range(1, 10)]))
+        asked = asyncio.ensure_future(
+            typist.prompt.choose("Which?", [Option(str(n), str(n)) for n in range(1, 10)])
+        )
         await asyncio.sleep(0.1)
         await typist.type("7")
         assert await asked == 6
-        asked = asyncio.ensure_future(typist.prompt.choose("Which?", [Option(str(n)) for n in range(50)]))
+        asked = asyncio.ensure_future(
+            typist.prompt.choose("Which?", [Option(str(n)) for n in range(50)])
+        )
         await asyncio.sleep(0.1)
         await typist.type(DOWN, "\x1b[6~", ENTER)
         assert await asked == 11
@@ -297,7 +311,9 @@ WORDS = [
 def human_keys(chance: random.Random) -> Iterator[tuple[str, float]]:
     """Generate keys as people type them: words, Enter, digits, pastes and arrows, in bursts without long pauses."""
     for _ in range(chance.randint(1, 6)):
-        kind = chance.choice(["words", "words", "digit", "paste", "arrows", "enter", "correct", "alt"])
+        kind = chance.choice(
+            ["words", "words", "digit", "paste", "arrows", "enter", "correct", "alt"]
+        )
         pace = chance.uniform(0.03, 0.3)
         if kind == "words":
             for letter in " ".join(chance.choices(WORDS, k=chance.randint(1, 5))):
@@ -329,7 +345,9 @@ def stream_answers(count: int, seed: int) -> list[int]:
             asked = None
             for place, (key, pause) in enumerate(keys):
                 if place == comes_at:
-                    asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
+                    asked = asyncio.ensure_future(
+                        typist.prompt.choose("Run this?", OPTIONS, guarded=True)
+                    )
                 await typist.type(key, gap=pause)
             assert asked is not None
             if asked.done():
@@ -354,10 +372,14 @@ def test_after_a_resize_a_question_is_redrawn_once_from_its_first_row() -> None:
         with create_pipe_input() as pipe:
             typist = Typist(pipe, terminal)
             running = asyncio.ensure_future(typist.prompt.run())
-            asked = asyncio.ensure_future(typist.prompt.choose("Run this?", [Option("yes " * 22, "1")], guarded=True))
+            asked = asyncio.ensure_future(
+                typist.prompt.choose("Run this?", [Option("yes " * 22, "1")], guarded=True)
+            )
             await asyncio.sleep(_QUIET_SECONDS + 0.5)
             drawn = typist.prompt.app.renderer.last_rendered_screen
-            above = drawn.get_cursor_position(typist.prompt.app.layout.current_window).y if drawn else 0
+            above = (
+                drawn.get_cursor_position(typist.prompt.app.layout.current_window).y if drawn else 0
+            )
             terminal.columns, terminal.up, terminal.written = 60, [0], ""
             typist.prompt.app._on_resize()
             typist.prompt.redraw()

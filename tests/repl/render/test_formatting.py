@@ -17,13 +17,22 @@ from swecli.repl.render.formatting import format_dollars, format_tokens, percent
     ("cost", "expected"),
     [(None, "unknown"), (0.0, "$0.00"), (0.0042, "$0.0042"), (0.5, "$0.50"), (12.345, "$12.35")],
 )
-def test_dollars_are_rounded_and_an_unknown_cost_is_named_unknown(cost: float | None, expected: str) -> None:
+def test_dollars_are_rounded_and_an_unknown_cost_is_named_unknown(
+    cost: float | None, expected: str
+) -> None:
     assert format_dollars(cost) == expected
 
 
 @pytest.mark.parametrize(
     ("count", "expected"),
-    [(0, "0"), (999, "999"), (1200, "1.2k"), (48_300, "48k"), (999_600, "1.0M"), (1_300_000, "1.3M")],
+    [
+        (0, "0"),
+        (999, "999"),
+        (1200, "1.2k"),
+        (48_300, "48k"),
+        (999_600, "1.0M"),
+        (1_300_000, "1.3M"),
+    ],
 )
 def test_token_counts_are_abbreviated(count: int, expected: str) -> None:
     assert format_tokens(count) == expected
@@ -49,7 +58,9 @@ def test_a_percentage_of_an_unknown_total_is_none() -> None:
 
 def test_ages_are_given_in_seconds_minutes_hours_days_or_as_a_date() -> None:
     now = datetime(2026, 3, 10, 12, tzinfo=UTC)
-    expected = [_format_age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
+    expected = [
+        _format_age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)
+    ]
     assert expected == ["5 s ago", "1 min ago", "2 h ago", "1 day ago", "2026-03-07"]
 
 

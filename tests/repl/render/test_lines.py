@@ -24,7 +24,9 @@ def render(drawing: RenderableType | None) -> str:
     return out.getvalue().rstrip("\n")
 
 
-def render_end(reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None) -> str:
+def render_end(
+    reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None
+) -> str:
     used = Usage(1_000, 204, 0, 70, 10) if usage is None else usage
     return render(render_turn_end(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
 
@@ -39,7 +41,13 @@ def test_the_last_line_of_a_turn_has_time_tokens_and_cost() -> None:
 
 @pytest.mark.parametrize(
     ("milliseconds", "shown"),
-    [(0, "0.0 s"), (9_940, "9.9 s"), (12_400, "12 s"), (59_700, "1 min 00 s"), (185_000, "3 min 05 s")],
+    [
+        (0, "0.0 s"),
+        (9_940, "9.9 s"),
+        (12_400, "12 s"),
+        (59_700, "1 min 00 s"),
+        (185_000, "3 min 05 s"),
+    ],
 )
 def test_durations_are_given_in_seconds_or_minutes(milliseconds: int, shown: str) -> None:
     assert format_duration(milliseconds) == shown
@@ -48,11 +56,18 @@ def test_durations_are_given_in_seconds_or_minutes(milliseconds: int, shown: str
 def test_the_line_about_learning_names_the_change_and_its_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
     assert render(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
-    many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
-    assert render(render_remark(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+    many = PlaybookUpdated(
+        7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02
+    )
+    assert (
+        render(render_remark(many))
+        == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+    )
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it contains a secret",))
     assert "it contains a secret" in render(render_remark(refused))
-    assert render_remark(replace(refused, tokens=90)) is None, "rejected proposals of a model are only logged"
+    assert render_remark(replace(refused, tokens=90)) is None, (
+        "rejected proposals of a model are only logged"
+    )
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 
 

@@ -26,7 +26,21 @@ from swecli.repl.render.screen import Screen
 from tests.screen import canned
 from tests.screen.emulated import EmulatedTerminal, LiveTerminal
 
-WORDS = ["One", "sentence", "that", "is", "long", "enough", "to", "be", "wrapped", "on", "this", "screen,", "twice."]
+WORDS = [
+    "One",
+    "sentence",
+    "that",
+    "is",
+    "long",
+    "enough",
+    "to",
+    "be",
+    "wrapped",
+    "on",
+    "this",
+    "screen,",
+    "twice.",
+]
 
 
 class Clock:
@@ -78,7 +92,9 @@ def test_the_spinner_line_names_the_running_call_and_its_duration() -> None:
 
 @pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize("color", [True, False])
-def test_the_to_do_list_is_shown_during_a_turn_and_removed_when_all_items_are_done(columns: int, color: bool) -> None:
+def test_the_to_do_list_is_shown_during_a_turn_and_removed_when_all_items_are_done(
+    columns: int, color: bool
+) -> None:
     texts = ["look", "write the parser " * 10, *(f"step {number}" for number in range(3, 9))]
     todos = [{"text": text, "status": "pending"} for text in texts]
     terminal = EmulatedTerminal(columns, 24)
@@ -108,7 +124,9 @@ def test_the_to_do_list_is_shown_during_a_turn_and_removed_when_all_items_are_do
 
 def test_in_a_low_terminal_the_to_do_list_leaves_room_for_the_spinner() -> None:
     stage = Stage(rows=6)
-    stage.renderer = Renderer(stage.screen, stage.clock, [{"text": f"step {n}", "status": "pending"} for n in range(9)])
+    stage.renderer = Renderer(
+        stage.screen, stage.clock, [{"text": f"step {n}", "status": "pending"} for n in range(9)]
+    )
     stage.renderer.begin()
     stage.clock.now += 1
     stage.show(ToolStarted(canned.RUN, "Run pytest -q"))
@@ -118,7 +136,9 @@ def test_in_a_low_terminal_the_to_do_list_leaves_room_for_the_spinner() -> None:
 def test_output_of_a_running_call_is_shown_until_the_call_ends() -> None:
     stage = Stage()
     stage.renderer.begin()
-    stage.show(ToolStarted(canned.RUN, "Run pytest -q"), ToolProgress(canned.RUN.id, "tick 1\ntick 2\n"))
+    stage.show(
+        ToolStarted(canned.RUN, "Run pytest -q"), ToolProgress(canned.RUN.id, "tick 1\ntick 2\n")
+    )
     stage.clock.now += 1
     stage.renderer.draw()
     assert "    tick 2" in stage.seen()
@@ -157,7 +177,9 @@ def test_each_finished_block_is_printed_once_however_long_the_answer() -> None:
     for number in range(30):
         stage.show(TextDelta(f"block{number}\n\n"))
     raw = "".join(stage.terminal.raw)
-    assert all(raw.count(f"block{number}\r") + raw.count(f"block{number}\n") == 1 for number in range(30))
+    assert all(
+        raw.count(f"block{number}\r") + raw.count(f"block{number}\n") == 1 for number in range(30)
+    )
 
 
 def test_reasoning_is_folded_to_its_last_three_lines() -> None:
@@ -230,7 +252,10 @@ def test_a_refused_call_prints_one_line() -> None:
     stage.renderer.begin()
     stage.renderer.show_approval(canned.ASK_RUN)
     stage.renderer.show_decision(canned.ASK_RUN, Decision(False, reason="no"))
-    seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", ToolResult(False, "refused", denied=True)), FINISHED)
+    seen = stage.show(
+        ToolFinished(canned.RUN, "Run pytest -q", ToolResult(False, "refused", denied=True)),
+        FINISHED,
+    )
     assert sum("refused" in line for line in seen) == 1
 
 
@@ -238,7 +263,10 @@ def test_the_last_output_can_be_expanded() -> None:
     stage = Stage(80, 60)
     assert not stage.renderer.expand_last()
     result = ToolResult(True, canned.OUTPUT, Display("", canned.OUTPUT))
-    assert not any("test_part_30" in line for line in stage.show(ToolFinished(canned.RUN, "Run pytest -q", result)))
+    assert not any(
+        "test_part_30" in line
+        for line in stage.show(ToolFinished(canned.RUN, "Run pytest -q", result))
+    )
     assert stage.renderer.expand_last()
     assert any("test_part_30" in line for line in stage.seen())
 

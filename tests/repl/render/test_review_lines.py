@@ -19,7 +19,15 @@ from swecli.repl.render.event_lines import render_remark
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import TextSurface
 
-ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", verified=False, why="no such file")
+ODD = Finding(
+    "a\x1b[31m.py",
+    3,
+    "DEAD_CODE",
+    "bad [bold]\x07 words",
+    id="F-1",
+    verified=False,
+    why="no such file",
+)
 
 
 @pytest.mark.parametrize(

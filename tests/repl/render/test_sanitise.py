@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from swecli.repl.render.formatting import escape_invisible, one_line, sanitize
 from tests.screen.hostile import HOSTILE
 
-text = st.text(st.characters(exclude_categories=[]), max_size=60) | st.lists(st.sampled_from(HOSTILE)).map("".join)
+text = st.text(st.characters(exclude_categories=[]), max_size=60) | st.lists(
+    st.sampled_from(HOSTILE)
+).map("".join)
 
 
 def drawable(letter: str) -> bool:
-    visible_format = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd"
+    visible_format = (
+        "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd"
+    )
     shaping = "\u200c\u200d"
     return (
         letter in "\t\n"

@@ -42,7 +42,9 @@ def write_everything(screen: Screen, text: str) -> None:
 def test_no_control_characters_of_a_text_reach_the_output(text: str) -> None:
     out = CountingFile()
     write_everything(Screen(TextSurface(out, 60), False), text)
-    assert not set(out.getvalue()) & set("\x1b\x07\x08\x7f\x85\x90\x9b\x9f\u202e\u2066\u200b\ufeff\U000e0041\r\ud800")
+    assert not set(out.getvalue()) & set(
+        "\x1b\x07\x08\x7f\x85\x90\x9b\x9f\u202e\u2066\u200b\ufeff\U000e0041\r\ud800"
+    )
 
 
 @given(st.text(max_size=60))
@@ -57,7 +59,9 @@ def test_no_line_is_wider_than_the_screen(text: str) -> None:
 
 def test_without_colour_there_are_no_escape_codes_and_no_trailing_spaces() -> None:
     out = CountingFile()
-    write_everything(Screen(TextSurface(out, 60), False), "**bold** `code`\n\n| a | b |\n|--|--|\n| 1 | 2 |")
+    write_everything(
+        Screen(TextSurface(out, 60), False), "**bold** `code`\n\n| a | b |\n|--|--|\n| 1 | 2 |"
+    )
     assert "\x1b" not in out.getvalue()
     assert all(line == line.rstrip() for line in out.getvalue().split("\n"))
 

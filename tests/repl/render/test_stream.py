@@ -41,7 +41,22 @@ def test_a_streamed_text_is_printed_like_the_whole_text(size: int) -> None:
     assert render_stream(ANSWER, size) == render_whole(ANSWER)
 
 
-LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x", "---", "| a | b |", "```", "`c`"]
+LINES = [
+    "# h",
+    "text",
+    "more text",
+    "- a",
+    "- b",
+    "  - c",
+    "",
+    "",
+    "> q",
+    "1. x",
+    "---",
+    "| a | b |",
+    "```",
+    "`c`",
+]
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.integers(1, 9))
@@ -110,7 +125,9 @@ def test_a_code_block_is_shown_live_and_printed_when_it_is_complete() -> None:
     out = io.StringIO()
     screen = Screen(TextSurface(out, 60), False)
     stream = MarkdownStream(False)
-    print_blocks(screen, stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500))))
+    print_blocks(
+        screen, stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500)))
+    )
     tail = stream.tail(10, 60)
     assert tail is not None
     assert "line_499" in screen.render(tail)
@@ -122,7 +139,9 @@ def test_a_code_block_is_shown_live_and_printed_when_it_is_complete() -> None:
 def test_a_long_numbered_list_is_numbered_without_gaps() -> None:
     text = "".join("1. item\n" for _ in range(30))
     out = render_stream(text)
-    assert [int(line.split(".")[0]) for line in out.split("\n") if line.strip()] == list(range(1, 31))
+    assert [int(line.split(".")[0]) for line in out.split("\n") if line.strip()] == list(
+        range(1, 31)
+    )
 
 
 def test_a_table_is_printed_when_it_is_complete() -> None:

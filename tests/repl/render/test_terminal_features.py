@@ -54,7 +54,9 @@ async def test_only_a_long_turn_sends_a_notification() -> None:
         assert played.text.count("\x1b]9;swecli: finished") == calls
 
 
-async def test_known_terminals_get_prompt_marks_around_lines_and_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_known_terminals_get_prompt_marks_around_lines_and_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert "\x1b]133" not in (await play("hello\rexit\r", ["Good day."])).text
     monkeypatch.setenv("TERM_PROGRAM", "WezTerm")
     text = (await play("hello\rexit\r", ["Good day."])).text

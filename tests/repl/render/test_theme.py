@@ -49,11 +49,16 @@ def test_the_background_comes_from_the_environment_or_from_a_query_to_a_known_te
         ("\x1b]11;rgba:fd/f6/e3/ff\x07", "light"),
     ],
 )
-def test_the_reply_of_the_terminal_is_removed_from_the_keys_wherever_it_is_split(answer: str, shown: str) -> None:
+def test_the_reply_of_the_terminal_is_removed_from_the_keys_wherever_it_is_split(
+    answer: str, shown: str
+) -> None:
     for cut in range(2, len(answer)):
         theme = Theme("auto", WEZTERM)
         theme.pop_query()
-        assert theme.strip_reply("ab" + answer[:cut]) + theme.strip_reply(answer[cut:] + "c\x1b[A") == "abc\x1b[A"
+        assert (
+            theme.strip_reply("ab" + answer[:cut]) + theme.strip_reply(answer[cut:] + "c\x1b[A")
+            == "abc\x1b[A"
+        )
         assert theme.resolved == shown
 
 
@@ -64,5 +69,7 @@ def test_keys_pass_through_and_a_late_reply_of_the_terminal_is_not_typed() -> No
     for keys in ("\x1b", "\x1b[A", "\x1b]x", "11;rgb", "\x1bOP"):
         assert theme.strip_reply(keys) == keys
     theme._queried_at -= 60
-    assert theme.strip_reply("\x1b]11;rg") == "\x1b]11;rg", "a minute after the query, part of a reply is typed text"
+    assert theme.strip_reply("\x1b]11;rg") == "\x1b]11;rg", (
+        "a minute after the query, part of a reply is typed text"
+    )
     assert (theme.strip_reply(WHITE + "x"), theme.resolved) == ("x", "light")

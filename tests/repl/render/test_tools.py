@@ -37,7 +37,10 @@ def numbered_lines(count: int) -> str:
 
 def test_the_head_of_a_call_names_its_duration_only_if_it_was_long() -> None:
     assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
-    assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
+    assert (
+        render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340)))
+        == "● Run ls · 2.3 s\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,11 +72,18 @@ def test_of_a_long_command_output_the_last_lines_are_shown() -> None:
 
 
 def test_the_body_does_not_repeat_the_head() -> None:
-    assert render_result(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0)) == "  └ x\n"
     assert (
-        render_result(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2)) == "  └ exit code 2\n    x\n"
+        render_result(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0))
+        == "  └ x\n"
     )
-    assert render_result(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80") == "  └ 80 lines\n"
+    assert (
+        render_result(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2))
+        == "  └ exit code 2\n    x\n"
+    )
+    assert (
+        render_result(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80")
+        == "  └ 80 lines\n"
+    )
 
 
 def test_a_result_without_output_is_shown_as_such() -> None:
@@ -82,9 +92,9 @@ def test_a_result_without_output_is_shown_as_such() -> None:
 
 
 def test_a_refused_call_shows_the_reason() -> None:
-    assert render_result(ToolResult(False, "long story", denied=True), call=replace(CALL, reason="not now")) == (
-        "  └ refused: not now\n"
-    )
+    assert render_result(
+        ToolResult(False, "long story", denied=True), call=replace(CALL, reason="not now")
+    ) == ("  └ refused: not now\n")
 
 
 def test_the_diff_of_a_change_just_approved_is_not_shown_again() -> None:
@@ -111,7 +121,12 @@ def test_the_expanded_output_is_the_text_that_the_model_got() -> None:
 
 @pytest.mark.slow
 def test_an_approval_shows_the_whole_diff() -> None:
-    long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
+    long = (
+        "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n"
+        + "".join(f"+row {n}\n" for n in range(3_000))
+        + "+"
+        + "z" * 9_000
+    )
     shown = render(tools.render_approval(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
@@ -126,14 +141,18 @@ def test_an_approval_shows_the_whole_command_with_hidden_characters_escaped() ->
 
 
 def test_an_approval_without_a_preview_shows_the_parameters() -> None:
-    request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display())
+    request = AskRequest(
+        ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display()
+    )
     shown = render(tools.render_approval(request))
     assert '"target"' in shown
     assert "\x1b" not in shown
 
 
 def test_a_one_line_command_is_shown_once() -> None:
-    request = replace(ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why="")
+    request = replace(
+        ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why=""
+    )
     assert render(tools.render_approval(request)) == "● Run ls -l\n"
 
 
@@ -155,9 +174,17 @@ def test_a_decision_is_printed_as_one_line(decision: Decision, line: str) -> Non
 
 def test_the_path_of_a_changed_file_is_a_hyperlink(tmp_path: Path) -> None:
     changed, out = Display("src/a b.py", DIFF, "diff"), io.StringIO()
-    for shown, root in ((changed, tmp_path), (changed, None), (Display("src/a b.py", "text"), tmp_path)):
-        Screen(TextSurface(out, 80), True).print(tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root))
+    for shown, root in (
+        (changed, tmp_path),
+        (changed, None),
+        (Display("src/a b.py", "text"), tmp_path),
+    ):
+        Screen(TextSurface(out, 80), True).print(
+            tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root)
+        )
     link = rf"\x1b]8;[^;]*;{tmp_path.as_uri()}/src/a%20b.py\x1b\\[^;]*src/a b.py"
     assert len(re.findall(link, out.getvalue())) == out.getvalue().count("file:") == 1
-    Screen(TextSurface(out, 200), True).print(tools.render_decision(ASK_EDIT, Decision(True), tmp_path))
+    Screen(TextSurface(out, 200), True).print(
+        tools.render_decision(ASK_EDIT, Decision(True), tmp_path)
+    )
     assert f"{tmp_path.as_uri()}/swecli/app.py\x1b" in out.getvalue()

@@ -20,7 +20,10 @@ from tests.support.terminal import Terminal
 pytestmark = pytest.mark.slow
 FOOTER = r"· (ask|5\+3)"
 LONG = {"text": "word " * 200 + "the end.", "piece": 5, "delay": 0.02}
-RUN = {"text": "I run it.", "calls": [{"name": "run_command", "arguments": {"command": "sh make.sh"}}]}
+RUN = {
+    "text": "I run it.",
+    "calls": [{"name": "run_command", "arguments": {"command": "sh make.sh"}}],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +32,13 @@ def write_script() -> None:
 
 
 def start_terminal(*replies: Any, columns: int = 100, rows: int = 30, **environ: str) -> Terminal:
-    environ = {"SWECLI_REFLECT_WITH_MODEL": "false", **environ}  # The scripted replies are for turns only.
-    terminal = Terminal("-m", script("s.json", *replies), columns=columns, rows=rows, environ=environ)
+    environ = {
+        "SWECLI_REFLECT_WITH_MODEL": "false",
+        **environ,
+    }  # The scripted replies are for turns only.
+    terminal = Terminal(
+        "-m", script("s.json", *replies), columns=columns, rows=rows, environ=environ
+    )
     terminal.wait(FOOTER)
     return terminal
 
@@ -145,7 +153,11 @@ def test_resizing_during_an_answer_leaves_one_input_line_and_one_footer() -> Non
 
 def test_a_question_can_be_answered_in_twenty_columns_and_five_rows() -> None:
     with Terminal(
-        "-m", script("s.json", RUN, "Done."), columns=20, rows=5, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}
+        "-m",
+        script("s.json", RUN, "Done."),
+        columns=20,
+        rows=5,
+        environ={"SWECLI_REFLECT_WITH_MODEL": "false"},
     ) as terminal:
         terminal.wait("ask")
         terminal.keys("go\r")
@@ -232,7 +244,12 @@ def test_commands_that_need_no_agent_run_during_a_turn() -> None:
 
 
 def test_ctrl_t_sends_a_line_to_the_running_turn() -> None:
-    wait = {"text": "Waiting.", "calls": [{"name": "list_files", "arguments": {}}], "piece": 2, "delay": 0.2}
+    wait = {
+        "text": "Waiting.",
+        "calls": [{"name": "list_files", "arguments": {}}],
+        "piece": 2,
+        "delay": 0.2,
+    }
     with start_terminal(wait, "Steered.") as terminal:
         terminal.keys("go\r")
         terminal.wait("Wait")

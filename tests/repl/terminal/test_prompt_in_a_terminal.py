@@ -41,7 +41,9 @@ def test_the_first_screen_names_the_model_and_the_help_command() -> None:
         assert "/help for commands · Shift+Tab to switch mode" in screen
 
 
-def test_the_program_uses_neither_the_alternate_screen_nor_the_extended_keyboard_protocol(demo: Terminal) -> None:
+def test_the_program_uses_neither_the_alternate_screen_nor_the_extended_keyboard_protocol(
+    demo: Terminal,
+) -> None:
     demo.keys("read notes.txt\r")
     demo.wait("beta")
     demo.keys("\x04")
@@ -128,7 +130,9 @@ def test_esc_interrupts_a_shell_command_and_its_processes(demo: Terminal) -> Non
     demo.wait("^> ?$")
     demo.keys("read notes.txt\r")
     demo.wait("beta")
-    left = subprocess.run(["pgrep", "-f", "sleep 60"], capture_output=True, text=True, check=False).stdout.split()
+    left = subprocess.run(
+        ["pgrep", "-f", "sleep 60"], capture_output=True, text=True, check=False
+    ).stdout.split()
     assert [pid for pid in left if is_descendant(int(pid), demo.process.pid)] == []
 
 
@@ -228,7 +232,9 @@ def test_the_line_can_be_edited_in_the_users_editor() -> None:
     script = Path("editor.sh")
     script.write_text("#!/bin/sh\nprintf 'from the editor' >> \"$1\"\n")
     script.chmod(0o755)
-    with Terminal("-m", "demo", environ={"EDITOR": str(script.absolute()), "VISUAL": ""}) as terminal:
+    with Terminal(
+        "-m", "demo", environ={"EDITOR": str(script.absolute()), "VISUAL": ""}
+    ) as terminal:
         terminal.wait(FOOTER)
         terminal.keys("begun ")
         terminal.wait("> begun")

@@ -14,13 +14,20 @@ pytestmark = pytest.mark.slow
 
 
 def write_call(name: str, text: str) -> dict[str, Any]:
-    return {"text": "", "calls": [{"name": "write_file", "arguments": {"path": name, "content": text}}]}
+    return {
+        "text": "",
+        "calls": [{"name": "write_file", "arguments": {"path": name, "content": text}}],
+    }
 
 
 def test_esc_twice_picks_a_turn_and_the_part_of_it_to_undo() -> None:
-    replies = script("s.json", write_call("one", "1"), "First done.", write_call("two", "2"), "Second done.")
+    replies = script(
+        "s.json", write_call("one", "1"), "First done.", write_call("two", "2"), "Second done."
+    )
     environ = {"SWECLI_REFLECT_WITH_MODEL": "false"}
-    with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30, environ=environ) as terminal:
+    with Terminal(
+        "-m", replies, "--mode", "auto", columns=100, rows=30, environ=environ
+    ) as terminal:
         terminal.wait("· auto")
         terminal.keys("make one\r")
         terminal.wait("First done.")
@@ -47,7 +54,13 @@ def test_esc_twice_picks_a_turn_and_the_part_of_it_to_undo() -> None:
 def test_undo_asks_before_it_overwrites_a_file_the_user_changed() -> None:
     replies = script("s.json", write_call("one", "1"), "Done.")
     with Terminal(
-        "-m", replies, "--mode", "auto", columns=100, rows=30, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}
+        "-m",
+        replies,
+        "--mode",
+        "auto",
+        columns=100,
+        rows=30,
+        environ={"SWECLI_REFLECT_WITH_MODEL": "false"},
     ) as terminal:
         terminal.wait("· auto")
         terminal.keys("make one\r")

@@ -14,7 +14,10 @@ from tests.support.shell import script, swecli
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
-CALL = {"text": "I build.", "calls": [{"name": "run_command", "arguments": {"command": "sh build.sh"}}]}
+CALL = {
+    "text": "I build.",
+    "calls": [{"name": "run_command", "arguments": {"command": "sh build.sh"}}],
+}
 LESSON = {"text": "Build with `sh build.sh`", "section": "build", "quote": "build it now"}
 # two pieces, five seconds each
 SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}
@@ -36,11 +39,15 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
         terminal.keys("are you there?\r")
-        assert LESSON["text"] not in terminal.wait("At once."), "answered before the reflection came"
+        assert LESSON["text"] not in terminal.wait("At once."), (
+            "answered before the reflection came"
+        )
         terminal.keys("/bad it takes long\r")
         terminal.wait("T2 is marked bad")
         terminal.keys("/playbook list --verbose\r")
-        assert LESSON["text"] not in terminal.wait("pending reflection"), "a command does not wait for the reflection"
+        assert LESSON["text"] not in terminal.wait("pending reflection"), (
+            "a command does not wait for the reflection"
+        )
         terminal.wait(LEARNED)
 
 

@@ -49,7 +49,9 @@ def ground_one(finding: Finding) -> Finding:
         (make_finding(path="folder"), "directory"),
     ],
 )
-def test_a_finding_that_does_not_match_its_file_is_unverified_with_the_reason(finding: Finding, why: str) -> None:
+def test_a_finding_that_does_not_match_its_file_is_unverified_with_the_reason(
+    finding: Finding, why: str
+) -> None:
     write_file()
     Path("bin").write_bytes(b"\0\1")
     Path("big").write_bytes(b"x" * 5_000_001)
@@ -70,7 +72,13 @@ def test_a_quote_that_occurs_once_corrects_the_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "finding", [make_finding(0), make_finding(10**9), make_finding(path="../../etc/passwd"), make_finding(path="b.py")]
+    "finding",
+    [
+        make_finding(0),
+        make_finding(10**9),
+        make_finding(path="../../etc/passwd"),
+        make_finding(path="b.py"),
+    ],
 )
 def test_a_finding_without_an_existing_file_or_line_is_refuted_by_rule(finding: Finding) -> None:
     write_file()
@@ -84,7 +92,10 @@ def test_a_finding_on_a_blank_line_is_moved_to_the_next_line_with_text() -> None
     write_file()
     found = ground_one(make_finding(line=2, suggestion="import sys", improvement="Import it."))
     assert (found.line, found.state, found.verified, found.anchor) == (4, "open", True, "def f():")
-    assert (found.suggestion, found.improvement) == ("", "Import it.\nimport sys")  # It would replace other code there.
+    assert (found.suggestion, found.improvement) == (
+        "",
+        "Import it.\nimport sys",
+    )  # It would replace other code there.
     assert ground_one(make_finding(line=3, end_line=5, suggestion="x")).suggestion == "x"
     write_file("\n\n")
     assert ground_one(make_finding(line=1)).why == "its file has only blank lines"
@@ -111,7 +122,9 @@ def test_the_block_of_a_long_method_has_the_length_of_its_code_and_its_measure()
 def test_the_head_lists_findings_up_to_a_limit_with_the_number_of_the_rest() -> None:
     found = [replace(make_finding(n), id=f"F-{n}") for n in (1, 2, 3)]
     rows = [found[0], replace(found[2], path="b.py", state="regressed")]
-    texts = [HeadParts("", findings=some).compose(Session(""), "", ()) for some in (rows, rows * 11, [])]
+    texts = [
+        HeadParts("", findings=some).compose(Session(""), "", ()) for some in (rows, rows * 11, [])
+    ]
     assert "[F-1] a.py" in texts[0]
     assert "2 more" in texts[1]
     assert texts[2] == ""
@@ -136,4 +149,7 @@ def test_an_inexact_path_is_resolved_to_the_only_reviewed_file_that_matches(path
     names = {"src/a.py": "src/a.py", "old/a.py": "src/a.py", "src/b.py": "src/b.py"}
     [found] = ground([make_finding(1, path=path)], Sources(Path.cwd()), names)
     assert (found.path, found.state) == ("src/a.py", "open")
-    assert ground([make_finding(1, path="../src/a.py")], Sources(Path.cwd()), names)[0].state == "refuted"
+    assert (
+        ground([make_finding(1, path="../src/a.py")], Sources(Path.cwd()), names)[0].state
+        == "refuted"
+    )

@@ -25,12 +25,28 @@ ROW = Finding(
             "code_smell_type": "UNCHECKED_ERROR",
             "message": "nobody catches what open() raises",
         },
-        {"line": 20, "end_line": None, "message": "the file may be missing: open raises and nobody catches"},
-        {"line": 2, "end_line": None, "message": "when the file is missing nobody catches what open() raises"},
-        {"line": 14, "end_line": None, "message": "unguarded", "same_as": "F-1", "code_smell_type": "ODD"},
+        {
+            "line": 20,
+            "end_line": None,
+            "message": "the file may be missing: open raises and nobody catches",
+        },
+        {
+            "line": 2,
+            "end_line": None,
+            "message": "when the file is missing nobody catches what open() raises",
+        },
+        {
+            "line": 14,
+            "end_line": None,
+            "message": "unguarded",
+            "same_as": "F-1",
+            "code_smell_type": "ODD",
+        },
     ],
 )
-def test_a_finding_in_other_words_at_another_line_is_recognized_as_the_known_one(changes: dict[str, object]) -> None:
+def test_a_finding_in_other_words_at_another_line_is_recognized_as_the_known_one(
+    changes: dict[str, object],
+) -> None:
     assert _identify(replace(ROW, id="", **changes), [ROW])[0] == "F-1"  # type: ignore[arg-type]
 
 
@@ -39,7 +55,12 @@ def test_a_finding_in_other_words_at_another_line_is_recognized_as_the_known_one
     [
         {"path": "b.py"},
         {"line": 40, "end_line": None, "symbol": "save"},
-        {"line": 13, "end_line": None, "code_smell_type": "SQL_INJECTION", "message": "the query is built from text"},
+        {
+            "line": 13,
+            "end_line": None,
+            "code_smell_type": "SQL_INJECTION",
+            "message": "the query is built from text",
+        },
         {"line": 22, "end_line": None, "message": "an empty response divides by zero"},
         {"line": 22, "end_line": None, "message": "the file handle is never closed here"},
     ],
@@ -49,7 +70,9 @@ def test_a_similar_problem_is_a_new_finding(changes: dict[str, object]) -> None:
 
 
 def test_different_literals_and_two_lines_of_one_review_are_separate_findings() -> None:
-    row = replace(ROW, code_smell_type="MAGIC_NUMBERS", message="magic number 37 has no name", end_line=None)
+    row = replace(
+        ROW, code_smell_type="MAGIC_NUMBERS", message="magic number 37 has no name", end_line=None
+    )
     other = replace(row, id="", line=16, message="magic number 42 has no name")
     assert _identify(other, [row]) == ("", "")
     twin = replace(row, id="", line=16)
@@ -59,11 +82,18 @@ def test_different_literals_and_two_lines_of_one_review_are_separate_findings() 
 
 def test_a_finding_that_shares_some_words_is_a_possible_duplicate() -> None:
     found = replace(
-        ROW, id="", line=16, end_line=None, message="loading fails with a traceback on a missing settings file"
+        ROW,
+        id="",
+        line=16,
+        end_line=None,
+        message="loading fails with a traceback on a missing settings file",
     )
     assert _identify(found, [ROW]) == ("", "F-1")
     assert [(f.id, f.same_as) for f in identify_all([found], [ROW])] == [("", "F-1")]
-    assert _identify(found, [ROW], {"F-1"}) == ("", "")  # This review has reported that problem itself.
+    assert _identify(found, [ROW], {"F-1"}) == (
+        "",
+        "",
+    )  # This review has reported that problem itself.
 
 
 def test_a_finding_is_recognized_by_an_alias_of_the_known_one() -> None:
@@ -73,5 +103,19 @@ def test_a_finding_is_recognized_by_an_alias_of_the_known_one() -> None:
 
 
 def test_the_family_of_a_type_is_chosen_by_its_words() -> None:
-    names = ("SWALLOWED_EXCEPTION", "RESOURCE_LEAK", "OFF_BY_ONE", "SQL_INJECTION", "MAGIC_NUMBERS", "WHATEVER")
-    assert [smell_family(name) for name in names] == ["errors", "resources", "boundary", "injection", "naming", ""]
+    names = (
+        "SWALLOWED_EXCEPTION",
+        "RESOURCE_LEAK",
+        "OFF_BY_ONE",
+        "SQL_INJECTION",
+        "MAGIC_NUMBERS",
+        "WHATEVER",
+    )
+    assert [smell_family(name) for name in names] == [
+        "errors",
+        "resources",
+        "boundary",
+        "injection",
+        "naming",
+        "",
+    ]

@@ -44,7 +44,9 @@ def test_recheck_reports_and_stores_only_changed_findings(store: ReviewStore) ->
     ]
 
 
-def test_a_finding_whose_file_appears_later_keeps_its_fingerprint_despite_a_duplicate(store: ReviewStore) -> None:
+def test_a_finding_whose_file_appears_later_keeps_its_fingerprint_despite_a_duplicate(
+    store: ReviewStore,
+) -> None:
     for text in ("", "x = 1\n"):  # The first one names a file that does not exist.
         if text:
             Path("b.py").write_text(text)
@@ -113,7 +115,9 @@ def test_recheck_follows_moved_code_and_marks_missing_code_as_gone_not_fixed(
         (CODE[11 : CODE.index("def other")], "", "gone", 7),
     ],
 )
-def test_recheck_compares_all_lines_of_a_range(old: str, new: str, state: str, end: int | None) -> None:
+def test_recheck_compares_all_lines_of_a_range(
+    old: str, new: str, state: str, end: int | None
+) -> None:
     after = recheck_one(stored_finding(magic_number(4, 7)), CODE.replace(old, new))
     assert (after.state, after.end_line) == (state, end)
 
@@ -123,7 +127,9 @@ def test_a_gone_finding_reopens_when_its_code_returns_and_states_set_by_the_user
     gone = recheck_one(found, "x = 1\n")
     assert (gone.reason, gone.status) == ("its code is in no file", "gone, not verified")
     assert recheck_one(gone, CODE + "\n").state == "open"
-    assert recheck_one(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"
+    assert (
+        recheck_one(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"
+    )
     dismissed = recheck_one(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
     assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
     Path("r.py").unlink()
@@ -148,9 +154,14 @@ def test_a_long_method_is_measured_again(before: int, after: int, state: str) ->
 
 
 def test_parameters_are_counted_again_though_the_line_has_changed() -> None:
-    found = stored_finding(Finding("r.py", 1, "LONG_PARAMETER_LIST", "m"), "def f(a, b, c, d, e, g, h, i):\n    pass\n")
+    found = stored_finding(
+        Finding("r.py", 1, "LONG_PARAMETER_LIST", "m"), "def f(a, b, c, d, e, g, h, i):\n    pass\n"
+    )
     assert recheck_one(found, "def f(a, b, c, d, e, g, h, i, j):\n    pass\n").state == "open"
-    assert recheck_one(found, "def f(options):\n    pass\n").reason == "`f` has 1 parameters now, at most 7 are meant"
+    assert (
+        recheck_one(found, "def f(options):\n    pass\n").reason
+        == "`f` has 1 parameters now, at most 7 are meant"
+    )
 
 
 def test_a_stored_finding_without_a_block_is_compared_by_its_line() -> None:
@@ -159,7 +170,9 @@ def test_a_stored_finding_without_a_block_is_compared_by_its_line() -> None:
     assert recheck_one(old, CODE.replace("19", "20")).state == "gone"
 
 
-def test_a_state_set_by_the_user_is_recorded_with_its_reason_and_an_invalid_one_is_refused(store: ReviewStore) -> None:
+def test_a_state_set_by_the_user_is_recorded_with_its_reason_and_an_invalid_one_is_refused(
+    store: ReviewStore,
+) -> None:
     assert set_state(store, "F-1", "dismissed", "meant so").state == "dismissed"
     assert set_state(store, "F-1", "open", "after all").state == "open"
     assert [(c.before, c.after, c.by, c.why) for c in store.history("F-1")] == [

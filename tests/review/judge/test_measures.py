@@ -51,11 +51,20 @@ def test_files_in_other_languages_have_no_symbols() -> None:
     ],
 )
 def test_in_other_languages_an_unindented_header_begins_a_section(path: str, header: str) -> None:
-    source = Source(path, ("import a", "import b", "", header, "  return 1", "", "  }", "}", "", "let x = 1", ""))
-    assert [(s.name, s.first, s.last) for s in map(source.symbol_at, (4, 7))] == [("total", 4, 9)] * 2
+    source = Source(
+        path,
+        ("import a", "import b", "", header, "  return 1", "", "  }", "}", "", "let x = 1", ""),
+    )
+    assert [(s.name, s.first, s.last) for s in map(source.symbol_at, (4, 7))] == [
+        ("total", 4, 9)
+    ] * 2
     assert (source.symbol_at(1).name, source.symbol_at(1).last) == ("", 11)
 
 
 def test_measures_over_a_limit_are_reported() -> None:
-    source = Source("a.py", ("def f(a, b, c, d, e, f, g, h):", "    return 1", "", "def g():", "    return 2"))
-    assert source.measures_over_limits() == ["a.py:1: `f` has 8 parameters now, at most 7 are meant"]
+    source = Source(
+        "a.py", ("def f(a, b, c, d, e, f, g, h):", "    return 1", "", "def g():", "    return 2")
+    )
+    assert source.measures_over_limits() == [
+        "a.py:1: `f` has 8 parameters now, at most 7 are meant"
+    ]

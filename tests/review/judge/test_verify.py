@@ -34,7 +34,9 @@ def total(prices):
 def report(prices):
     return total(prices)
 """
-CLAIM = Finding("a.py", 5, "DIVISION_BY_ZERO", "an empty list divides by zero", "high", kind="correctness")
+CLAIM = Finding(
+    "a.py", 5, "DIVISION_BY_ZERO", "an empty list divides by zero", "high", kind="correctness"
+)
 LINE = "return sum(prices) / len(prices)"
 
 
@@ -47,20 +49,28 @@ def store() -> Iterator[ReviewStore]:
 
 
 def record(store: ReviewStore, *claims: Finding) -> list[Finding]:
-    return store.record(store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))).new
+    return store.record(
+        store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))
+    ).new
 
 
 async def verify(
     store: ReviewStore, claims: list[Finding], *replies: Any, tokens: int = 10_000
 ) -> tuple[Verification, Any]:
     model = ScriptedModel(replies)
-    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding), None, tokens)
+    verifier = Verifier(
+        model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding), None, tokens
+    )
     return await verifier.verify(claims), model
 
 
-async def test_the_verify_request_contains_claim_and_code_but_not_severity_and_improvement(store: ReviewStore) -> None:
+async def test_the_verify_request_contains_claim_and_code_but_not_severity_and_improvement(
+    store: ReviewStore,
+) -> None:
     claims = record(store, replace(CLAIM, improvement="guard it", loop=3))
-    taken, model = await verify(store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py")))
+    taken, model = await verify(
+        store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))
+    )
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
     [request] = model.requests
     text = str(request.messages)
@@ -73,13 +83,25 @@ async def test_the_verify_request_contains_claim_and_code_but_not_severity_and_i
 
 
 @pytest.mark.parametrize(
-    "reply", ["I think it is fine.", calls(("judge_findings", "{")), calls(verdict_call(("F-9", "confirmed", LINE)))]
+    "reply",
+    [
+        "I think it is fine.",
+        calls(("judge_findings", "{")),
+        calls(verdict_call(("F-9", "confirmed", LINE))),
+    ],
 )
-async def test_an_unreadable_answer_gives_cannot_tell_and_is_not_cached(store: ReviewStore, reply: Any) -> None:
+async def test_an_unreadable_answer_gives_cannot_tell_and_is_not_cached(
+    store: ReviewStore, reply: Any
+) -> None:
     claims = record(store, CLAIM)
     taken, _ = await verify(store, claims, reply)
-    assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].by) == ("cannot_tell", "failure")
-    again, _ = await verify(store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py")))
+    assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].by) == (
+        "cannot_tell",
+        "failure",
+    )
+    again, _ = await verify(
+        store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))
+    )
     assert again.judgements["F-1"].verdict == "confirmed"
 
 
@@ -103,13 +125,19 @@ async def test_a_verdict_is_read_from_each_form_of_answer(store: ReviewStore, an
 
 
 @pytest.mark.parametrize("word", ["valid", "not confirmed", True, None])
-async def test_an_unknown_verdict_leaves_the_finding_unchecked(store: ReviewStore, word: Any) -> None:
+async def test_an_unknown_verdict_leaves_the_finding_unchecked(
+    store: ReviewStore, word: Any
+) -> None:
     [claim] = record(store, CLAIM)
-    taken, _ = await verify(store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]}))
+    taken, _ = await verify(
+        store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]})
+    )
     assert _apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
-async def test_a_failed_request_gives_cannot_tell_and_leaves_later_findings_unverified(store: ReviewStore) -> None:
+async def test_a_failed_request_gives_cannot_tell_and_leaves_later_findings_unverified(
+    store: ReviewStore,
+) -> None:
     claims = record(store, CLAIM)
     Path("b.py").write_text(CODE)
     claims += record(store, replace(CLAIM, path="b.py", severity="low"))
@@ -120,13 +148,18 @@ async def test_a_failed_request_gives_cannot_tell_and_leaves_later_findings_unve
 
 async def test_code_that_the_verifier_requests_is_sent_once(store: ReviewStore) -> None:
     Path("b.py").write_text("LIMIT = 3\n")
-    ask = ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "cannot_tell", "see": ["b.py:1"]}]})
+    ask = (
+        "judge_findings",
+        {"judgements": [{"id": "F-1", "verdict": "cannot_tell", "see": ["b.py:1"]}]},
+    )
     taken, model = await verify(store, record(store, CLAIM), calls(ask), calls(ask))
     assert (len(model.requests), "LIMIT = 3" in str(model.requests[1].messages)) == (2, True)
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
-async def test_measured_rules_and_suggestions_without_a_change_are_judged_without_a_request(store: ReviewStore) -> None:
+async def test_measured_rules_and_suggestions_without_a_change_are_judged_without_a_request(
+    store: ReviewStore,
+) -> None:
     Path("long.py").write_text("def work(a):\n" + "    print(a)\n" * 80)
     claims = record(
         store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m"),
@@ -141,9 +174,13 @@ async def test_measured_rules_and_suggestions_without_a_change_are_judged_withou
     assert model.requests == []
 
 
-async def test_findings_are_verified_in_the_given_order_until_the_token_budget_is_spent(store: ReviewStore) -> None:
+async def test_findings_are_verified_in_the_given_order_until_the_token_budget_is_spent(
+    store: ReviewStore,
+) -> None:
     Path("b.py").write_text(CODE)
-    claims = record(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
+    claims = record(
+        store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical")
+    )
     reply = calls(verdict_call(("F-2", "confirmed", LINE), path="b.py"))
     taken, _ = await verify(store, claims[::-1], reply, tokens=1)
     assert list(taken.judgements) == ["F-2"]
@@ -165,9 +202,13 @@ async def test_findings_are_verified_in_the_given_order_until_the_token_budget_i
         ("dismissed", "refuted", False, "dismissed"),
     ],
 )
-def test_each_state_and_verdict_lead_to_the_expected_state(state: Any, word: Any, again: bool, after: str) -> None:
+def test_each_state_and_verdict_lead_to_the_expected_state(
+    state: Any, word: Any, again: bool, after: str
+) -> None:
     found = _apply_judgement(
-        replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again
+        replace(CLAIM, id="F-1", state=state),
+        Judgement(word, "a.py", 5, LINE, "w", "m"),
+        again=again,
     )
     assert found.state == after
 
@@ -177,18 +218,30 @@ async def test_a_finding_that_the_verifier_calls_a_duplicate_is_refuted_and_beco
 ) -> None:
     [known] = record(store, CLAIM)
     store.update([replace(known, state="dismissed", reason="meant so")])
-    [claim] = record(store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1"))
-    ask = ("judge_findings", {"judgements": [{"id": "F-2", "verdict": "confirmed", "same_as": "F-1"}]})
+    [claim] = record(
+        store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1")
+    )
+    ask = (
+        "judge_findings",
+        {"judgements": [{"id": "F-2", "verdict": "confirmed", "same_as": "F-1"}]},
+    )
     model = ScriptedModel([calls(ask)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
     await verifier.check(SessionManager(store.database), [claim], {"F-2"})
-    assert "F-2 may be F-1, which is known: DIVISION_BY_ZERO at a.py:5: an empty" in str(model.requests[0].messages)
-    assert (store.get("F-2").state, store.get("F-2").reason) == ("refuted", "it is F-1, in other words")
+    assert "F-2 may be F-1, which is known: DIVISION_BY_ZERO at a.py:5: an empty" in str(
+        model.requests[0].messages
+    )
+    assert (store.get("F-2").state, store.get("F-2").reason) == (
+        "refuted",
+        "it is F-1, in other words",
+    )
     assert [(f.id, f.state) for f in store.findings_of("R-2")] == [("F-1", "dismissed")]
     assert "DIVISION_BY_ZERO|4|the mean of nothing raises" in store.get("F-1").aliases
 
 
-async def test_a_fixed_finding_that_is_reported_again_and_confirmed_has_regressed(store: ReviewStore) -> None:
+async def test_a_fixed_finding_that_is_reported_again_and_confirmed_has_regressed(
+    store: ReviewStore,
+) -> None:
     [known] = record(store, CLAIM)
     store.update([replace(known, state="fixed")])
     model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))])
@@ -216,17 +269,28 @@ def test_a_quote_with_line_numbers_fences_or_diff_signs_is_matched_to_its_line(
     assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
 
 
-async def test_reported_findings_are_verified_before_those_that_are_gone(store: ReviewStore) -> None:
+async def test_reported_findings_are_verified_before_those_that_are_gone(
+    store: ReviewStore,
+) -> None:
     Path("b.py").write_text(CODE)
-    gone, claim = record(store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low"))
+    gone, claim = record(
+        store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low")
+    )
     model = ScriptedModel([calls(verdict_call()) for _ in range(2)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
-    await verifier.check(SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id})
-    places = [str(request.messages[1]["content"]).split(" at ")[1].split(":")[0] for request in model.requests]
+    await verifier.check(
+        SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id}
+    )
+    places = [
+        str(request.messages[1]["content"]).split(" at ")[1].split(":")[0]
+        for request in model.requests
+    ]
     assert places == ["b.py", "a.py"]
 
 
-async def test_a_refuted_finding_is_verified_again_only_if_it_is_reported_again(store: ReviewStore) -> None:
+async def test_a_refuted_finding_is_verified_again_only_if_it_is_reported_again(
+    store: ReviewStore,
+) -> None:
     [claim] = record(store, CLAIM)
     store.update([replace(claim, state="refuted", verdict="refuted", reason="a guard stood above")])
     model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))])

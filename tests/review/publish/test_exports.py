@@ -14,14 +14,19 @@ from tests.support.secrets import secrets
 
 def test_markdown_lists_severities_worst_first_with_counts() -> None:
     text = as_markdown(
-        [Finding("a.py", 1, "X", "small", "low"), Finding("b.py", 2, "Y", "big", "critical", state="fixed")]
+        [
+            Finding("a.py", 1, "X", "small", "low"),
+            Finding("b.py", 2, "Y", "big", "critical", state="fixed"),
+        ]
     )
     assert text.index("## Critical (1)") < text.index("## Low (1)")
     assert "2 findings, 1 of them open." in text
 
 
 def test_markdown_escapes_markup_and_mentions_in_findings() -> None:
-    text = as_markdown([Finding("a`b.py", 1, "X", "# <script> @someone\n## more", suggestion="```\nx")])
+    text = as_markdown(
+        [Finding("a`b.py", 1, "X", "# <script> @someone\n## more", suggestion="```\nx")]
+    )
     assert "<script>" not in text
     assert "\n# &lt;" not in text
     assert "@someone" not in text
@@ -29,7 +34,9 @@ def test_markdown_escapes_markup_and_mentions_in_findings() -> None:
 
 
 def test_a_markdown_fence_is_longer_than_any_fence_inside() -> None:
-    assert "\n``````suggestion\n" in as_markdown([Finding("a.py", 1, "X", "m", suggestion="a\n`````\nb")])
+    assert "\n``````suggestion\n" in as_markdown(
+        [Finding("a.py", 1, "X", "m", suggestion="a\n`````\nb")]
+    )
 
 
 def test_markdown_has_a_sentence_for_no_findings_and_for_one() -> None:
@@ -43,7 +50,14 @@ def test_markdown_has_a_sentence_for_no_findings_and_for_one() -> None:
 def test_exports_contain_no_secret_of_a_finding(name: str) -> None:
     text, secret = secrets()[name]
     found = Finding(
-        "a.py", 1, "HARD_CODED", f"seen: {text}", improvement=text, suggestion=text, evidence=text, anchor=text
+        "a.py",
+        1,
+        "HARD_CODED",
+        f"seen: {text}",
+        improvement=text,
+        suggestion=text,
+        evidence=text,
+        anchor=text,
     )
     sarif = as_sarif([found])
     for export in (as_markdown([found]), json.dumps(sarif)):

@@ -34,7 +34,9 @@ INSIDE, RANGE = (
     make_finding("a.py", 2, "b", end_line=3, suggestion="y"),
 )
 OUTSIDE, OTHER = make_finding("a.py", 40, "c", suggestion="z"), make_finding("z.py", 1, "d")
-LONG = make_finding("a.py", 3, "e", end_line=9, suggestion="never: its lines are not all in the diff")
+LONG = make_finding(
+    "a.py", 3, "e", end_line=9, suggestion="never: its lines are not all in the diff"
+)
 
 
 @pytest.fixture
@@ -43,11 +45,22 @@ def hub() -> Iterator[FakeGitHub]:
         yield hub
 
 
-def make_push(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False) -> Push:
+def make_push(
+    hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False
+) -> Push:
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
     diffs = {path: FileDiff(path, hunks=parse_hunks(patch)) for path, patch in hub.patches.items()}
-    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=PullState.load(github, 7), github=github)
+    target = Target(
+        ("--pr", "7"),
+        "",
+        (),
+        diffs,
+        pr=7,
+        head=hub.head,
+        earlier=PullState.load(github, 7),
+        github=github,
+    )
     return plan_push(target, end, ["d1"])
 
 
@@ -55,9 +68,20 @@ def posted_kinds(hub: FakeGitHub) -> list[str]:
     return [kind for kind, _ in hub.posted]
 
 
-def test_only_findings_in_the_diff_are_posted_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
-    everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, make_finding("a.py", 2, "f", state="dismissed"))
-    assert make_push(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 already posted"]
+def test_only_findings_in_the_diff_are_posted_inline_and_a_second_run_posts_nothing(
+    hub: FakeGitHub,
+) -> None:
+    everything = (
+        INSIDE,
+        RANGE,
+        OUTSIDE,
+        OTHER,
+        LONG,
+        make_finding("a.py", 2, "f", state="dismissed"),
+    )
+    assert make_push(hub, *everything).post() == [
+        "posted: 3 inline, 2 in the summary, 0 fixed, 0 already posted"
+    ]
     assert posted_kinds(hub) == ["reviews", "summary"]
     comments, text = hub.posted[0][1]["comments"], hub.posted[1][1]["body"]
     assert [(c["line"], c.get("start_line")) for c in comments] == [(2, None), (3, 2), (4, 3)]
@@ -74,17 +98,26 @@ def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
     assert hub.posted == []
 
 
-def test_if_an_inline_comment_is_refused_all_findings_are_posted_in_the_summary(hub: FakeGitHub) -> None:
+def test_if_an_inline_comment_is_refused_all_findings_are_posted_in_the_summary(
+    hub: FakeGitHub,
+) -> None:
     hub.refuse_paths = {"b.py"}
     lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
     assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 already posted"
     assert posted_kinds(hub) == ["summary"]
-    assert make_push(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
+    assert (
+        make_push(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
+    )
 
 
-def test_300_findings_are_posted_as_a_review_of_the_ten_worst_and_one_summary(hub: FakeGitHub) -> None:
+def test_300_findings_are_posted_as_a_review_of_the_ten_worst_and_one_summary(
+    hub: FakeGitHub,
+) -> None:
     severities = ("medium", "high", "critical")
-    findings = [make_finding("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
+    findings = [
+        make_finding("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3])
+        for n in range(300)
+    ]
     make_push(hub, *findings).post()
     assert posted_kinds(hub) == ["reviews", "summary"]
     assert len(hub.posted[0][1]["comments"]) == MAX_INLINE
@@ -93,7 +126,9 @@ def test_300_findings_are_posted_as_a_review_of_the_ten_worst_and_one_summary(hu
     assert len(hub.posted) == 2
 
 
-def test_low_undecided_and_late_findings_are_not_inline_but_late_critical_ones_are(hub: FakeGitHub) -> None:
+def test_low_undecided_and_late_findings_are_not_inline_but_late_critical_ones_are(
+    hub: FakeGitHub,
+) -> None:
     quiet = [
         make_finding("a.py", 2, "a", severity="low"),
         make_finding("a.py", 2, "b", verdict="cannot_tell"),
@@ -119,7 +154,9 @@ def test_a_finding_whose_thread_a_person_resolved_is_not_posted_again(hub: FakeG
     assert make_push(hub, INSIDE).post() == ["nothing new, 1 already posted"]
 
 
-def test_if_resolving_a_thread_is_refused_the_reply_and_the_summary_are_still_posted(hub: FakeGitHub) -> None:
+def test_if_resolving_a_thread_is_refused_the_reply_and_the_summary_are_still_posted(
+    hub: FakeGitHub,
+) -> None:
     make_push(hub, INSIDE).post()
     hub.refuse["POST graphql"] = [(403, {})]
     lines = make_push(hub, replace(INSIDE, state="fixed")).post()
@@ -176,7 +213,9 @@ GOOD_ROW = {
         ),
     ],
 )  # fmt: skip
-def test_an_invalid_state_comment_is_ignored_and_replaced_in_place(hub: FakeGitHub, text: str) -> None:
+def test_an_invalid_state_comment_is_ignored_and_replaced_in_place(
+    hub: FakeGitHub, text: str
+) -> None:
     hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
     state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.digests, state.findings, state.comment) == ((), (), 5)
@@ -185,14 +224,24 @@ def test_an_invalid_state_comment_is_ignored_and_replaced_in_place(hub: FakeGitH
 
 
 def test_a_state_or_marker_in_a_comment_of_another_user_is_ignored(hub: FakeGitHub) -> None:
-    hub.issue.append({"id": 5, "body": PullState("a" * 40, ("d1",), (INSIDE,)).pack(), "user": {"login": "mallory"}})
-    hub.comments.append({"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}})
+    hub.issue.append(
+        {
+            "id": 5,
+            "body": PullState("a" * 40, ("d1",), (INSIDE,)).pack(),
+            "user": {"login": "mallory"},
+        }
+    )
+    hub.comments.append(
+        {"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}}
+    )
     push = make_push(hub, INSIDE)
     assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)
 
 
 @pytest.mark.slow
-def test_each_of_five_pushes_with_a_rebase_reviews_and_posts_only_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_five_pushes_with_a_rebase_reviews_and_posts_only_what_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows = list(pushes())
     assert [(row.reviewer, row.posted) for row in rows] == [
         (1, {"review of 2": 1, "summary": 1}),
@@ -229,7 +278,9 @@ def test_each_error_status_of_github_has_a_message_of_one_line_and_an_exit_code(
     with pytest.raises(SwecliError) as caught:
         make_push(hub, OUTSIDE).post()
     assert message in str(caught.value)
-    assert caught.value.exit_code == (75 if "rate limit" in str(caught.value) or status in (429, 500) else 1)
+    assert caught.value.exit_code == (
+        75 if "rate limit" in str(caught.value) or status in (429, 500) else 1
+    )
     assert "findings are kept" in caught.value.hint
     assert "\n" not in str(caught.value)
 

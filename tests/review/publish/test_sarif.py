@@ -21,7 +21,19 @@ def valid_run(findings: list[Finding]) -> dict[str, Any]:
     return dict(log["runs"][0])
 
 
-ONE = Finding("src/a b.py", 3, "DEAD_CODE", "m", "high", "do", 5, 2, suggestion="x", fingerprint="abc", id="F-1")
+ONE = Finding(
+    "src/a b.py",
+    3,
+    "DEAD_CODE",
+    "m",
+    "high",
+    "do",
+    5,
+    2,
+    suggestion="x",
+    fingerprint="abc",
+    id="F-1",
+)
 
 
 def test_a_log_without_findings_is_valid() -> None:
@@ -38,7 +50,9 @@ def test_a_result_has_location_region_level_and_fingerprint() -> None:
 
 
 def test_dismissed_findings_are_suppressed_with_their_reason_and_fixed_ones_are_left_out() -> None:
-    run = valid_run([replace(ONE, state="dismissed", reason="meant so"), replace(ONE, state="fixed")])
+    run = valid_run(
+        [replace(ONE, state="dismissed", reason="meant so"), replace(ONE, state="fixed")]
+    )
     assert [r["suppressions"][0]["justification"] for r in run["results"]] == ["meant so"]
 
 

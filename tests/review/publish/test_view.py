@@ -30,14 +30,24 @@ def make_ledger() -> ReviewStore:
 
 def test_a_view_shows_claim_verdict_history_code_and_suggested_change() -> None:
     Path("src").mkdir()
-    Path("src/a.py").write_text("".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9)
-    lines = view(ONE, Path.cwd(), [StateChange("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
+    Path("src/a.py").write_text(
+        "".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9
+    )
+    lines = view(
+        ONE, Path.cwd(), [StateChange("open", "gone", "recheck", "rule", "w", "2026-01-01")]
+    ).lines()
     assert lines[:2] == ["F-1 src/a.py:6 MAGIC_NUMBERS (high)", "open, confirmed"]
     assert "checked: confirmed by m: nothing names it src/a.py:6 `x = 37`" in lines
     assert "2026-01-01: open → gone by rule w" in lines
     assert [line for line in lines if line.startswith(">")] == [">    6 x = 37"]
     assert len([line for line in lines if line[:1] in " >" and line[1:7].strip().isdecimal()]) == 9
-    assert lines[-5:] == ["--- src/a.py", "+++ src/a.py", "@@ -6,1 +6,1 @@", "-x = 37", "+LIMIT = 37"]
+    assert lines[-5:] == [
+        "--- src/a.py",
+        "+++ src/a.py",
+        "@@ -6,1 +6,1 @@",
+        "-x = 37",
+        "+LIMIT = 37",
+    ]
 
 
 def test_a_finding_in_a_missing_file_is_shown_without_code() -> None:
@@ -58,7 +68,9 @@ def test_a_finding_in_a_missing_file_is_shown_without_code() -> None:
         (("stays",), ["F-3"]),
     ],
 )
-def test_filter_words_select_findings_with_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
+def test_filter_words_select_findings_with_the_surest_and_worst_first(
+    words: tuple[str, ...], ids: list[str]
+) -> None:
     assert [finding.id for finding in filter_findings(make_ledger().findings(), words)] == ids
 
 

@@ -16,7 +16,13 @@ from swecli.review.read.extract import extract
 
 
 def finding_row(**fields: Any) -> dict[str, Any]:
-    base = {"path": "src/a.py", "line": 4, "severity": "high", "codeSmellType": "LONG_METHOD", "message": "too long"}
+    base = {
+        "path": "src/a.py",
+        "line": 4,
+        "severity": "high",
+        "codeSmellType": "LONG_METHOD",
+        "message": "too long",
+    }
     return base | fields
 
 
@@ -43,16 +49,28 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "names without quotes": ('{path: "a.py", line: 3, message: "x", severity: high}', 1, False),
     "comments": (f"[ // first\n{ONE}, # second\n/* third */ {TWO}]", 2, False),
     "a real line end in a text": (ONE.replace("too long", "too\nlong"), 1, False),
-    "a quote that is not escaped": ('{"path": "a.py", "line": 2, "message": "calls "eval" here"}', 1, False),
+    "a quote that is not escaped": (
+        '{"path": "a.py", "line": 2, "message": "calls "eval" here"}',
+        1,
+        False,
+    ),
     "missing comma between entries": (f"[{ONE} {TWO}]", 2, False),
     "a byte order mark": (f"\ufeff{ONE}", 1, False),
     "windows line ends": (FENCED.replace("\n", "\r\n"), 1, False),
     "cut in the second entry": (f"[{ONE}, {TWO}"[:-20], 2, True),
     "cut between entries": (f'{{"issues": [{ONE},', 1, True),
-    "cut in a message": ('{"issues": [{"path": "a.py", "line": 3, "code_smell_type": "DEAD_CODE", "mess', 1, True),
+    "cut in a message": (
+        '{"issues": [{"path": "a.py", "line": 3, "code_smell_type": "DEAD_CODE", "mess',
+        1,
+        True,
+    ),
     "cut right after the opening": ('{"issues": [', 0, True),
     "cut in a path": ('{"issues": [{"path": "a', 0, True),
-    "cut inside a fence that is closed": (f'```json\n[{ONE}, {{"path": "b\n```\nmore words', 1, True),
+    "cut inside a fence that is closed": (
+        f'```json\n[{ONE}, {{"path": "b\n```\nmore words',
+        1,
+        True,
+    ),
     "cut block, then a whole one": (f'```json\n[{ONE}, {{"path\n```\n```json\n{TWO}\n```', 2, True),
     "an empty list": ("[]", 0, False),
     "an empty list under issues": ('{"issues": []}', 0, False),
@@ -85,7 +103,11 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "a severity that is an object": (json.dumps(finding_row(severity={"level": 3})), 1, True),
     "a smell nobody knows": (json.dumps(finding_row(codeSmellType="SpaghettiThing")), 1, False),
     "five hundred": (json.dumps([finding_row(line=n) for n in range(1, 501)]), 500, False),
-    "a list written as a text": (json.dumps({"findings": json.dumps([finding_row(), finding_row(line=9)])}), 2, False),
+    "a list written as a text": (
+        json.dumps({"findings": json.dumps([finding_row(), finding_row(line=9)])}),
+        2,
+        False,
+    ),
     "nested without end": ("[" * 5_000 + ONE, 0, True),
     "control letters": (json.dumps(finding_row(message="a\x1b[31mb\x07")), 1, False),
     "half a surrogate": (json.dumps(finding_row(message="\ud800x")), 1, False),
@@ -106,7 +128,9 @@ def test_an_odd_response_is_salvaged_and_the_loss_is_reported(name: str) -> None
     assert len(found.findings) == count
     assert bool(found.lost) is loss, found.lost
     assert all(0 <= finding.line <= MAX_LINE and finding.loop == 3 for finding in found.findings)
-    assert all(finding.path and finding.message and finding.code_smell_type for finding in found.findings)
+    assert all(
+        finding.path and finding.message and finding.code_smell_type for finding in found.findings
+    )
 
 
 def test_a_range_a_code_field_and_a_suggestion_block_are_read() -> None:
@@ -120,7 +144,11 @@ def test_a_range_a_code_field_and_a_suggestion_block_are_read() -> None:
     )
     [finding] = extract(ModelReply(text)).findings
     assert (finding.line, finding.end_line) == (45, 47)
-    assert (finding.suggestion, finding.improvement, finding.evidence) == ("LIMIT = 403", "", "x == 403")
+    assert (finding.suggestion, finding.improvement, finding.evidence) == (
+        "LIMIT = 403",
+        "",
+        "x == 403",
+    )
     assert (finding.severity, finding.kind) == ("high", "smell")
 
 
@@ -146,10 +174,15 @@ def test_a_type_becomes_one_of_eleven_smells_or_a_rule_of_another_kind(
 
 def test_a_report_call_is_read_and_a_malformed_one_is_reported() -> None:
     good = ToolCall("c1", "report_findings", {"findings": [finding_row(), {"nonsense": 1}]})
-    bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
+    bad, other = (
+        ToolCall("c2", "report_findings"),
+        ToolCall("c3", "read_file", {"path": "a.py", "line": 3}),
+    )
     found = extract(ModelReply(calls=[good, bad, other], malformed={"c2": "no JSON"}))
     assert len(found.findings) == 1
-    assert found.lost == ["a call of report_findings could not be read whole, 0 of its findings were: no JSON"]
+    assert found.lost == [
+        "a call of report_findings could not be read whole, 0 of its findings were: no JSON"
+    ]
 
 
 @given(st.text(alphabet=st.sampled_from("{}[]\",:'`\n\\ab1-/#*"), max_size=120))
@@ -173,8 +206,12 @@ def test_findings_complete_before_a_cut_are_kept(cut: int) -> None:
         ("пустяк", "medium", "пустяк"),
     ],
 )  # fmt: skip
-def test_a_severity_is_read_in_many_forms_and_an_unknown_one_is_reported(given: Any, read: str, word: str) -> None:
-    found = extract(ModelReply(json.dumps({"findings": [finding_row(severity=given)] * 3, "done": True})))
+def test_a_severity_is_read_in_many_forms_and_an_unknown_one_is_reported(
+    given: Any, read: str, word: str
+) -> None:
+    found = extract(
+        ModelReply(json.dumps({"findings": [finding_row(severity=given)] * 3, "done": True}))
+    )
     assert ({f.severity for f in found.findings}, found.reports) == ({read}, [(None, True)])
     assert [word in line for line in found.lost] == [True] * bool(word)
 
@@ -193,8 +230,13 @@ def test_a_line_or_range_is_read_in_many_forms(line: Any, place: tuple[int, int 
 
 
 def test_a_line_or_range_appended_to_the_path_is_read() -> None:
-    rows = [finding_row(path="src/a.py:12", line=None), finding_row(path="src/a.py#L12-L19", line=None)]
-    assert [(f.path, f.line, f.end_line) for f in extract(ModelReply(json.dumps(rows))).findings] == [
+    rows = [
+        finding_row(path="src/a.py:12", line=None),
+        finding_row(path="src/a.py#L12-L19", line=None),
+    ]
+    assert [
+        (f.path, f.line, f.end_line) for f in extract(ModelReply(json.dumps(rows))).findings
+    ] == [
         ("src/a.py", 12, None),
         ("src/a.py", 12, 19),
     ]
@@ -259,7 +301,10 @@ REPORT: dict[str, Any] = {"part": 1, "done": True, "findings": [finding_row()]}
         [{"name": "report_findings", "arguments": REPORT}],
         {
             "tool_calls": [
-                {"type": "function", "function": {"name": "report_findings", "arguments": json.dumps(REPORT)}}
+                {
+                    "type": "function",
+                    "function": {"name": "report_findings", "arguments": json.dumps(REPORT)},
+                }
             ]
         },
     ],
@@ -276,7 +321,9 @@ def test_a_cut_tool_call_written_as_text_does_not_count_as_a_report() -> None:
 
 
 def test_a_column_number_is_not_part_of_the_message() -> None:
-    [found] = extract(ModelReply("src/a.py:239:8: E1101: no such member"), paths={"src/a.py"}).findings
+    [found] = extract(
+        ModelReply("src/a.py:239:8: E1101: no such member"), paths={"src/a.py"}
+    ).findings
     assert (found.line, found.message) == (239, "E1101: no such member")
 
 

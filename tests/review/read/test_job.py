@@ -47,6 +47,11 @@ async def test_a_review_that_has_used_all_its_loops_is_not_continued() -> None:
     runtime = make_runtime(review_loops=1)
     agent, store = runtime.agent, review_store(runtime)
     job = await begin_job(agent, store, ("shop",), ReviewOptions())
-    store.record(type(job.record)(**{**{n: getattr(job.record, n) for n in job.record.__slots__}, "loops": 1}), [])
+    store.record(
+        type(job.record)(
+            **{**{n: getattr(job.record, n) for n in job.record.__slots__}, "loops": 1}
+        ),
+        [],
+    )
     with pytest.raises(BadInput, match="has used its 1 loops"):
         await begin_job(agent, store, None, ReviewOptions())

@@ -16,4 +16,7 @@ def test_an_invalid_entry_does_not_discard_the_others() -> None:
     tool = review_tools(ToolRegistry.discover()).get("report_findings")
     assert tool is not None
     tool.params.model_validate({"findings": [{"path": "a.py"}, 7, "x"]})
-    assert tool.spec().parameters["properties"]["findings"]["items"]["required"][:2] == ["path", "line"]
+    assert tool.spec().parameters["properties"]["findings"]["items"]["required"][:2] == [
+        "path",
+        "line",
+    ]

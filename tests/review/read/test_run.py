@@ -21,7 +21,14 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from tests.support.project import make_project
-from tests.support.reviews import begin_review, collect, continue_review, findings_text, report_call, review_store
+from tests.support.reviews import (
+    begin_review,
+    collect,
+    continue_review,
+    findings_text,
+    report_call,
+    review_store,
+)
 from tests.support.runtime import calls, make_runtime
 from tests.support.scripted import Reply, ScriptedModel
 
@@ -44,12 +51,16 @@ def last_event(events: list[Event]) -> ReviewFinished:
     return events[-1]
 
 
-async def run_review(*replies: Any, spec: tuple[str, ...] = ("shop/prices.py",), **settings: Any) -> list[Event]:
+async def run_review(
+    *replies: Any, spec: tuple[str, ...] = ("shop/prices.py",), **settings: Any
+) -> list[Event]:
     runtime = make_runtime(replies, **settings)
     return await collect(await begin_review(runtime, *spec))
 
 
-async def test_findings_in_text_and_tool_calls_are_accumulated_and_duplicates_counted_once() -> None:
+async def test_findings_in_text_and_tool_calls_are_accumulated_and_duplicates_counted_once() -> (
+    None
+):
     row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
     call = calls(("report_findings", {"part": 1, "done": False, "findings": [row]}))
     events = await run_review(read_call(text=findings_text(A)), call, findings_text(A, B))
@@ -58,17 +69,29 @@ async def test_findings_in_text_and_tool_calls_are_accumulated_and_duplicates_co
     end = last_event(events)
     assert (end.total, end.unique, end.loops, end.end) == (4, 2, 3, "done")
     assert end.by_type == {"LONG_METHOD": 1, "MAGIC_NUMBERS": 1}
-    assert [(f.id, f.loop, f.verified) for f in end.findings] == [("F-1", 1, True), ("F-2", 2, True)]
+    assert [(f.id, f.loop, f.verified) for f in end.findings] == [
+        ("F-1", 1, True),
+        ("F-2", 2, True),
+    ]
 
 
 async def test_a_review_refuses_tools_that_write_or_run_commands() -> None:
-    write = calls(("write_file", {"path": "x.py", "content": "x"}), ("run_command", {"command": "touch y"}))
+    write = calls(
+        ("write_file", {"path": "x.py", "content": "x"}), ("run_command", {"command": "touch y"})
+    )
     events = await run_review(write, read_call(), END)
-    assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [False, False, True, True]
+    assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert not Path("x.py").exists()
 
 
-async def test_after_prose_the_report_is_requested_once_and_without_it_the_review_is_unreadable() -> None:
+async def test_after_prose_the_report_is_requested_once_and_without_it_the_review_is_unreadable() -> (
+    None
+):
     runtime = make_runtime(["All good here.", "Really, nothing.", "never asked"])
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
     assert (end.end, end.complete, end.loops) == ("unreadable", False, 2)
@@ -93,7 +116,9 @@ async def test_a_report_after_the_repair_request_completes_the_review() -> None:
         "- `shop/prices.py:3` MAGIC_NUMBERS (high): a number",
     ],
 )
-async def test_findings_in_text_without_a_report_are_kept_and_the_part_counts_as_shown(answer: str) -> None:
+async def test_findings_in_text_without_a_report_are_kept_and_the_part_counts_as_shown(
+    answer: str,
+) -> None:
     end = last_event(await run_review(answer, answer))
     assert (end.end, end.coverage.shown) == ("unreadable", 13)
     found = [(f.place, f.code_smell_type, f.source) for f in end.findings]
@@ -102,7 +127,12 @@ async def test_findings_in_text_without_a_report_are_kept_and_the_part_counts_as
 
 
 async def test_a_malformed_report_call_is_salvaged_and_requested_again() -> None:
-    broken = calls(("report_findings", '{"part": 1, "done": true, "findings": [' + str(ROW).replace("'", '"') + ", {"))
+    broken = calls(
+        (
+            "report_findings",
+            '{"part": 1, "done": true, "findings": [' + str(ROW).replace("'", '"') + ", {",
+        )
+    )
     end = last_event(await run_review(broken, END))
     assert (end.end, end.unique) == ("done", 1)
     assert "could not be read whole, 1 of its findings were" in end.lost[0]
@@ -110,27 +140,38 @@ async def test_a_malformed_report_call_is_salvaged_and_requested_again() -> None
 
 async def test_json_quoted_from_the_reviewed_code_is_not_a_finding() -> None:
     Path("shop/data.py").write_text(f"EXAMPLE = {json.dumps(ROW)}\nprint(EXAMPLE)\n")
-    end = last_event(await run_review(f"In data.py stands {json.dumps(ROW)}, fine.", END, spec=("shop/data.py",)))
+    end = last_event(
+        await run_review(f"In data.py stands {json.dumps(ROW)}, fine.", END, spec=("shop/data.py",))
+    )
     assert (end.unique, end.end) == (0, "done")
 
 
 async def test_each_part_emits_progress_and_the_reports_of_all_parts_complete_the_review() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
-    runtime = make_runtime([calls(report_call(part=n)) for n in (1, 2, 3)], review_part_tokens=2_000)
+    runtime = make_runtime(
+        [calls(report_call(part=n)) for n in (1, 2, 3)], review_part_tokens=2_000
+    )
     events = await collect(await begin_review(runtime, "shop"))
-    assert [(e.part, e.parts) for e in events if isinstance(e, ReviewProgressed)] == [(n, 3) for n in (1, 2, 3)]
+    assert [(e.part, e.parts) for e in events if isinstance(e, ReviewProgressed)] == [
+        (n, 3) for n in (1, 2, 3)
+    ]
     assert last_event(events).complete
 
 
 async def test_at_the_loop_limit_the_unread_files_are_reported_with_their_lines() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
-    runtime = make_runtime([calls(report_call(part=n)) for n in (1, 2)], review_part_tokens=2_000, review_loops=2)
+    runtime = make_runtime(
+        [calls(report_call(part=n)) for n in (1, 2)], review_part_tokens=2_000, review_loops=2
+    )
     end = last_event(await collect(await begin_review(runtime, "shop")))
     assert (end.end, end.complete) == ("max_loops", False)
     left = {file.path: (file.not_read, file.why) for file in end.coverage.files if not file.whole}
-    assert left == {"shop/c.py": (((1, 60),), "loop limit"), "shop/prices.py": (((1, 13),), "loop limit")}
+    assert left == {
+        "shop/c.py": (((1, 60),), "loop limit"),
+        "shop/prices.py": (((1, 13),), "loop limit"),
+    }
 
 
 async def test_identical_lines_of_a_part_that_was_not_sent_do_not_count_as_read() -> None:
@@ -145,7 +186,11 @@ async def test_a_review_is_incomplete_if_the_request_of_the_verifier_fails() -> 
     row = {"severity": "high"}
     runtime = make_runtime([calls(report_call(A, **row)), ProviderError("It broke.")])
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py", verify=True)))
-    assert (end.findings[0].verdict, end.coverage.unverified, end.complete) == ("cannot_tell", 1, False)
+    assert (end.findings[0].verdict, end.coverage.unverified, end.complete) == (
+        "cannot_tell",
+        1,
+        False,
+    )
 
 
 async def test_a_response_cut_at_the_length_limit_is_read_and_the_review_continues() -> None:
@@ -157,8 +202,12 @@ async def test_a_response_cut_at_the_length_limit_is_read_and_the_review_continu
 
 
 async def test_the_loop_limit_is_a_setting_and_the_last_loop_is_announced() -> None:
-    runtime = make_runtime([read_call(start_line=n) for n in (1, 2, 3)] + ["never asked"], review_loops=3)
-    assert last_event(await collect(await begin_review(runtime, "shop/prices.py"))).end == "max_loops"
+    runtime = make_runtime(
+        [read_call(start_line=n) for n in (1, 2, 3)] + ["never asked"], review_loops=3
+    )
+    assert (
+        last_event(await collect(await begin_review(runtime, "shop/prices.py"))).end == "max_loops"
+    )
     assert "last loop" in str(runtime.agent.model.requests[2].messages[-1])  # type: ignore[attr-defined]
 
 
@@ -166,7 +215,11 @@ async def test_a_review_ends_when_the_budget_is_spent() -> None:
     first = Reply("One moment.", calls=read_call().calls, cost=0.5)
     second = Reply(findings_text(B), calls=read_call(start_line=2).calls, cost=0.6)
     events = await run_review(first, second, "never", max_budget_usd=1.0)
-    assert (last_event(events).end, last_event(events).unique, last_event(events).cost) == ("max_budget", 1, 1.1)
+    assert (last_event(events).end, last_event(events).unique, last_event(events).cost) == (
+        "max_budget",
+        1,
+        1.1,
+    )
 
 
 async def test_a_failed_review_keeps_its_findings() -> None:
@@ -184,7 +237,9 @@ async def test_a_failed_review_keeps_its_findings() -> None:
 
 
 async def test_a_request_refused_as_too_long_is_reduced_and_retried() -> None:
-    Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 200)
+    Path("shop/prices.py").write_text(
+        "x = 1  # a line of some length, to be left out when there is no room\n" * 200
+    )
     long = ContextOverflow("too long")
     events = await run_review(read_call(text=findings_text(A)), long, END, spec=("shop/prices.py",))
     assert any(isinstance(e, Notice) and "reducing" in e.text for e in events)
@@ -201,7 +256,9 @@ async def test_in_a_small_context_window_requests_are_reduced_and_keep_the_part(
     assert last_event(events).complete
 
 
-async def test_an_interrupted_review_keeps_its_findings_including_those_of_a_partial_response() -> None:
+async def test_an_interrupted_review_keeps_its_findings_including_those_of_a_partial_response() -> (
+    None
+):
     slow = Reply(findings_text(B) + "x" * 5_000, delay=0.002)
     runtime = make_runtime([read_call(text=findings_text(A)), slow])
     review, seen = await begin_review(runtime, "shop/prices.py"), asyncio.Event()
@@ -246,13 +303,17 @@ def twenty_loops(request: ModelRequest) -> Reply | str:
     return (
         END
         if loop == 20
-        else read_call(text=findings_text(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
+        else read_call(
+            text=findings_text(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop
+        )
     )
 
 
 @pytest.mark.slow
 async def test_a_killed_review_continues_in_the_unfinished_loop_with_its_findings() -> None:
-    runtime = make_runtime([read_call(text=findings_text(A)), read_call(text=findings_text(B), start_line=2)])
+    runtime = make_runtime(
+        [read_call(text=findings_text(A)), read_call(text=findings_text(B), start_line=2)]
+    )
     review = await begin_review(runtime, "shop/prices.py")
     count = 0
     async with aclosing(review.run()) as events:
@@ -282,7 +343,10 @@ async def test_project_checks_are_in_the_system_message_only_if_the_folder_is_tr
     )
     runtime = make_runtime([read_call(), END])
     await collect(await begin_review(runtime, "shop/prices.py"))
-    assert "severity-default: high\n---\nMoney is Decimal." in runtime.agent.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
+    assert (
+        "severity-default: high\n---\nMoney is Decimal."
+        in runtime.agent.model.requests[0].messages[0]["content"]
+    )  # type: ignore[attr-defined]
     stranger = make_runtime([read_call(), END])
     events = await collect(await begin_review(stranger, "shop/prices.py", trusted=False))
     assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]

@@ -18,7 +18,9 @@ SLOW = "def slow(x):\n    return x * 37\n"
 
 def git(*words: str) -> str:
     who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    return subprocess.run(["git", *who, *words], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *who, *words], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,9 @@ def test_files_are_read_from_the_commit_unless_the_work_tree_equals_it() -> None
     assert resolve_target(root, ("HEAD~1..",)).commit == ""
 
 
-async def test_a_review_of_a_commit_reads_the_files_of_the_commit_and_runs_no_git_filter(tmp_path: Path) -> None:
+async def test_a_review_of_a_commit_reads_the_files_of_the_commit_and_runs_no_git_filter(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "run.sh"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
     program.chmod(0o755)
@@ -51,12 +55,19 @@ async def test_a_review_of_a_commit_reads_the_files_of_the_commit_and_runs_no_gi
     Path(".git/info/attributes").write_text("*.py filter=own\n")
     row = ("shop/slow.py", 2, "MAGIC_NUMBERS")
     runtime = make_runtime(
-        [calls(("read_file", {"path": "shop/slow.py"})), calls(report_call(row, quote="return x * 37"))]
+        [
+            calls(("read_file", {"path": "shop/slow.py"})),
+            calls(report_call(row, quote="return x * 37")),
+        ]
     )
     review = await begin_review(runtime, "HEAD~1")
     root = review.job.verifier.sources.root
     events = await collect(review)
-    [read] = [event for event in events if isinstance(event, ToolFinished) and event.call.name == "read_file"]
+    [read] = [
+        event
+        for event in events
+        if isinstance(event, ToolFinished) and event.call.name == "read_file"
+    ]
     assert "return x * 37" in read.call.result
     assert "gone" not in read.call.result
     [finding] = review_store(runtime).findings()
@@ -69,7 +80,10 @@ async def test_a_review_of_a_commit_reads_the_files_of_the_commit_and_runs_no_gi
 async def test_a_review_of_a_commit_keeps_findings_in_the_work_tree_open() -> None:
     Path("new.py").write_text("limit = 37\n")
     runtime = make_runtime(
-        [calls(report_call(("new.py", 1, "MAGIC_NUMBERS"))), calls(report_call(("shop/slow.py", 2, "NAMES")))]
+        [
+            calls(report_call(("new.py", 1, "MAGIC_NUMBERS"))),
+            calls(report_call(("shop/slow.py", 2, "NAMES"))),
+        ]
     )
     await collect(await begin_review(runtime, "new.py"))
     await collect(await begin_review(runtime, "HEAD~1"))
@@ -78,5 +92,7 @@ async def test_a_review_of_a_commit_keeps_findings_in_the_work_tree_open() -> No
         ("shop/slow.py:2", "open"),
     ]
     job = (await begin_review(runtime, "HEAD~1")).job
-    assert review_store(runtime).get("F-2").state == "open", "findings are compared with the commit, not the work tree"
+    assert review_store(runtime).get("F-2").state == "open", (
+        "findings are compared with the commit, not the work tree"
+    )
     job.verifier.sources.close()

@@ -32,7 +32,10 @@ Binary files /dev/null and b/logo.png differ
 def test_a_diff_is_parsed_into_files_with_their_lines_and_status() -> None:
     code, gone, logo = parse_diff(TEXT)
     assert code.path == "a b.py"
-    assert (code.lines, [planned_lines(hunk) for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
+    assert (code.lines, [planned_lines(hunk) for hunk in code.hunks]) == (
+        {1, 2, 3, 4, 21, 22},
+        [{2, 3}, {22}],
+    )
     assert (gone.path, gone.status) == ("gone.py", "deleted")
     assert (logo.path, logo.status) == ("logo.png", "binary")
 

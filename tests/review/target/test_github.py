@@ -36,7 +36,9 @@ def test_the_repository_name_is_taken_from_the_remote(remote: str, name: str) ->
 
 def test_an_api_url_without_https_is_refused() -> None:
     with pytest.raises(BadInput, match="https"):
-        GitHub.connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
+        GitHub.connect(
+            Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"}
+        )
 
 
 @contextmanager
@@ -53,9 +55,14 @@ def serve_answer(answer: bytes) -> Iterator[GitHub]:
         yield GitHub("acme/shop", api=f"http://127.0.0.1:{server.getsockname()[1]}")
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n", b""])
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n", b""]
+)
 def test_a_cut_or_invalid_http_response_is_a_connection_error(answer: bytes) -> None:
-    with serve_answer(answer) as github, pytest.raises(GitHubError, match="cannot be reached at") as raised:
+    with (
+        serve_answer(answer) as github,
+        pytest.raises(GitHubError, match="cannot be reached at") as raised,
+    ):
         github.request("GET", "pulls/7")
     assert not raised.value.message.endswith("..")
 
@@ -66,13 +73,18 @@ def test_a_response_with_unexpected_json_is_an_error(body: bytes) -> None:
     with serve_answer(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
         github.login()
     if body != b"[]":
-        with serve_answer(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
+        with (
+            serve_answer(head + body) as github,
+            pytest.raises(GitHubError, match="GitHub's answer"),
+        ):
             github.get_list("pulls/7/comments", "id", int)
 
 
 def test_a_redirect_to_another_server_is_followed_without_the_token() -> None:
     with serve_answer(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}") as other:
-        head = f"HTTP/1.1 301 Moved\r\nLocation: {other.api}/x\r\nContent-Length: 0\r\n\r\n".encode()
+        head = (
+            f"HTTP/1.1 301 Moved\r\nLocation: {other.api}/x\r\nContent-Length: 0\r\n\r\n".encode()
+        )
         with serve_answer(head) as github:
             GitHub("acme/shop", "secret", github.api).request("GET", "pulls/7")
     assert [b"secret" in request for request in RECEIVED[-2:]] == [True, False]

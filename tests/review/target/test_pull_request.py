@@ -23,12 +23,18 @@ def check_target(hub: FakeGitHub) -> None:
     root = make_project(Path("shop").resolve())
     for name in ("a.py", "b.py"):
         (root / name).write_text("one\ntwo\nthree\nfour\n")
-    with pytest.raises(SwecliError, match=r"lacks the newest commit .* git fetch origin pull/7/head"):
+    with pytest.raises(
+        SwecliError, match=r"lacks the newest commit .* git fetch origin pull/7/head"
+    ):
         resolve_target(root, ("--pr", "7"), hub.environ())
     hub.follow(root)
     target = resolve_target(root, ("--pr", "7"), hub.environ())
     assert (target.files, target.head, target.pr) == (("a.py", "b.py"), hub.head, 7)
-    for number, message in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
+    for number, message in (
+        ("8", "no pull request 8"),
+        ("x", "not the number"),
+        ("0", "not the number"),
+    ):
         with pytest.raises(SwecliError, match=message):
             resolve_target(root, ("--pr", number), hub.environ())
     assert resolve_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")

@@ -74,7 +74,9 @@ def test_files_outside_of_a_sparse_checkout_are_read_from_the_commit() -> None:
     run_git("commit", "-qam", "second")
     run_git("sparse-checkout", "set", "--no-cone", "/README.md")
     assert not Path("shop/shop/prices.py").exists()
-    assert [bool(find(*words).commit) for words in (("HEAD",), ("--base", "HEAD~1"), ("README.md",))] == [
+    assert [
+        bool(find(*words).commit) for words in (("HEAD",), ("--base", "HEAD~1"), ("README.md",))
+    ] == [
         True,
         True,
         False,
@@ -104,7 +106,9 @@ def test_a_folder_and_the_whole_tree_are_targets_without_env_and_binary_files() 
         (("../..",), "outside"),
     ],
 )
-def test_an_invalid_target_is_an_error_of_one_line_with_a_hint(words: tuple[str, ...], message: str) -> None:
+def test_an_invalid_target_is_an_error_of_one_line_with_a_hint(
+    words: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(SwecliError, match=message) as caught:
         find(*words)
     assert "\n" not in str(caught.value)
@@ -112,7 +116,9 @@ def test_an_invalid_target_is_an_error_of_one_line_with_a_hint(words: tuple[str,
 
 
 @pytest.mark.slow
-def test_binary_linked_and_deleted_files_are_skipped_and_a_huge_file_is_reported_as_not_read() -> None:
+def test_binary_linked_and_deleted_files_are_skipped_and_a_huge_file_is_reported_as_not_read() -> (
+    None
+):
     Path("shop/shop/prices.py").unlink()
     Path("shop/data.bin").write_bytes(b"\0\1\2" * 100)
     Path("shop/huge.txt").write_bytes((b"x" * 3_999 + b"\n") * 1_300)
@@ -130,7 +136,11 @@ def test_binary_linked_and_deleted_files_are_skipped_and_a_huge_file_is_reported
         ("out.py", "link"),
         ("shop/prices.py", "deleted"),
     }
-    assert [hunk.path for part in plan.parts for hunk in part.hunks] == [".gitattributes", "hidden.py", "ok.py"]
+    assert [hunk.path for part in plan.parts for hunk in part.hunks] == [
+        ".gitattributes",
+        "hidden.py",
+        "ok.py",
+    ]
     assert [hunk.path for hunk in plan.hunks if hunk.why] == ["huge.txt"]
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
@@ -139,7 +149,11 @@ def planned_paths(target: Target) -> tuple[list[str], list[str], list[str]]:
     """Return the paths that are read, those that cannot be sent, and those that a rule skips."""
     plan = build_plan(target, TokenCounter(), 8_000)
     sent = [hunk.path for part in plan.parts for hunk in part.hunks]
-    return sent, [hunk.path for hunk in plan.hunks if hunk.why], [skip.path for skip in plan.target.skips]
+    return (
+        sent,
+        [hunk.path for hunk in plan.hunks if hunk.why],
+        [skip.path for skip in plan.target.skips],
+    )
 
 
 def test_a_generated_marker_or_long_line_added_by_a_change_does_not_skip_the_file() -> None:
@@ -184,7 +198,9 @@ def test_a_target_given_from_a_subfolder_equals_the_one_from_the_top_folder() ->
 
 
 @pytest.mark.parametrize("words", [("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")])
-def test_a_base_missing_from_a_shallow_clone_is_an_error_that_suggests_fetch_depth_0(words: tuple[str, ...]) -> None:
+def test_a_base_missing_from_a_shallow_clone_is_an_error_that_suggests_fetch_depth_0(
+    words: tuple[str, ...],
+) -> None:
     change_file()
     run_git("commit", "-qam", "second")
     run_git("clone", "-q", "--depth", "1", f"file://{Path('shop').resolve()}", "../cut")

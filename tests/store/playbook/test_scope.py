@@ -15,12 +15,15 @@ USER_EVIDENCE = (Evidence("user", "so", trust="user"),)
 
 def add_ops(*scopes: str) -> tuple[Op, ...]:
     return tuple(
-        Op("ADD", fields={"content": f"for the {scope}", "scope": scope}, evidence=USER_EVIDENCE) for scope in scopes
+        Op("ADD", fields={"content": f"for the {scope}", "scope": scope}, evidence=USER_EVIDENCE)
+        for scope in scopes
     )
 
 
 @pytest.fixture(params=["before a session", "in a session"])
-def project_sessions(request: pytest.FixtureRequest, manager: SessionManager) -> tuple[Session, Session]:
+def project_sessions(
+    request: pytest.FixtureRequest, manager: SessionManager
+) -> tuple[Session, Session]:
     """Return the sessions of two projects."""
     if request.param == "in a session":
         return manager.start("/a", "m"), manager.start("/b", "m")
@@ -56,11 +59,17 @@ def test_deltas_without_a_session_belong_to_no_turn(manager: SessionManager) -> 
     nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     delta = Delta("d1", add_ops("project", "project", "project"), "rules", interaction=1)
     manager.playbook.apply(delta, nowhere)
-    assert manager.playbook.deltas_of_turns(nowhere, 0, 9) == manager.playbook.deltas_of_turns(other, 0, 9) == []
+    assert (
+        manager.playbook.deltas_of_turns(nowhere, 0, 9)
+        == manager.playbook.deltas_of_turns(other, 0, 9)
+        == []
+    )
     manager.playbook.apply(Delta("d2", add_ops("project"), "rules", interaction=1), other)
 
 
-def test_a_later_change_without_a_session_is_named_by_its_directory(manager: SessionManager) -> None:
+def test_a_later_change_without_a_session_is_named_by_its_directory(
+    manager: SessionManager,
+) -> None:
     a, b = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     manager.playbook.apply(Delta("d1", add_ops("user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"),), "user"), b)

@@ -33,7 +33,9 @@ def session(manager: SessionManager) -> Session:
     return manager.start("/p", "scripted/test")
 
 
-def test_applying_a_delta_changes_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
+def test_applying_a_delta_changes_the_playbook_of_the_session(
+    manager: SessionManager, session: Session
+) -> None:
     applied = apply(manager, "d1", add_op("run tox", kind="fact", quote="tox passed"), add_op("no"))
     assert applied.added == ("P-1", "P-2")
     assert applied.touched == ("P-1", "P-2")
@@ -42,10 +44,16 @@ def test_applying_a_delta_changes_the_playbook_of_the_session(manager: SessionMa
     assert "run tox" in session.playbook.as_context()
     assert [item.quote for item in manager.playbook.evidence("P-1")] == ["tox passed"]
     [added_by_user] = manager.playbook.evidence("P-2")
-    assert (added_by_user.source, added_by_user.quote, added_by_user.trust) == ("user", "no", "user")
+    assert (added_by_user.source, added_by_user.quote, added_by_user.trust) == (
+        "user",
+        "no",
+        "user",
+    )
 
 
-def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, session: Session) -> None:
+def test_a_change_reads_only_the_strategies_it_changes(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", *(add_op(f"rule {n}") for n in range(5)))
     before = dict(session.playbook.bullets)
     apply(manager, "d2", Op("PIN", "P-2"), Op("REMOVE", "P-4"), add_op("another"))
@@ -55,8 +63,17 @@ def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, 
     assert session.playbook == manager.playbook.load(session)
 
 
-def test_applying_a_delta_twice_changes_the_playbook_once(manager: SessionManager, session: Session) -> None:
-    delta = Delta("d1", (add_op(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
+def test_applying_a_delta_twice_changes_the_playbook_once(
+    manager: SessionManager, session: Session
+) -> None:
+    delta = Delta(
+        "d1",
+        (add_op(quote="uv works"),),
+        "rules",
+        refused=("too general",),
+        reason="why",
+        interaction=3,
+    )
     first = manager.playbook.apply(delta, session)
     assert manager.playbook.apply(delta, session) == first
     assert len(session.playbook.bullets) == 1
@@ -65,11 +82,19 @@ def test_applying_a_delta_twice_changes_the_playbook_once(manager: SessionManage
     assert session.playbook.bullets == {}
 
 
-def test_a_delta_with_an_invalid_operation_changes_nothing(manager: SessionManager, session: Session) -> None:
+def test_a_delta_with_an_invalid_operation_changes_nothing(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op(quote="a"))
     before = snapshot(manager.playbook, session)
     with pytest.raises(BadInput, match="no P-99"):
-        apply(manager, "d2", add_op("x"), Op("PIN", "P-1", evidence=(Evidence("u", "b"),)), Op("PIN", "P-99"))
+        apply(
+            manager,
+            "d2",
+            add_op("x"),
+            Op("PIN", "P-1", evidence=(Evidence("u", "b"),)),
+            Op("PIN", "P-99"),
+        )
     assert snapshot(manager.playbook, session) == before
     assert apply(manager, "d2", add_op("y")).added == ("P-2",)
 
@@ -83,7 +108,9 @@ def test_ids_of_bullets_are_not_reused(manager: SessionManager, session: Session
     assert apply(manager, "d4", add_op()).added == ("P-4",)
 
 
-def test_a_removed_bullet_is_kept_and_can_be_restored(manager: SessionManager, session: Session) -> None:
+def test_a_removed_bullet_is_kept_and_can_be_restored(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op())
     apply(manager, "d2", Op("REMOVE", "P-1"))
     assert session.playbook.bullets == {}
@@ -109,7 +136,9 @@ def test_undo_reverts_the_newest_delta_first(manager: SessionManager, session: S
     assert len(manager.playbook.log(session, limit=2)) == 2
 
 
-def test_the_version_of_the_playbook_only_increases(manager: SessionManager, session: Session) -> None:
+def test_the_version_of_the_playbook_only_increases(
+    manager: SessionManager, session: Session
+) -> None:
     versions = [session.playbook.version]
     for number in range(3):
         apply(manager, f"d{number}", add_op())
@@ -137,7 +166,9 @@ def test_a_bullet_with_session_scope_requires_a_session(manager: SessionManager)
     assert apply(manager, "d1", add_op(scope="project"), session=nowhere).added == ("P-1",)
 
 
-def test_a_narrowed_bullet_belongs_to_the_project_that_narrowed_it(manager: SessionManager, session: Session) -> None:
+def test_a_narrowed_bullet_belongs_to_the_project_that_narrowed_it(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op(scope="user"))
     other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "project"}), session=other)
@@ -158,7 +189,9 @@ def test_changes_of_shared_bullets_are_undone_newest_first_across_sessions(
     assert [entry.delta.id for entry in manager.playbook.log(session)] == ["d2", "d1"]
 
 
-def test_undo_is_refused_if_another_session_changed_the_bullet_later(manager: SessionManager, session: Session) -> None:
+def test_undo_is_refused_if_another_session_changed_the_bullet_later(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op(scope="user"))
     other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
@@ -181,14 +214,18 @@ def test_undo_keeps_the_last_use_of_a_bullet(manager: SessionManager, session: S
     assert session.playbook.bullets["P-1"].state == "active"
 
 
-def test_nul_and_surrogates_in_a_delta_are_replaced(manager: SessionManager, session: Session) -> None:
+def test_nul_and_surrogates_in_a_delta_are_replaced(
+    manager: SessionManager, session: Session
+) -> None:
     applied = apply(manager, "d\0", add_op("a\0\ud800b", quote="q\0"))
     assert session.playbook.bullets["P-1"].content == "a\ufffd\ufffdb"
     assert applied == apply(manager, "d\0", add_op("a\0\ud800b", quote="q\0"))
 
 
 @pytest.mark.slow
-def test_a_session_without_messages_keeps_its_strategies(manager: SessionManager, session: Session) -> None:
+def test_a_session_without_messages_keeps_its_strategies(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op())
     manager.begin_interaction("q")
     assert len(manager.resume(None, "/p").playbook.bullets) == 1
@@ -201,7 +238,9 @@ def snapshot(store: PlaybookStore, session: Session) -> Any:
 
 
 KNOWN = st.integers(1, 9).map(lambda number: f"P-{number}")
-EVIDENCE = st.lists(st.builds(Evidence, st.just("rules"), st.text(max_size=4)), max_size=2).map(tuple)
+EVIDENCE = st.lists(st.builds(Evidence, st.just("rules"), st.text(max_size=4)), max_size=2).map(
+    tuple
+)
 FIELDS = st.fixed_dictionaries(
     {"content": st.text(min_size=1, max_size=5).filter(str.strip)},
     optional={
@@ -213,7 +252,9 @@ FIELDS = st.fixed_dictionaries(
 OPS = st.one_of(
     st.builds(Op, st.just("ADD"), fields=FIELDS, evidence=EVIDENCE),
     st.builds(Op, st.just("UPDATE"), KNOWN, fields=FIELDS, evidence=EVIDENCE),
-    st.builds(Op, st.sampled_from(["REMOVE", "PIN", "QUARANTINE", "RESTORE"]), KNOWN, evidence=EVIDENCE),
+    st.builds(
+        Op, st.sampled_from(["REMOVE", "PIN", "QUARANTINE", "RESTORE"]), KNOWN, evidence=EVIDENCE
+    ),
 )
 
 
@@ -223,8 +264,13 @@ OPS = st.one_of(
 def test_undoing_any_deltas_restores_the_store(deltas: list[list[Op]]) -> None:
     manager = SessionManager(open_database(":memory:"))
     session = manager.start("/p", "scripted/test")
-    apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6)))
-    states, minted = [snapshot(manager.playbook, session)], {f"P-{number}" for number in range(1, 7)}
+    apply(
+        manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6))
+    )
+    states, minted = (
+        [snapshot(manager.playbook, session)],
+        {f"P-{number}" for number in range(1, 7)},
+    )
     for number, ops in enumerate(deltas):
         try:
             applied = apply(manager, f"d{number}", *ops)
@@ -248,7 +294,9 @@ def test_undoing_fifty_random_deltas_one_by_one_restores_each_state(
     manager: SessionManager, session: Session, seed: int
 ) -> None:
     dice = Random(seed)
-    apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6)))
+    apply(
+        manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6))
+    )
     states = [snapshot(manager.playbook, session)]
     for number in range(1000):
         name, other = (f"P-{dice.randint(1, 20)}" for _ in range(2))
@@ -275,13 +323,21 @@ def test_undoing_fifty_random_deltas_one_by_one_restores_each_state(
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.slow
-def test_as_many_redos_as_undos_restore_the_store(manager: SessionManager, session: Session, seed: int) -> None:
+def test_as_many_redos_as_undos_restore_the_store(
+    manager: SessionManager, session: Session, seed: int
+) -> None:
     dice = Random(seed)
-    apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(4)))
+    apply(
+        manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(4))
+    )
     for number in range(20):
         name = f"P-{dice.randint(1, 4)}"
         op = dice.choice(
-            [add_op(f"more {number}"), Op("UPDATE", name, fields={"content": f"now {number}"}), Op("PIN", name)]
+            [
+                add_op(f"more {number}"),
+                Op("UPDATE", name, fields={"content": f"now {number}"}),
+                Op("PIN", name),
+            ]
         )
         try:
             apply(manager, f"d{number}", op)
@@ -298,7 +354,9 @@ def test_as_many_redos_as_undos_restore_the_store(manager: SessionManager, sessi
         assert snapshot(manager.playbook, session) == states.pop()
 
 
-def test_a_redo_is_refused_if_the_strategy_was_changed_since(manager: SessionManager, session: Session) -> None:
+def test_a_redo_is_refused_if_the_strategy_was_changed_since(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op("one", scope="project"), add_op("two", scope="project"))
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"content": "one and a half"}))
     manager.playbook.undo(session)
@@ -316,11 +374,16 @@ def test_the_changes_of_one_turn_are_limited_except_those_of_the_user(
     seen, said = (Evidence("m", "seen"),), (Evidence("m", "said", trust="user"),)
     three = tuple(Op("ADD", fields={"content": f"n{n}"}, evidence=seen) for n in range(3))
     manager.playbook.apply(Delta("d1", three, "m", session.id, 1), session)
-    for op in (Op("ADD", fields={"content": "four"}, evidence=seen), Op("REMOVE", "P-1", evidence=seen)):
+    for op in (
+        Op("ADD", fields={"content": "four"}, evidence=seen),
+        Op("REMOVE", "P-1", evidence=seen),
+    ):
         with pytest.raises(BadInput, match="in one turn, at most"):
             manager.playbook.apply(Delta("d2", (op,), "m", session.id, 1), session)
     four = Op("ADD", fields={"content": "four"}, evidence=said)
-    assert manager.playbook.apply(Delta("d3", (four,), "m", session.id, 1), session).added == ("P-4",)
+    assert manager.playbook.apply(Delta("d3", (four,), "m", session.id, 1), session).added == (
+        "P-4",
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,10 +393,19 @@ def test_the_changes_of_one_turn_are_limited_except_those_of_the_user(
             Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(Evidence("m", "q"),)),
             "claims the user's trust",
         ),
-        (Op("ADD", fields={"content": "x", "trust": "web"}, evidence=(Evidence("m", "q"),)), "the user's approval"),
+        (
+            Op("ADD", fields={"content": "x", "trust": "web"}, evidence=(Evidence("m", "q"),)),
+            "the user's approval",
+        ),
         (Op("ADD", fields={"content": "x"}), "no evidence"),
-        (Op("ADD", fields={"content": "w " * 61}, evidence=(Evidence("m", "q"),)), "60 words, this has 61"),
-        (Op("ADD", fields={"content": "w" * 601}, evidence=(Evidence("m", "q"),)), "600 characters, this has 601"),
+        (
+            Op("ADD", fields={"content": "w " * 61}, evidence=(Evidence("m", "q"),)),
+            "60 words, this has 61",
+        ),
+        (
+            Op("ADD", fields={"content": "w" * 601}, evidence=(Evidence("m", "q"),)),
+            "600 characters, this has 601",
+        ),
         (Op("UPDATE", "P-1", fields={"content": "other"}), "only the user"),
         (Op("TAG", "P-1"), "Unknown playbook operation"),
     ],

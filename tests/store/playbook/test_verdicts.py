@@ -34,12 +34,16 @@ def make_verdict(name: str, good: bool, kind: str = "outcome", forget: float = 0
     return Verdict(name, kind, tag, "check", "pytest passed", GOOD if good else BAD, forget)  # type: ignore[arg-type]
 
 
-def record_turn(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "", marked: str = "") -> None:
+def record_turn(
+    manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "", marked: str = ""
+) -> None:
     session = manager.current_session
     assert session is not None
     reason = f"mark {marked}" if marked else "turn"
     delta = Delta(name or f"look-{turn}", (), "rules", session.id, turn, reason)
-    lessons = TurnLessons(turn, delta, verdicts, shown=("P-1", "P-2"), mark=marked, why="so" if marked else "")
+    lessons = TurnLessons(
+        turn, delta, verdicts, shown=("P-1", "P-2"), mark=marked, why="so" if marked else ""
+    )
     manager.playbook.record_lessons(session, lessons)
 
 
@@ -59,14 +63,18 @@ def test_a_verdict_updates_score_and_counts_and_is_stored(
     again.database.close()
 
 
-def test_recording_the_same_turn_twice_counts_once(manager: SessionManager, session: Session) -> None:
+def test_recording_the_same_turn_twice_counts_once(
+    manager: SessionManager, session: Session
+) -> None:
     for _ in range(2):
         record_turn(manager, 1, make_verdict("P-1", True))
     assert session.playbook.bullets["P-1"].helpful == 1
     assert session.playbook.bullets["P-1"].uses == 1
 
 
-def test_undoing_a_mark_keeps_the_verdicts_of_other_turns(manager: SessionManager, session: Session) -> None:
+def test_undoing_a_mark_keeps_the_verdicts_of_other_turns(
+    manager: SessionManager, session: Session
+) -> None:
     record_turn(manager, 1, make_verdict("P-1", True))
     before = session.playbook.bullets["P-1"]
     record_turn(manager, 2, make_verdict("P-1", False), name="marked", marked="bad")
@@ -93,21 +101,27 @@ def test_consecutive_turns_that_hold_a_bullet_back_are_one_row_and_earlier_verdi
     faded, prior = session.playbook.bullets["P-1"].current_belief, PRIORS["reasoning"]
     worst = update_belief(prior, prior, BAD, 0.0)
     assert faded == pytest.approx(update_belief(worst, prior, (1, 1, 1), 1 - 0.99**10))
-    assert [item.quote for item in manager.playbook.evidence("P-1", verdicts=True)][1:] == ["10 turns"]
+    assert [item.quote for item in manager.playbook.evidence("P-1", verdicts=True)][1:] == [
+        "10 turns"
+    ]
     manager.playbook.undo(session)
     assert session.playbook.bullets["P-1"].current_belief == pytest.approx(prior)
     manager.playbook.undo(session, redo=True)
     assert session.playbook.bullets["P-1"].current_belief == pytest.approx(faded)
 
 
-def test_undo_skips_deltas_that_only_record_evidence(manager: SessionManager, session: Session) -> None:
+def test_undo_skips_deltas_that_only_record_evidence(
+    manager: SessionManager, session: Session
+) -> None:
     manager.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), session)
     record_turn(manager, 1, make_verdict("P-1", False))
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["pin"]
     assert session.playbook.bullets["P-1"].harmful == 1
 
 
-def test_restoring_a_bullet_resets_its_score_and_harmful_count(manager: SessionManager, session: Session) -> None:
+def test_restoring_a_bullet_resets_its_score_and_harmful_count(
+    manager: SessionManager, session: Session
+) -> None:
     for turn in (1, 2):
         record_turn(manager, turn, make_verdict("P-1", False))
     manager.playbook.apply(Delta("off", (Op("QUARANTINE", "P-1"),), "user"), session)
@@ -127,7 +141,9 @@ def test_the_lessons_of_a_turn_store_checks_figures_and_record_together(
     )
     manager.playbook.record_lessons(session, lessons)
     turns = manager.playbook
-    assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {"make test": CheckResult(False, ("x",))}
+    assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {
+        "make test": CheckResult(False, ("x",))
+    }
     assert turns.checks(manager.start("/q", "m"), ["make test"]) == {}
     assert turns.figures(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
     record = turns.turn(session.id, 1)
@@ -144,7 +160,13 @@ def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> N
             old.execute(line)
         old.execute("PRAGMA user_version = 8")
         old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        bullet = {"number": 7, "session_id": "", "project": "/p", "content": "run tox", "section": "general"}
+        bullet = {
+            "number": 7,
+            "session_id": "",
+            "project": "/p",
+            "content": "run tox",
+            "section": "general",
+        }
         bullet |= {
             "kind": "strategy",
             "scope": "project",
@@ -155,12 +177,28 @@ def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> N
         }
         bullet |= {"helpful": 4, "harmful": 1, "neutral": 2, "created_at": "2026-01-01 00:00:00"}
         ops = '[{"op": "TAG", "bullet_id": "P-7", "tag": "helpful"}]'
-        delta = {"number": 1, "id": "d1", "session_id": "", "project": "/p", "reach": "project", "author": "rules"}
-        delta |= {"reason": "turn", "ops": ops, "refused": "[]", "before": "{}", "added": "[]", "moved": "[]"}
+        delta = {
+            "number": 1,
+            "id": "d1",
+            "session_id": "",
+            "project": "/p",
+            "reach": "project",
+            "author": "rules",
+        }
+        delta |= {
+            "reason": "turn",
+            "ops": ops,
+            "refused": "[]",
+            "before": "{}",
+            "added": "[]",
+            "moved": "[]",
+        }
         delta |= {"undone": 0, "created_at": "2026-01-01 00:00:00", "turned": 0}
         for table, row in (("bullet", bullet), ("delta", delta)):
             marks = ", ".join("?" * len(row))
-            old.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values()))
+            old.execute(
+                f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values())
+            )
         old.commit()
     manager = SessionManager(open_database(path))
     session = manager.start("/p", "m")

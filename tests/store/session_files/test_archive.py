@@ -25,7 +25,10 @@ def store_session(manager: SessionManager, title: str = "main") -> str:
         manager.record_request(RequestRecord("m", "turn", number, 1, Usage(1), 0.5, 1))
         manager.finish_interaction("done")
     seen = (Evidence("user", "said so"),)
-    ops = tuple(Op("ADD", fields={"content": scope, "scope": scope}, evidence=seen) for scope in ("session", "project"))
+    ops = tuple(
+        Op("ADD", fields={"content": scope, "scope": scope}, evidence=seen)
+        for scope in ("session", "project")
+    )
     manager.playbook.apply(Delta(f"d-{session.id}", ops, "user"), session)
     return session.id
 
@@ -33,7 +36,12 @@ def store_session(manager: SessionManager, title: str = "main") -> str:
 def test_a_fork_continues_independently_of_the_original(manager: SessionManager) -> None:
     first = store_session(manager)
     fork = manager.fork()
-    assert (fork.parent_id, fork.title, fork.interactions, fork.cost) == (first, "main (fork)", 3, 0.0)
+    assert (fork.parent_id, fork.title, fork.interactions, fork.cost) == (
+        first,
+        "main (fork)",
+        3,
+        0.0,
+    )
     assert manager.begin_interaction("only here").interaction == 4
     assert manager.read_result("c2") == "whole 2"
     old = manager.resume(first, "/p")
@@ -45,7 +53,12 @@ def test_a_fork_continues_independently_of_the_original(manager: SessionManager)
 def test_a_fork_can_end_with_an_earlier_turn(manager: SessionManager) -> None:
     store_session(manager)
     fork = manager.fork(upto=2)
-    assert [m.content for m in fork.messages] == ["question 1", "answer 1", "question 2", "answer 2"]
+    assert [m.content for m in fork.messages] == [
+        "question 1",
+        "answer 1",
+        "question 2",
+        "answer 2",
+    ]
     assert [info.messages for info in manager.list_sessions()] == [4, 6]
     assert manager.playbook.turn(manager.session.id, 3) is None
     assert manager.resume("main (fork)", "/p").id == fork.id
@@ -107,7 +120,12 @@ def test_an_export_is_json_with_everything_of_the_session(manager: SessionManage
     mark(manager, 2, "bad", "wrong")
     manager.start("/q", "scripted/test")
     whole = json.loads(json.dumps(manager.export("main"), allow_nan=False))
-    assert (whole["id"], whole["title"], whole["directory"], whole["cost"]) == (session, "main", "/p", 1.5)
+    assert (whole["id"], whole["title"], whole["directory"], whole["cost"]) == (
+        session,
+        "main",
+        "/p",
+        1.5,
+    )
     assert [message["content"] for message in whole["messages"]] == [
         f"{kind} {number}" for number in (1, 2, 3) for kind in ("question", "answer")
     ]

@@ -56,7 +56,12 @@ def test_an_imported_session_has_the_content_of_the_export() -> None:
     manager = SessionManager(open_database("to.db"))
     imported = import_session(manager.database, whole)
     assert imported.session_id == whole["id"]
-    assert (imported.interactions, imported.messages, imported.strategies, imported.left_out) == (2, 5, 1, 2)
+    assert (imported.interactions, imported.messages, imported.strategies, imported.left_out) == (
+        2,
+        5,
+        1,
+        2,
+    )
     again = json.loads(json.dumps(manager.export(whole["id"]), default=str))
     assert again["messages"] == whole["messages"]
     assert again["interactions"] == whole["interactions"]
@@ -72,10 +77,17 @@ def store_rich_session() -> SessionManager:
     manager = SessionManager(open_database("from.db"))
     for directory in ("/before", "/a"):
         session = manager.start(directory, "m/x", project="/p")
-        picture = {"name": "p.png", "label": "[image 1x1]", "media_type": "image/png", "data": "aGk="}
+        picture = {
+            "name": "p.png",
+            "label": "[image 1x1]",
+            "media_type": "image/png",
+            "data": "aGk=",
+        }
         manager.begin_interaction("first of all", images=[picture])
         fields = {"content": "only here", "scope": "session", "trust": "user"}
-        manager.playbook.apply(Delta(uuid7(), (Op("ADD", fields=fields),), "user", session.id), session)
+        manager.playbook.apply(
+            Delta(uuid7(), (Op("ADD", fields=fields),), "user", session.id), session
+        )
         [own] = session.playbook.bullets
         for number in (2, 3):
             manager.begin_interaction(f"question {number}")
@@ -84,12 +96,16 @@ def store_rich_session() -> SessionManager:
             call.result = "cut"
             manager.record_call(call, "the whole of it")
             usage = Usage(4000, 100, 10, 22, 3)
-            manager.record_request(RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011}))
+            manager.record_request(
+                RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011})
+            )
             manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
             with manager.database.transaction() as db:
                 TurnRow.record(db, session.id, number, topic="tests", withheld=[own])
             manager.context.keep(session, [RetainedFact("request", "1", "do it", number)])
-        manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"})))
+        manager.context.add(
+            session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"}))
+        )
         edits = Edits(replace={"1.2": {"content": "x"}})
         manager.context.add(session, Reduction("clear", 2, before=9, after=5, edits=edits))
         manager.context.pin(session, 1)
@@ -138,7 +154,10 @@ def test_an_imported_strategy_whose_id_is_taken_gets_a_new_one_in_its_turns_too(
 
 @pytest.mark.parametrize(
     ("path", "value", "named"),
-    [("reductions.0.epoch", {"first": 1}, "reductions.0.epoch"), ("reductions.1.edits", [1], "reductions.1.edits")],
+    [
+        ("reductions.0.epoch", {"first": 1}, "reductions.0.epoch"),
+        ("reductions.1.edits", [1], "reductions.1.edits"),
+    ],
 )
 def test_an_export_with_an_invalid_reduction_is_refused(path: str, value: Any, named: str) -> None:
     manager = store_rich_session()
@@ -158,7 +177,11 @@ def test_an_imported_session_can_be_resumed_searched_and_sent_unchanged() -> Non
     import_session(after.database, whole)
     left, right = before.resume(whole["id"], ""), after.resume("work", "")
     assert left.to_api_messages() == right.to_api_messages()
-    assert (right.window, right.window_start, right.interactions) == (left.window, left.window_start, 2)
+    assert (right.window, right.window_start, right.interactions) == (
+        left.window,
+        left.window_start,
+        2,
+    )
     assert [hit.session_id for hit in after.search("says")] == [whole["id"]]
     assert not after.playbook.pending(whole["id"])
     after.begin_interaction("go on")
@@ -212,7 +235,9 @@ def with_value(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     ],
 )
 @pytest.mark.slow
-def test_an_invalid_value_is_named_and_nothing_is_imported(path: str, value: Any, message: str) -> None:
+def test_an_invalid_value_is_named_and_nothing_is_imported(
+    path: str, value: Any, message: str
+) -> None:
     database = open_database("to.db")
     with pytest.raises(BadInput, match=message):
         import_session(database, with_value(export_session(), path, value))
@@ -240,7 +265,9 @@ def test_invalid_characters_and_huge_numbers_are_cleaned_on_import() -> None:
 
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
     max_leaves=3,
 )
 paths = st.sampled_from(
@@ -249,16 +276,24 @@ paths = st.sampled_from(
             f"messages.1.{name}"
             for name in ("role", "content", "tool_calls", "interaction", "sent", "tokens", "status")
         ),
-        *(f"messages.1.tool_calls.0.{name}" for name in ("id", "parameters", "result", "exit_code", "duration_ms")),
+        *(
+            f"messages.1.tool_calls.0.{name}"
+            for name in ("id", "parameters", "result", "exit_code", "duration_ms")
+        ),
         *(f"interactions.0.{name}" for name in ("number", "status", "shown", "why", "finished_at")),
-        *(f"playbook.0.{name}" for name in ("content", "scope", "helpful", "anchors", "created_at")),
+        *(
+            f"playbook.0.{name}"
+            for name in ("content", "scope", "helpful", "anchors", "created_at")
+        ),
         *("title", "cost", "parent_id", "window_spec", "window_start", "updated_at", "first_query"),
     ]
 )
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(path=paths, value=junk)
 def test_an_export_with_any_value_is_refused_or_can_be_loaded(path: str, value: Any) -> None:
     whole = with_value(_load_export(), path, value) if value is not None else _load_export()

@@ -24,12 +24,18 @@ def import_transcript(manager: SessionManager, name: str) -> tuple[_ImportResult
 
 
 def message_rows(session: Session) -> list[tuple[int, str, str, list[str]]]:
-    return [(m.interaction, m.role.value, m.content, [call.name for call in m.tool_calls]) for m in session.messages]
+    return [
+        (m.interaction, m.role.value, m.content, [call.name for call in m.tool_calls])
+        for m in session.messages
+    ]
 
 
 def test_a_claude_code_transcript_is_imported(manager: SessionManager) -> None:
     imported, session = import_transcript(manager, "claude_code.jsonl")
-    assert (imported.tool, imported.session_id) == ("Claude Code", "4f35e220-c435-4cf7-b9b9-f40426042847")
+    assert (imported.tool, imported.session_id) == (
+        "Claude Code",
+        "4f35e220-c435-4cf7-b9b9-f40426042847",
+    )
     assert (session.title, session.working_directory) == ("Fix the login", "/home/ada/shop")
     assert message_rows(session) == [
         (1, "user", "why does the login fail?", []),
@@ -39,10 +45,19 @@ def test_a_claude_code_transcript_is_imported(manager: SessionManager) -> None:
         (2, "assistant", "", ["Edit"]),
     ]
     call = session.messages[1].tool_calls[0]
-    assert (call.parameters, call.result, call.error) == ({"command": "pytest -q"}, "1 failed", "1 failed")
+    assert (call.parameters, call.result, call.error) == (
+        {"command": "pytest -q"},
+        "1 failed",
+        "1 failed",
+    )
     assert session.messages[1].reasoning == "Look at the tests first."
     usage = manager.totals().usage
-    assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (12, 57493, 1033, 160)
+    assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (
+        12,
+        57493,
+        1033,
+        160,
+    )
     assert manager.totals().requests == 2, "a reply that is split over lines is one request"
 
 
@@ -63,12 +78,18 @@ def test_a_codex_transcript_is_imported(manager: SessionManager) -> None:
     assert (usage.input, usage.cache_read, usage.output, usage.reasoning) == (1000, 4000, 36, 64)
 
 
-def test_an_old_codex_transcript_without_payload_envelopes_is_imported(manager: SessionManager, tmp_path: Path) -> None:
+def test_an_old_codex_transcript_without_payload_envelopes_is_imported(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     lines = [
         {"id": "abc", "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
         {"type": "local_shell_call", "call_id": "c", "action": {"command": ["ls"]}},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "hi"}],
+        },
     ]
     file = tmp_path / "rollout.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in lines))
@@ -78,7 +99,11 @@ def test_an_old_codex_transcript_without_payload_envelopes_is_imported(manager: 
 
 def test_a_pi_transcript_is_imported_without_its_abandoned_branch(manager: SessionManager) -> None:
     imported, session = import_transcript(manager, "pi.jsonl")
-    assert (imported.tool, session.title, session.model) == ("pi", "the shop", "anthropic/claude-sonnet-4-5")
+    assert (imported.tool, session.title, session.model) == (
+        "pi",
+        "the shop",
+        "anthropic/claude-sonnet-4-5",
+    )
     assert message_rows(session) == [
         (1, "user", "read the readme", []),
         (1, "assistant", "Reading.", ["read"]),
@@ -115,12 +140,25 @@ def test_claude_code_lines_not_typed_by_the_user_start_no_turn(manager: SessionM
     assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (11, 100, 7, 81)
 
 
-def test_claude_code_text_after_many_tags_starts_a_turn(manager: SessionManager, tmp_path: Path) -> None:
+def test_claude_code_text_after_many_tags_starts_a_turn(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     words = "<task-notification>done</task-notification>" * 500 + "go on"
-    line = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": words}}
+    line = {
+        "type": "user",
+        "sessionId": "s",
+        "uuid": "u",
+        "message": {"role": "user", "content": words},
+    }
     file = tmp_path / "x.jsonl"
-    summary = {"content": "This session is being continued from a previous conversation that ran out of context."}
-    lines = [line, line | {"uuid": "v", "message": summary}, line | {"uuid": ["odd"], "parentUuid": {}}]
+    summary = {
+        "content": "This session is being continued from a previous conversation that ran out of context."
+    }
+    lines = [
+        line,
+        line | {"uuid": "v", "message": summary},
+        line | {"uuid": ["odd"], "parentUuid": {}},
+    ]
     file.write_text("\n".join(map(json.dumps, lines)))
     session = manager.resume(import_file(manager.database, file).session_id, "")
     assert [m.content for m in session.messages] == [words, words]
@@ -138,7 +176,9 @@ def test_a_codex_query_recorded_twice_is_one_turn(manager: SessionManager) -> No
     assert len({call.id for message in session.messages for call in message.tool_calls}) == 3
 
 
-def test_headings_and_quotes_in_an_aider_answer_belong_to_the_answer(manager: SessionManager, tmp_path: Path) -> None:
+def test_headings_and_quotes_in_an_aider_answer_belong_to_the_answer(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     text = """
 # aider chat started at 2025-12-03 14:43:45
 
@@ -175,15 +215,26 @@ Because.
         (2, "user", "/ask why", []),
         (2, "assistant", "Because.", []),
     ]
-    assert (session.model, manager.totals().usage.input, manager.totals().usage.output) == ("gpt-4o", 2700, 109)
+    assert (session.model, manager.totals().usage.input, manager.totals().usage.output) == (
+        "gpt-4o",
+        2700,
+        109,
+    )
     assert manager.totals().cost == pytest.approx(0.00052)
 
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
-def test_every_transcript_line_is_stored_and_exported_again(manager: SessionManager, name: str) -> None:
+def test_every_transcript_line_is_stored_and_exported_again(
+    manager: SessionManager, name: str
+) -> None:
     imported, session = import_transcript(manager, name)
     with manager.database.reading() as db:
-        kept = db.connection().exec_driver_sql("SELECT text FROM transcript_line ORDER BY line").scalars().all()
+        kept = (
+            db.connection()
+            .exec_driver_sql("SELECT text FROM transcript_line ORDER BY line")
+            .scalars()
+            .all()
+        )
     assert kept == [line for line in (FILES / name).read_text().split("\n") if line]
     assert imported.skipped == ()
     whole = json.dumps(manager.export(session.id))
@@ -195,11 +246,15 @@ def test_every_transcript_line_is_stored_and_exported_again(manager: SessionMana
 
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
-def test_an_imported_transcript_can_be_continued_and_searched(manager: SessionManager, name: str) -> None:
+def test_an_imported_transcript_can_be_continued_and_searched(
+    manager: SessionManager, name: str
+) -> None:
     _, session = import_transcript(manager, name)
     sent = session.to_api_messages()
     answered = {m["tool_call_id"] for m in sent if m["role"] == "tool"}
-    assert answered == {call["id"] for m in sent for call in m.get("tool_calls", ())}, "also calls without a result"
+    assert answered == {call["id"] for m in sent for call in m.get("tool_calls", ())}, (
+        "also calls without a result"
+    )
     before = session.interactions
     assert manager.begin_interaction("go on").interaction == before + 1
     assert manager.search(session.messages[0].content.split()[-1].strip("?"))
@@ -213,12 +268,17 @@ def test_importing_the_same_transcript_twice_is_refused(manager: SessionManager,
 
 
 @pytest.mark.parametrize("name", JSON_LINES)
-def test_a_broken_line_is_named_and_the_rest_imported(manager: SessionManager, tmp_path: Path, name: str) -> None:
+def test_a_broken_line_is_named_and_the_rest_imported(
+    manager: SessionManager, tmp_path: Path, name: str
+) -> None:
     lines = (FILES / name).read_text().splitlines()
     cut = tmp_path / name
     cut.write_text("\n".join([*lines[:2], "{broken", "[1]", *lines[2:]])[:-20])
     imported = import_file(manager.database, cut)
-    assert imported.skipped[:2] == ("line 3: not JSON, perhaps cut off", "line 4: not a JSON object")
+    assert imported.skipped[:2] == (
+        "line 3: not JSON, perhaps cut off",
+        "line 4: not a JSON object",
+    )
     assert imported.skipped[-1] == f"line {len(lines) + 2}: not JSON, perhaps cut off"
     assert manager.resume(imported.session_id, "").messages[0].role is Role.USER
 
@@ -226,7 +286,9 @@ def test_a_broken_line_is_named_and_the_rest_imported(manager: SessionManager, t
 def test_a_result_without_its_call_is_named(manager: SessionManager, tmp_path: Path) -> None:
     lines = (FILES / "claude_code.jsonl").read_text().splitlines()
     file = tmp_path / "x.jsonl"
-    file.write_text("\n".join(line for line in lines if "toolu_1" not in line or "tool_result" in line))
+    file.write_text(
+        "\n".join(line for line in lines if "toolu_1" not in line or "tool_result" in line)
+    )
     assert import_file(manager.database, file).skipped == ("line 5: a result without its call",)
     file.write_text((FILES / "pi.jsonl").read_text().replace('"toolCallId":"', '"toolCallId":"x'))
     assert import_file(manager.database, file).skipped == ("line 5: a result without its call",)
@@ -256,7 +318,9 @@ def test_a_transcript_without_a_turn_is_refused(manager: SessionManager, tmp_pat
         import_file(manager.database, file)
 
 
-@pytest.mark.parametrize("text", ['{"chat": [{"from": "me"}]}', '{"a": 1}\n{"b": 2}\n', "# Notes\n\n#### heading\n"])
+@pytest.mark.parametrize(
+    "text", ['{"chat": [{"from": "me"}]}', '{"a": 1}\n{"b": 2}\n', "# Notes\n\n#### heading\n"]
+)
 def test_a_file_of_an_unknown_tool_is_refused_with_the_supported_ones(
     manager: SessionManager, tmp_path: Path, text: str
 ) -> None:
@@ -264,12 +328,17 @@ def test_a_file_of_an_unknown_tool_is_refused_with_the_supported_ones(
     file.write_text(text)
     with pytest.raises(BadInput) as caught:
         import_file(manager.database, file)
-    assert "Claude Code, codex, pi" in caught.value.hint or "swecli sessions export" in caught.value.hint
+    assert (
+        "Claude Code, codex, pi" in caught.value.hint
+        or "swecli sessions export" in caught.value.hint
+    )
     assert manager.list_sessions() == []
 
 
 @pytest.mark.slow
-def test_a_file_over_100_megabytes_is_refused_unread(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_file_over_100_megabytes_is_refused_unread(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     file = tmp_path / "large.jsonl"
     file.touch()
     os.truncate(file, 2 * 10**9)
@@ -279,7 +348,9 @@ def test_a_file_over_100_megabytes_is_refused_unread(manager: SessionManager, tm
     assert _MAX_BYTES == 10**8
 
 
-def test_a_line_of_five_million_characters_is_imported(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_line_of_five_million_characters_is_imported(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     lines = (FILES / "codex.jsonl").read_text().splitlines()
     answer = json.loads(lines[-1])
     answer["payload"]["content"][0]["text"] = "x" * 5_000_000

@@ -18,7 +18,9 @@ from swecli.store.tables.learned import TurnRow
 def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
     session = manager.current_session
     assert session is not None
-    ops = tuple(Op("ADD", fields={"content": text, "scope": scope, "trust": "user"}) for text in texts)
+    ops = tuple(
+        Op("ADD", fields={"content": text, "scope": scope, "trust": "user"}) for text in texts
+    )
     manager.playbook.apply(Delta(f"d-{session.id}-{scope}", ops, "user"), session)
 
 
@@ -33,7 +35,9 @@ def store_turns() -> SessionManager:
         manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
         known: dict[str, Any] = {"withheld": ["P-2", "P-9"], "topic": "make check"}
         with manager.database.transaction() as db:
-            TurnRow.record(db, session.id, number, good=number == 1, weight=1.0, signal="check", **known)
+            TurnRow.record(
+                db, session.id, number, good=number == 1, weight=1.0, signal="check", **known
+            )
     return manager
 
 
@@ -58,7 +62,12 @@ def test_an_imported_turn_cites_the_new_ids_of_its_strategies() -> None:
     assert record is not None
     assert record.cited == ("elsewhere:P-1", "P-3"), "not P-1 of this database"
     assert record.withheld == ("elsewhere:P-2", "elsewhere:P-9")
-    assert (record.good, record.weight, record.signal, record.topic) == (True, 1.0, "check", "make check")
+    assert (record.good, record.weight, record.signal, record.topic) == (
+        True,
+        1.0,
+        "check",
+        "make check",
+    )
     assert len(other.playbook.project_turns(mine)) == 2
     again = other.export(whole["id"])
     assert again["interactions"][0]["playbook"]["good"] is True
@@ -75,7 +84,9 @@ def test_a_fork_copies_the_turn_records_and_they_count_once() -> None:
     assert copied is not None
     assert (copied.good, copied.withheld) == (True, ("P-2", "P-9"))
     assert manager.playbook.turn(fork.id, 2) is None
-    assert manager.playbook.project_turns(fork) == before, "the turn of the fork is the turn it was copied from"
+    assert manager.playbook.project_turns(fork) == before, (
+        "the turn of the fork is the turn it was copied from"
+    )
     manager.delete(first.id)
     assert [record.session_id for record in manager.playbook.project_turns(fork)] == [fork.id]
 
@@ -86,10 +97,16 @@ def test_copied_turns_of_a_fork_are_not_learned_from_again() -> None:
     assert first is not None
     manager.playbook.skip(first.id, 1)
     fork = manager.fork()
-    assert [manager.playbook.count_reflections(fork.id, number) for number in (1, 2, 3)] == [1, 1, 0]
+    assert [manager.playbook.count_reflections(fork.id, number) for number in (1, 2, 3)] == [
+        1,
+        1,
+        0,
+    ]
 
 
-@pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps"), ("withheld", "all")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("weight", 2), ("good", "perhaps"), ("withheld", "all")]
+)
 def test_an_invalid_turn_record_is_named(name: str, value: Any) -> None:
     whole = export_session(store_turns())
     whole["interactions"][1]["playbook"][name] = value

@@ -17,7 +17,9 @@ def store_session(manager: SessionManager, directory: str, *queries: str, title:
     return session.id
 
 
-def test_resume_without_a_reference_loads_the_newest_session_of_the_directory(manager: SessionManager) -> None:
+def test_resume_without_a_reference_loads_the_newest_session_of_the_directory(
+    manager: SessionManager,
+) -> None:
     store_session(manager, "/p", "one")
     second = store_session(manager, "/p", "two")
     store_session(manager, "/q", "three")
@@ -33,8 +35,13 @@ def test_a_session_is_found_by_id_title_or_unique_prefix(manager: SessionManager
         assert manager.resume(ref, "/elsewhere").id == session
 
 
-def test_an_ambiguous_or_unknown_session_is_refused_with_the_candidates(manager: SessionManager) -> None:
-    first, second = store_session(manager, "/p", "one", title="same"), store_session(manager, "/p", "two", title="same")
+def test_an_ambiguous_or_unknown_session_is_refused_with_the_candidates(
+    manager: SessionManager,
+) -> None:
+    first, second = (
+        store_session(manager, "/p", "one", title="same"),
+        store_session(manager, "/p", "two", title="same"),
+    )
     with pytest.raises(BadInput, match="more than one session") as caught:
         manager.resume("same", "/p")
     assert first in caught.value.hint
@@ -58,7 +65,13 @@ def test_sessions_are_listed_by_last_use(manager: SessionManager) -> None:
     assert manager.list_sessions("/nowhere") == []
     assert len(manager.list_sessions(limit=1)) == 1
     info = manager.list_sessions("/q")[0]
-    assert (info.title, info.interactions, info.messages, info.cost, info.first_query) == ("named", 2, 4, 0.0, "two")
+    assert (info.title, info.interactions, info.messages, info.cost, info.first_query) == (
+        "named",
+        2,
+        4,
+        0.0,
+        "two",
+    )
 
 
 def test_search_finds_messages_with_all_words_newest_first(manager: SessionManager) -> None:
@@ -83,7 +96,12 @@ def test_search_finds_messages_with_all_words_newest_first(manager: SessionManag
 def test_search_finds_titles(manager: SessionManager) -> None:
     session = store_session(manager, "/p", "one", title="Login bug")
     [hit] = manager.search("login")
-    assert (hit.session_id, hit.role, hit.interaction, hit.snippet) == (session, "title", 0, "Login bug")
+    assert (hit.session_id, hit.role, hit.interaction, hit.snippet) == (
+        session,
+        "title",
+        0,
+        "Login bug",
+    )
     manager.rename("Logout")
     assert manager.search("login") == []
     assert len(manager.search("logout")) == 1
@@ -102,7 +120,9 @@ def test_search_finds_titles(manager: SessionManager) -> None:
         ("emoji 😀 text", "😀"),
     ],
 )
-def test_search_treats_special_characters_literally(manager: SessionManager, query: str, words: str) -> None:
+def test_search_treats_special_characters_literally(
+    manager: SessionManager, query: str, words: str
+) -> None:
     store_session(manager, "/p", query)
     assert query in [hit.snippet for hit in manager.search(words)]
 

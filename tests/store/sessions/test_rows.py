@@ -24,7 +24,9 @@ VALUE = st.recursive(
     max_leaves=8,
 )
 INTEGER = st.integers(-(2**70), 2**70)
-MOMENT = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+MOMENT = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC)
+)
 CALL = st.builds(
     ToolCall,
     id=TEXT,
@@ -50,15 +52,28 @@ MESSAGE = st.builds(
     created_at=MOMENT,
 )
 SLOW_SETTINGS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
 @SLOW_SETTINGS
-@given(query=TEXT, sent=st.none() | TEXT, messages=st.lists(MESSAGE, max_size=4), title=TEXT, model=TEXT)
+@given(
+    query=TEXT,
+    sent=st.none() | TEXT,
+    messages=st.lists(MESSAGE, max_size=4),
+    title=TEXT,
+    model=TEXT,
+)
 @pytest.mark.slow
 def test_a_resumed_session_equals_the_stored_one(
-    memory: Database, query: str, sent: str | None, messages: list[ChatMessage], title: str, model: str
+    memory: Database,
+    query: str,
+    sent: str | None,
+    messages: list[ChatMessage],
+    title: str,
+    model: str,
 ) -> None:
     manager = SessionManager(memory)
     live = manager.start("/p", model, title=title, window=WindowSpec(3, 2), project=title)
@@ -73,10 +88,15 @@ def test_a_resumed_session_equals_the_stored_one(
 @SLOW_SETTINGS
 @given(message=MESSAGE)
 @pytest.mark.slow
-def test_a_message_is_stored_unchanged_except_for_cleaning(memory: Database, message: ChatMessage) -> None:
+def test_a_message_is_stored_unchanged_except_for_cleaning(
+    memory: Database, message: ChatMessage
+) -> None:
     manager = SessionManager(memory)
     session = manager.start("/p", "scripted/test")
-    content, parameters = clean_text(message.content), [_clean_json(call.parameters) for call in message.tool_calls]
+    content, parameters = (
+        clean_text(message.content),
+        [_clean_json(call.parameters) for call in message.tool_calls],
+    )
     manager.append(message)
     [read] = manager.resume(session.id, "/p").messages
     assert read.content == content
@@ -112,5 +132,7 @@ def test_recorded_usage_is_in_the_totals(memory: Database) -> None:
     manager = SessionManager(memory)
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
-    manager.record_request(RequestRecord("m", "reflect", 1, 2, Usage(1, 2, 3, 4, 5), 0.5, 10, {"estimated": True}))
+    manager.record_request(
+        RequestRecord("m", "reflect", 1, 2, Usage(1, 2, 3, 4, 5), 0.5, 10, {"estimated": True})
+    )
     assert manager.totals().by_purpose["reflect"].usage == Usage(1, 2, 3, 4, 5)

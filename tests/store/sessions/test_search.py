@@ -46,12 +46,16 @@ def sixty_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manager = SessionManager(database)
     manager.start("/p", "scripted/test")
     for number in range(1, 61):
-        query, answer = FACTS.get(number, (WORK[number % len(WORK)], ANSWERS[number % len(ANSWERS)]))
+        query, answer = FACTS.get(
+            number, (WORK[number % len(WORK)], ANSWERS[number % len(ANSWERS)])
+        )
         manager.begin_interaction(query)
         call = ToolCall(f"call_{number}", "read_file", {"path": "src/app.py"})
         manager.append(ChatMessage(Role.ASSISTANT, "Looking.", tool_calls=[call]))
         call.result = (
-            "def main():\n    return run(settings)\n" if number != 40 else "ERROR flux capacitor timeout at 3:14"
+            "def main():\n    return run(settings)\n"
+            if number != 40
+            else "ERROR flux capacitor timeout at 3:14"
         )
         manager.record_call(call)
         manager.append(ChatMessage(Role.ASSISTANT, answer))
@@ -101,7 +105,9 @@ def test_a_query_finds_the_earlier_turn_it_refers_to(
         "zebra", "open a pull request", "…", "日本語", '"quoted" AND NOT', "the port",
     ],
 )  # fmt: skip
-def test_a_query_that_refers_to_no_earlier_turn_finds_nothing(session: SessionManager, query: str) -> None:
+def test_a_query_that_refers_to_no_earlier_turn_finds_nothing(
+    session: SessionManager, query: str
+) -> None:
     assert session.search_session(query, before=SENT_FROM) == []
 
 
@@ -115,7 +121,9 @@ def test_a_stored_query_does_not_find_itself(session: SessionManager) -> None:
     assert [one.interaction for one in session.search_session(query, before=SENT_FROM)] == [20]
 
 
-def test_without_a_minimum_score_any_word_matches_and_the_best_come_first(session: SessionManager) -> None:
+def test_without_a_minimum_score_any_word_matches_and_the_best_come_first(
+    session: SessionManager,
+) -> None:
     [one] = session.search_session("zebra", floor=0)
     assert (one.interaction, one.excerpts[0].where) == (20, "query")
     assert len(session.search_session("heron uploads zebra", floor=0, limit=2)) == 2
@@ -130,7 +138,11 @@ def test_only_the_current_session_is_searched(session: SessionManager) -> None:
 
 def test_an_excerpt_is_short_and_has_no_secrets(session: SessionManager) -> None:
     session.begin_interaction(
-        "x " * 3000 + "the walrus token is ghp_" + "a1B2" * 9 + " of the walrus server " + "y " * 3000
+        "x " * 3000
+        + "the walrus token is ghp_"
+        + "a1B2" * 9
+        + " of the walrus server "
+        + "y " * 3000
     )
     [one] = session.search_session("walrus server token", floor=0)
     assert len(one.excerpts[0].excerpt) < 450

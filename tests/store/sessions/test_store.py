@@ -15,7 +15,13 @@ from swecli.models.playbook import Delta, Op
 from swecli.store.reading import Reader
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, ReductionRow, SessionRow
+from swecli.store.tables.sessions import (
+    CallRow,
+    InteractionRow,
+    MessageRow,
+    ReductionRow,
+    SessionRow,
+)
 
 Counter = Callable[[Database], AbstractContextManager[list[str]]]
 
@@ -28,12 +34,22 @@ def store_long_session(manager: SessionManager, messages: int) -> None:
     with manager.database.transaction() as db:
         for number in range(2, count_statements + 1):
             db.add(InteractionRow(session_id=session.id, number=number, status="done"))
-            question = MessageRow(session_id=session.id, interaction=number, role="user", content=f"question {number}")
-            reply = MessageRow(session_id=session.id, interaction=number, role="assistant", content="common answer")
+            question = MessageRow(
+                session_id=session.id, interaction=number, role="user", content=f"question {number}"
+            )
+            reply = MessageRow(
+                session_id=session.id, interaction=number, role="assistant", content="common answer"
+            )
             db.add_all([question, reply])
             db.flush()
             db.add(
-                CallRow(session_id=session.id, message_id=reply.id or 0, call_id=f"c{number}", name="t", parameters={})
+                CallRow(
+                    session_id=session.id,
+                    message_id=reply.id or 0,
+                    call_id=f"c{number}",
+                    name="t",
+                    parameters={},
+                )
             )
         row = db.get(SessionRow, 1)
         assert row
@@ -50,7 +66,9 @@ def actions(manager: SessionManager) -> dict[str, Callable[[], object]]:
         "begin": lambda: manager.begin_interaction("go on"),
         "append": lambda: manager.append(ChatMessage(Role.ASSISTANT, "", [call])),
         "record_call": lambda: manager.record_call(call, "the full text"),
-        "record_request": lambda: manager.record_request(RequestRecord("m", "turn", 1, 1, Usage(1), 0.1, 1)),
+        "record_request": lambda: manager.record_request(
+            RequestRecord("m", "turn", 1, 1, Usage(1), 0.1, 1)
+        ),
         "read_result": lambda: manager.read_result("new"),
         "apply": lambda: manager.playbook.apply(delta, session),
         "finish": lambda: manager.finish_interaction("done", shown=["P-1"], cited=["P-1"]),
@@ -116,12 +134,18 @@ def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements:
         manager.resume(None, "/p")
         manager.list_sessions("/p")
         manager.read_result("c2")
-    reads = [statement for statement in sent if "\nFROM message" in statement or "\nFROM tool_call" in statement]
+    reads = [
+        statement
+        for statement in sent
+        if "\nFROM message" in statement or "\nFROM tool_call" in statement
+    ]
     assert reads
     with manager.database.reading() as db:
         for statement in reads:
             plan = (
-                db.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", ("x",) * statement.count("?")).all()
+                db.connection()
+                .exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", ("x",) * statement.count("?"))
+                .all()
             )
             assert not [row for row in plan if str(row[-1]).startswith("SCAN")], statement
 
@@ -131,7 +155,9 @@ def test_earlier_reductions_are_not_read(manager: SessionManager, path: Path) ->
     session, work = manager.session, list[int]()
     for _ in range(2):
         with manager.database.transaction() as db:
-            db.add_all([ReductionRow(session_id=session.id, how="window", opens=True) for _ in range(500)])
+            db.add_all(
+                [ReductionRow(session_id=session.id, how="window", opens=True) for _ in range(500)]
+            )
         with closing(sqlite3.connect(path)) as connection:
             steps = list[int]()
             connection.set_progress_handler(lambda: steps.append(1), 10)  # noqa: B023

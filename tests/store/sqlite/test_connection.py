@@ -16,7 +16,9 @@ from swecli.store.sqlite.migrations import STEPS
 
 def test_a_connection_has_durable_commits_and_foreign_keys(database: Database) -> None:
     with database.reading() as db:
-        asked = {name: db.connection().exec_driver_sql(f"PRAGMA {name}").scalar() for name in PRAGMAS}
+        asked = {
+            name: db.connection().exec_driver_sql(f"PRAGMA {name}").scalar() for name in PRAGMAS
+        }
     assert asked == PRAGMAS
 
 

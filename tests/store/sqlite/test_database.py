@@ -21,7 +21,9 @@ def count_bullets(database: Database) -> int:
         return int(db.connection().exec_driver_sql("SELECT count(*) FROM bullet").scalar_one())
 
 
-def test_only_the_user_can_access_a_new_database_and_its_side_files(database: Database, path: Path) -> None:
+def test_only_the_user_can_access_a_new_database_and_its_side_files(
+    database: Database, path: Path
+) -> None:
     with database.transaction() as db:
         db.add(BulletRow(content="x"))
     modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
@@ -118,7 +120,9 @@ def test_relative_locations_are_resolved_against_the_working_directory() -> None
     assert locate("~/y.db") == Path.home() / "y.db"
 
 
-@pytest.mark.parametrize("location", ["", "  ", "postgresql://user:secret@host/db", "://", "nonsense://x"])
+@pytest.mark.parametrize(
+    "location", ["", "  ", "postgresql://user:secret@host/db", "://", "nonsense://x"]
+)
 def test_invalid_locations_are_refused(location: str) -> None:
     with pytest.raises(BadInput) as caught:
         open_database(location)
@@ -157,7 +161,9 @@ def test_a_text_file_is_refused_and_not_changed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_damaged_file_is_usable_or_reported_in_one_line(manager: SessionManager, path: Path, seed: int) -> None:
+def test_a_damaged_file_is_usable_or_reported_in_one_line(
+    manager: SessionManager, path: Path, seed: int
+) -> None:
     manager.start("/p", "scripted/test")
     for number in range(20):
         manager.begin_interaction(f"message {number} " * 40)

@@ -19,7 +19,15 @@ def failure(code: int) -> OperationalError:
 
 
 @pytest.mark.parametrize(
-    "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, 9999, 0]
+    "code",
+    [
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        9999,
+        0,
+    ],
 )
 def test_sqlite_errors_are_reported_in_one_line(code: int) -> None:
     error = files.to_store_error(failure(code), Path("/some{path}/db"))
@@ -29,5 +37,7 @@ def test_sqlite_errors_are_reported_in_one_line(code: int) -> None:
 
 
 def test_corruption_has_its_own_exception() -> None:
-    assert isinstance(files.to_store_error(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase)
+    assert isinstance(
+        files.to_store_error(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase
+    )
     assert not isinstance(files.to_store_error(failure(sqlite3.SQLITE_FULL), None), DamagedDatabase)

@@ -51,7 +51,9 @@ def test_a_backup_is_one_complete_private_file(manager: SessionManager, path: Pa
     other.database.close()
 
 
-def test_a_backup_is_written_to_the_given_file_or_folder(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_backup_is_written_to_the_given_file_or_folder(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     say(manager, "hello")
     assert manager.database.backup(tmp_path / "here.db") == tmp_path / "here.db"
     assert manager.database.backup(tmp_path).parent == tmp_path
@@ -64,13 +66,17 @@ def test_a_backup_does_not_overwrite_a_file(manager: SessionManager, tmp_path: P
     assert (tmp_path / "here.db").read_text() == "mine"
 
 
-def test_a_backup_that_cannot_be_written_leaves_no_file(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_written_leaves_no_file(
+    manager: SessionManager, tmp_path: Path
+) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         manager.database.backup(tmp_path / "no" / "such" / "folder.db")
     assert not (tmp_path / "no").exists()
 
 
-def test_a_database_in_memory_can_be_backed_up_only_to_a_given_path(memory: Database, tmp_path: Path) -> None:
+def test_a_database_in_memory_can_be_backed_up_only_to_a_given_path(
+    memory: Database, tmp_path: Path
+) -> None:
     with pytest.raises(BadInput):
         memory.backup()
     assert memory.backup(tmp_path / "copy.db").exists()
@@ -85,7 +91,9 @@ def test_check_rebuilds_a_damaged_search_index(manager: SessionManager) -> None:
     assert "db check" in caught.value.hint
     manager.database.close()
     again = SessionManager(open_database(manager.database.path or ""))
-    assert again.database.check() == ["search: the index of message did not match it and was rebuilt"]
+    assert again.database.check() == [
+        "search: the index of message did not match it and was rebuilt"
+    ]
     assert again.database.check() == []
     assert len(again.search("needle")) == 1
     again.database.close()

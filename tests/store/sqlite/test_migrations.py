@@ -64,7 +64,9 @@ def test_an_upgrade_keeps_the_rows_and_a_backup_of_the_old_file(path: Path) -> N
     make_database(path)
     database = open_database(path, steps=(*STEPS, add_colour))
     database.close()
-    assert query(path, "SELECT first_query, colour FROM session") == [("before the upgrade", "grey")]
+    assert query(path, "SELECT first_query, colour FROM session") == [
+        ("before the upgrade", "grey")
+    ]
     [copy] = backups(path)
     assert query(copy, "PRAGMA user_version") == [(len(STEPS),)]
     assert query(copy, "SELECT first_query FROM session") == [("before the upgrade",)]
@@ -91,7 +93,9 @@ def test_a_failed_step_leaves_the_database_unchanged(path: Path) -> None:
 
 def test_a_database_with_unknown_steps_is_refused(path: Path) -> None:
     open_database(path, steps=(*STEPS, add_colour)).close()
-    with pytest.raises(StoreError, match=f"format {len(STEPS) + 1}; this one reads up to {len(STEPS)}"):
+    with pytest.raises(
+        StoreError, match=f"format {len(STEPS) + 1}; this one reads up to {len(STEPS)}"
+    ):
         open_database(path)
 
 
@@ -100,17 +104,29 @@ def test_the_schema_equals_the_recorded_one(path: Path) -> None:
     record."""
     open_database(path).close()
     rows = query(
-        path, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name"
+        path,
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name",
     )
     found = "\n".join(" ".join(str(row[0]).split()) for row in rows) + "\n"
     assert found == recorded_schema(len(STEPS))
 
 
 def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]]:
-    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'index')")]
+    names = [
+        row[0]
+        for row in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'index')"
+        )
+    ]
     return {
-        name: {tuple(row[1:4]) for row in connection.execute("SELECT * FROM pragma_table_xinfo(?)", (name,))}
-        | {tuple(row[2:3]) for row in connection.execute("SELECT * FROM pragma_index_info(?)", (name,))}
+        name: {
+            tuple(row[1:4])
+            for row in connection.execute("SELECT * FROM pragma_table_xinfo(?)", (name,))
+        }
+        | {
+            tuple(row[2:3])
+            for row in connection.execute("SELECT * FROM pragma_index_info(?)", (name,))
+        }
         for name in names
         if "autoindex" not in name
     }
@@ -122,27 +138,43 @@ VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # 1 f
 
 def insert_a_row_into_each_table(connection: sqlite3.Connection) -> dict[str, int]:
     """Insert a row with the required values into each table; return the number of rows per table."""
-    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'")
+    named = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'"
+    )
     tables = [row[0] for row in named if row[0] not in GONE]
     for table in tables:
-        rows = connection.execute('SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,))
-        needed = {name: VALUES.get(kind, 1) for name, kind, must, default in rows if must and default is None}
+        rows = connection.execute(
+            'SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,)
+        )
+        needed = {
+            name: VALUES.get(kind, 1)
+            for name, kind, must, default in rows
+            if must and default is None
+        }
         columns, marks = ", ".join(f'"{name}"' for name in needed), ", ".join("?" * len(needed))
-        connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(needed.values()))
+        connection.execute(
+            f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(needed.values())
+        )
     return count(connection, tables)
 
 
 def count(connection: sqlite3.Connection, tables: Iterable[str]) -> dict[str, int]:
-    return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
+    return {
+        table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables
+    }
 
 
 @pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
 @pytest.mark.slow
-def test_every_older_schema_is_upgraded_to_the_newest(path: Path, tmp_path: Path, version: int) -> None:
+def test_every_older_schema_is_upgraded_to_the_newest(
+    path: Path, tmp_path: Path, version: int
+) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     open_database(new).close()
     with closing(sqlite3.connect(old)) as connection:
-        ready = [line for line in recorded_schema(version).splitlines() if "sqlite_sequence" not in line]
+        ready = [
+            line for line in recorded_schema(version).splitlines() if "sqlite_sequence" not in line
+        ]
         for line in sorted(ready, key=lambda line: line.startswith("CREATE INDEX")):
             connection.execute(line)
         connection.execute(f"PRAGMA user_version = {version}")
@@ -155,7 +187,9 @@ def test_every_older_schema_is_upgraded_to_the_newest(path: Path, tmp_path: Path
     database.close()
     with closing(sqlite3.connect(old)) as one, closing(sqlite3.connect(new)) as other:
         assert columns(one) == columns(other)
-        assert count(one, rows) == rows | {"evidence": 1 + (version < 13)}  # Old counts become verdicts.
+        assert count(one, rows) == rows | {
+            "evidence": 1 + (version < 13)
+        }  # Old counts become verdicts.
 
 
 def test_a_step_without_changes_only_raises_the_version(path: Path) -> None:

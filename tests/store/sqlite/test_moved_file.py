@@ -29,7 +29,9 @@ def stored_texts(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("what", ["deleted", "moved", "replaced"])
-def test_turns_fail_after_the_database_file_was_deleted_moved_or_replaced(manager: SessionManager, what: str) -> None:
+def test_turns_fail_after_the_database_file_was_deleted_moved_or_replaced(
+    manager: SessionManager, what: str
+) -> None:
     path = manager.database.path
     assert path
     manager.start("/p", "demo")
@@ -60,7 +62,9 @@ def test_the_journal_of_a_lost_database_is_not_used_for_a_new_one(path: Path) ->
     for empty in (False, True):
         if empty:
             path.touch()
-        with pytest.raises(DamagedDatabase, match=r"is empty \(0 bytes\)" if empty else "is gone") as caught:
+        with pytest.raises(
+            DamagedDatabase, match=r"is empty \(0 bytes\)" if empty else "is gone"
+        ) as caught:
             open_database(path)
         assert f"{path}-wal" in caught.value.hint
     assert Path(f"{path}-wal").read_bytes() == Path(f"{path}.copy").read_bytes()
@@ -91,5 +95,9 @@ print(*open_database(sys.argv[1]).notices)
 def test_concurrent_processes_create_one_database_without_notices(path: Path) -> None:
     command = [sys.executable, "-c", OPENING, str(path)]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    started = [subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [(process.communicate()[0].strip(), process.returncode) for process in started] == [("", 0)] * 4
+    started = [
+        subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    assert [(process.communicate()[0].strip(), process.returncode) for process in started] == [
+        ("", 0)
+    ] * 4

@@ -20,7 +20,10 @@ def test_the_tables_compile_for_postgresql() -> None:
 
 
 def test_listing_and_resuming_sessions_use_indexes() -> None:
-    columns = {name: [i.columns.keys() for i in table.indexes] for name, table in Row.metadata.tables.items()}
+    columns = {
+        name: [i.columns.keys() for i in table.indexes]
+        for name, table in Row.metadata.tables.items()
+    }
     assert ["session_id", "id"] in columns["message"]
     assert ["session_id", "interaction"] in columns["message"]
     assert ["directory", "updated_at"] in columns["session"]

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.support.strict_provider.common_rules import Refused, need, object_schema, only_keys, tool_name, unique_names
+from tests.support.strict_provider.common_rules import (
+    Refused,
+    need,
+    object_schema,
+    only_keys,
+    tool_name,
+    unique_names,
+)
 
 TOP = {
     "model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "temperature", "top_p", "top_k",
@@ -35,7 +42,9 @@ def check(body: dict[str, Any], models: set[str]) -> None:
         _tools(body["tools"])
     _system(body.get("system"))
     messages = body.get("messages")
-    need(isinstance(messages, list) and bool(messages), "messages: at least one message is required")
+    need(
+        isinstance(messages, list) and bool(messages), "messages: at least one message is required"
+    )
     History().check(messages or [], bool(body.get("tools")))
 
 
@@ -45,7 +54,10 @@ def _tools(tools: Any) -> None:
         where = f"tools.{number}"
         need(isinstance(tool, dict), f"{where}: must be an object")
         only_keys(
-            tool, {"name", "description", "input_schema", "cache_control", "type"}, where, ".{key}: not permitted"
+            tool,
+            {"name", "description", "input_schema", "cache_control", "type"},
+            where,
+            ".{key}: not permitted",
         )
         object_schema(tool.get("input_schema"), f"{where}.input_schema")
     unique_names([tool_name(tool.get("name"), "tools") for tool in tools], "tools")
@@ -94,12 +106,17 @@ class History:
             previous = str(role)
         self._all_answered("messages")
         self._last(messages[-1])
-        need(tools_defined or not self.blocks_of_tools, "requests with tool blocks must define tools")
+        need(
+            tools_defined or not self.blocks_of_tools, "requests with tool blocks must define tools"
+        )
 
     def _blocks(self, content: Any, where: str) -> list[dict[str, Any]]:
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
-        need(isinstance(content, list) and bool(content), f"{where}: all messages must have non-empty content")
+        need(
+            isinstance(content, list) and bool(content),
+            f"{where}: all messages must have non-empty content",
+        )
         for number, block in enumerate(content):
             at = f"{where}.content.{number}"
             need(isinstance(block, dict) and block.get("type") in BLOCKS, f"{at}: unknown block")
@@ -119,7 +136,10 @@ class History:
     def _user(self, blocks: list[dict[str, Any]], where: str) -> None:
         others = False
         for block in blocks:
-            need(block["type"] not in ("tool_use", "thinking"), f"{where}: {block['type']} in a user message")
+            need(
+                block["type"] not in ("tool_use", "thinking"),
+                f"{where}: {block['type']} in a user message",
+            )
             if block["type"] != "tool_result":
                 others = True
                 continue
@@ -138,7 +158,10 @@ class History:
     def _assistant(self, blocks: list[dict[str, Any]], where: str) -> None:
         self._all_answered(where)
         for block in blocks:
-            need(block["type"] in ("text", "tool_use", "thinking"), f"{where}: {block['type']} in an assistant message")
+            need(
+                block["type"] in ("text", "tool_use", "thinking"),
+                f"{where}: {block['type']} in an assistant message",
+            )
             if block["type"] == "tool_use":
                 self._call(block, where)
 
@@ -151,7 +174,10 @@ class History:
         )
         need(call_id not in self.seen, f"{where}: `tool_use` ids must be unique")
         tool_name(block.get("name"), where)
-        need(isinstance(block.get("input"), dict), f"{where}: tool_use.input: Input should be a valid dictionary")
+        need(
+            isinstance(block.get("input"), dict),
+            f"{where}: tool_use.input: Input should be a valid dictionary",
+        )
         self.seen.add(str(call_id))
         self.open.append(str(call_id))
 
@@ -160,14 +186,23 @@ class History:
             return
         content = message["content"]
         text = content if isinstance(content, str) else content[-1].get("text", "")
-        need(text == text.rstrip(), "messages: final assistant content cannot end with trailing whitespace")
+        need(
+            text == text.rstrip(),
+            "messages: final assistant content cannot end with trailing whitespace",
+        )
 
 
 def _result(content: Any, where: str) -> None:
     if isinstance(content, str):
         return
-    need(isinstance(content, list), f"{where}: tool_result.content must be a string or a list of blocks")
+    need(
+        isinstance(content, list),
+        f"{where}: tool_result.content must be a string or a list of blocks",
+    )
     for block in content:
-        need(isinstance(block, dict) and block.get("type") in ("text", "image"), f"{where}: unknown block in a result")
+        need(
+            isinstance(block, dict) and block.get("type") in ("text", "image"),
+            f"{where}: unknown block in a result",
+        )
         if block["type"] == "text":
             _text(block, where)

@@ -66,7 +66,10 @@ def only_keys(value: dict[str, Any], allowed: set[str], where: str, message: str
 
 
 def tool_name(name: Any, where: str) -> str:
-    need(isinstance(name, str) and TOOL_NAME.fullmatch(name) is not None, f"{where}: {name!r} is not a valid tool name")
+    need(
+        isinstance(name, str) and TOOL_NAME.fullmatch(name) is not None,
+        f"{where}: {name!r} is not a valid tool name",
+    )
     return str(name)
 
 
@@ -75,4 +78,7 @@ def unique_names(names: list[str], where: str) -> None:
 
 
 def object_schema(schema: Any, where: str) -> None:
-    need(isinstance(schema, dict) and schema.get("type") == "object", f"{where}: the schema must be of type object")
+    need(
+        isinstance(schema, dict) and schema.get("type") == "object",
+        f"{where}: the schema must be of type object",
+    )

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.strict_provider.common_rules import Refused, need, object_schema, only_keys, tool_name, unique_names
+from tests.support.strict_provider.common_rules import (
+    Refused,
+    need,
+    object_schema,
+    only_keys,
+    tool_name,
+    unique_names,
+)
 
 TOP = {
     "model", "messages", "stream", "stream_options", "tools", "tool_choice", "parallel_tool_calls", "max_tokens",
@@ -30,7 +37,9 @@ def check(body: dict[str, Any], models: set[str]) -> None:
     need(isinstance(model, str) and bool(model), "you must provide a model parameter")
     if model not in models:
         raise Refused(
-            f"The model `{model}` does not exist or you do not have access to it.", status=404, code="model_not_found"
+            f"The model `{model}` does not exist or you do not have access to it.",
+            status=404,
+            code="model_not_found",
         )
     _limits(body)
     if "tools" in body:
@@ -48,7 +57,10 @@ def _limits(body: dict[str, Any]) -> None:
     for key in ("max_tokens", "max_completion_tokens"):
         value = body.get(key, 1)
         need(isinstance(value, int) and value >= 1, f"{key} must be an integer of at least 1")
-    need("stream_options" not in body or body.get("stream") is True, "'stream_options' needs 'stream'")
+    need(
+        "stream_options" not in body or body.get("stream") is True,
+        "'stream_options' needs 'stream'",
+    )
 
 
 def _tools(tools: Any) -> None:
@@ -56,7 +68,10 @@ def _tools(tools: Any) -> None:
     names = []
     for number, tool in enumerate(tools):
         where = f"tools[{number}]"
-        need(isinstance(tool, dict) and tool.get("type") == "function", f"{where}: type must be 'function'")
+        need(
+            isinstance(tool, dict) and tool.get("type") == "function",
+            f"{where}: type must be 'function'",
+        )
         function = tool.get("function")
         need(isinstance(function, dict), f"{where}: missing 'function'")
         names.append(tool_name(function.get("name"), where))
@@ -78,7 +93,12 @@ class _History:
             need(isinstance(message, dict), f"{where}: not an object")
             role = message.get("role")
             need(role in KEYS, f"{where}: {role!r} is not one of {sorted(KEYS)}")
-            only_keys(message, KEYS[str(role)] | self.more, where, ": additional property '{key}' was unexpected")
+            only_keys(
+                message,
+                KEYS[str(role)] | self.more,
+                where,
+                ": additional property '{key}' was unexpected",
+            )
             if role == "tool":
                 self._result(message, where)
                 continue
@@ -108,23 +128,40 @@ class _History:
     def _assistant(self, message: dict[str, Any], where: str) -> None:
         calls = message.get("tool_calls")
         content = message.get("content")
-        need(calls is None or (isinstance(calls, list) and bool(calls)), f"{where}: [] is too short - 'tool_calls'")
-        need(bool(content) or bool(calls), f"{where}: an assistant message needs 'content' or 'tool_calls'")
+        need(
+            calls is None or (isinstance(calls, list) and bool(calls)),
+            f"{where}: [] is too short - 'tool_calls'",
+        )
+        need(
+            bool(content) or bool(calls),
+            f"{where}: an assistant message needs 'content' or 'tool_calls'",
+        )
         if content is not None:
             _content(content, where)
         for call in calls or []:
             self._call(call, where)
 
     def _call(self, call: Any, where: str) -> None:
-        need(isinstance(call, dict) and call.get("type") == "function", f"{where}: a call's type must be 'function'")
-        only_keys(call, {"id", "type", "function"}, where, ": additional property '{key}' in a tool call")
+        need(
+            isinstance(call, dict) and call.get("type") == "function",
+            f"{where}: a call's type must be 'function'",
+        )
+        only_keys(
+            call, {"id", "type", "function"}, where, ": additional property '{key}' in a tool call"
+        )
         call_id = call.get("id")
         need(isinstance(call_id, str) and bool(call_id), f"{where}: a tool call needs an id")
-        need(len(call_id) <= MAX_ID, f"{where}: string too long. Expected an id of at most {MAX_ID}")
-        need(call_id not in self.seen, f"{where}: Duplicate value for 'tool_call_id' of '{call_id}'")
+        need(
+            len(call_id) <= MAX_ID, f"{where}: string too long. Expected an id of at most {MAX_ID}"
+        )
+        need(
+            call_id not in self.seen, f"{where}: Duplicate value for 'tool_call_id' of '{call_id}'"
+        )
         function = call.get("function")
         need(isinstance(function, dict), f"{where}: a tool call needs a function")
-        only_keys(function, {"name", "arguments"}, where, ": additional property '{key}' in a function")
+        only_keys(
+            function, {"name", "arguments"}, where, ": additional property '{key}' in a function"
+        )
         tool_name(function.get("name"), where)
         _arguments(function.get("arguments"), where)
         self.seen.add(call_id)
@@ -136,14 +173,25 @@ def _arguments(text: Any, where: str) -> None:
         value = json.loads(text) if isinstance(text, str) else None
     except ValueError:
         value = None
-    need(isinstance(value, dict), f"{where}: 'arguments' must be the text of a JSON object, got {text!r}")
+    need(
+        isinstance(value, dict),
+        f"{where}: 'arguments' must be the text of a JSON object, got {text!r}",
+    )
 
 
 def _content(content: Any, where: str) -> None:
     if isinstance(content, str):
         return
-    need(isinstance(content, list) and bool(content), f"{where}: content must be a string or a list of parts")
+    need(
+        isinstance(content, list) and bool(content),
+        f"{where}: content must be a string or a list of parts",
+    )
     for part in content:
-        known = isinstance(part, dict) and part.get("type") in ("text", "image_url", "input_audio", "file")
+        known = isinstance(part, dict) and part.get("type") in (
+            "text",
+            "image_url",
+            "input_audio",
+            "file",
+        )
         need(known, f"{where}: a part of unknown type")
         only_keys(part, {"type", part["type"]}, where, ": additional property '{key}' in a part")

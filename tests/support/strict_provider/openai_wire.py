@@ -23,7 +23,8 @@ def events(reply: Reply, model: str, number: int, with_usage: bool) -> list[byte
         }
         deltas.append({"tool_calls": [{"index": index, **head}]})
         deltas += [
-            {"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in reply.pieces(call.raw)
+            {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+            for piece in reply.pieces(call.raw)
         ]
     choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     if reply.finish is None:
@@ -72,12 +73,21 @@ def usage(tokens: Tokens) -> dict[str, Any]:
 
 
 def error_body(refusal: Refusal) -> dict[str, Any]:
-    kind = KINDS.get(refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error")
-    return {"error": {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}}
+    kind = KINDS.get(
+        refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error"
+    )
+    return {
+        "error": {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}
+    }
 
 
 def _chunk(model: str, number: int, choices: list[dict[str, Any]]) -> dict[str, Any]:
-    head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": 1700000000, "model": model}
+    head = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion.chunk",
+        "created": 1700000000,
+        "model": model,
+    }
     return head | {"choices": choices}
 
 

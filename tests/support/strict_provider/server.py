@@ -94,7 +94,10 @@ class StrictProvider:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         stop = self._stop
         if stop is not None:
@@ -167,7 +170,9 @@ class StrictProvider:
             self._check(received)
         except Refused as refused:
             received.refused = refused.message
-            return await self._refuse(connection, received, Refusal(refused.status, refused.message, refused.code))
+            return await self._refuse(
+                connection, received, Refusal(refused.status, refused.message, refused.code)
+            )
         answer = self._next(received)
         if isinstance(answer, Refusal):
             return await self._refuse(connection, received, answer)
@@ -175,7 +180,10 @@ class StrictProvider:
 
     def _listing(self, path: str) -> tuple[int, Any]:
         if path == "/v1/models":
-            return 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]}
+            return 200, {
+                "object": "list",
+                "data": [{"id": name, "object": "model"} for name in self.models],
+            }
         if path == "/api/tags":
             return 200, {"models": [{"name": name, "model": name} for name in self.models]}
         return 404, {"error": {"message": f"Invalid URL ({path})"}}
@@ -202,7 +210,9 @@ class StrictProvider:
             raise Refused(words, status=401, code="invalid_api_key")
 
     def _next(self, received: Received) -> Answer:
-        step = self.script if callable(self.script) else (self.script.pop(0) if self.script else None)
+        step = (
+            self.script if callable(self.script) else (self.script.pop(0) if self.script else None)
+        )
         if step is None:
             received.refused = "the script is over"
             return Refusal(500, "the script is over")
@@ -217,7 +227,9 @@ class StrictProvider:
     async def _reply(self, connection: Connection, received: Received, reply: Reply) -> bool:
         model, number, body = str(received.body["model"]), received.number, received.body
         if reply.usage is not None and reply.usage.input is None:
-            counted = max(1, len(received.raw) // 4 - reply.usage.cache_read - reply.usage.cache_write)
+            counted = max(
+                1, len(received.raw) // 4 - reply.usage.cache_read - reply.usage.cache_write
+            )
             reply = replace(reply, usage=replace(reply.usage, input=counted))
         shape = openai_wire if received.protocol == "openai" else anthropic_wire
         if not body.get("stream"):

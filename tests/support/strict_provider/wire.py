@@ -35,10 +35,19 @@ class Connection:
             return None
         first, *lines = head.decode("latin-1").split("\r\n")
         method, path, _ = first.split(" ", 2)
-        headers = {name.strip().lower(): value.strip() for name, _, value in (x.partition(":") for x in lines) if name}
+        headers = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (x.partition(":") for x in lines)
+            if name
+        }
         if headers.get("transfer-encoding", "").lower() == "chunked":
             return method, path, headers, await self._chunked_body()
-        return method, path, headers, await self.reader.readexactly(int(headers.get("content-length", "0")))
+        return (
+            method,
+            path,
+            headers,
+            await self.reader.readexactly(int(headers.get("content-length", "0"))),
+        )
 
     async def _chunked_body(self) -> bytes:
         body = b""
@@ -64,7 +73,9 @@ class Connection:
             events[wire.malformed] = (name if found else b"") + b'data: {"broken": \n\n'
         body = wire.body if wire.body is not None else b"".join(events)
         end, action = _first_fault(wire, len(body))
-        await self._send_pieces(body[:end], [len(e) for e in events] if wire.body is None else [], wire)
+        await self._send_pieces(
+            body[:end], [len(e) for e in events] if wire.body is None else [], wire
+        )
         if action in ("", "cut"):
             self.writer.write(b"0\r\n\r\n")
             await self.writer.drain()

@@ -21,8 +21,14 @@ async def test_one_call_can_make_several_edits(run: RunTool, root: Path, answers
     result = await run("edit_file", path="a.py", edits=[edit("one", "1"), edit("three", "3\n4")])
     assert (root / "a.py").read_text() == "1\ntwo\n3\n4\n"
     assert answers.asked[0].summary == "Edit a.py (+3 −2)"
-    assert answers.asked[0].preview.body == "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,4 @@\n-one\n+1\n two\n-three\n+3\n+4\n"
-    assert result.for_model == "Made 2 edits in a.py (+3 −2). Changed lines, as they are numbered now: 1, 3-4."
+    assert (
+        answers.asked[0].preview.body
+        == "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,4 @@\n-one\n+1\n two\n-three\n+3\n+4\n"
+    )
+    assert (
+        result.for_model
+        == "Made 2 edits in a.py (+3 −2). Changed lines, as they are numbered now: 1, 3-4."
+    )
     assert result.for_user.kind == "diff"
 
 
@@ -30,7 +36,11 @@ async def test_an_edit_without_a_match_changes_nothing_and_shows_the_closest_lin
     run: RunTool, root: Path, answers: Any
 ) -> None:
     (root / "a.py").write_text("def f():\n\treturn 1\n")
-    result = await run("edit_file", path="a.py", edits=[edit("def f", "def g"), edit("    return 1", "    return 2")])
+    result = await run(
+        "edit_file",
+        path="a.py",
+        edits=[edit("def f", "def g"), edit("    return 1", "    return 2")],
+    )
     assert not result.ok
     assert "Edit 2 of 2" in result.for_model
     assert "Closest: line 2 (only white space or case differs)" in result.for_model
@@ -62,14 +72,18 @@ async def test_a_file_changed_since_it_was_read_is_not_edited(run: RunTool, root
     assert (await run("edit_file", path="a", edits=[edit("one", "1")])).ok
 
 
-async def test_a_file_can_be_edited_twice_without_reading_it_again(run: RunTool, root: Path) -> None:
+async def test_a_file_can_be_edited_twice_without_reading_it_again(
+    run: RunTool, root: Path
+) -> None:
     (root / "a").write_text("one\n")
     await run("edit_file", path="a", edits=[edit("one", "two")])
     await run("edit_file", path="a", edits=[edit("two", "three")])
     assert (root / "a").read_text() == "three\n"
 
 
-async def test_an_edit_of_a_link_changes_the_target_of_the_link(run: RunTool, root: Path, answers: Any) -> None:
+async def test_an_edit_of_a_link_changes_the_target_of_the_link(
+    run: RunTool, root: Path, answers: Any
+) -> None:
     (root / "real").write_text("one\n")
     (root / "link").symlink_to("real")
     await run("edit_file", path="link", edits=[edit("one", "two")])
@@ -105,7 +119,11 @@ async def test_invalid_edits_are_refused_with_the_reason(run: RunTool, root: Pat
         ("none", [edit("a", "b")], "does not exist"),
         ("a", [], "at least 1 item"),
         ("a", [edit("x", "y")], "2 times, at lines 1, 1"),
-        ("a", [edit("x", "y", replace_all=True), edit("y", "x", replace_all=True)], "leave the file as it is"),
+        (
+            "a",
+            [edit("x", "y", replace_all=True), edit("y", "x", replace_all=True)],
+            "leave the file as it is",
+        ),
         ("a", [edit("", "y")], "old_text is empty"),
     ):
         result = await run("edit_file", path=path, edits=edits)

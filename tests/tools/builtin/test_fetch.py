@@ -39,7 +39,9 @@ class Site(BaseHTTPRequestHandler):
         self.seen.append(self.path)
         getattr(self, f"get_{self.path.strip('/').partition('?')[0].replace('-', '_')}")()
 
-    def answer(self, body: bytes = b"", kind: str = "text/html", status: int = 200, **headers: str) -> None:
+    def answer(
+        self, body: bytes = b"", kind: str = "text/html", status: int = 200, **headers: str
+    ) -> None:
         self.send_response(status)
         for name, value in {"content-type": kind, **headers}.items():
             self.send_header(name.replace("_", "-"), value)
@@ -132,7 +134,8 @@ async def test_the_main_content_of_a_page_is_returned_as_markdown(
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [("latin", "Grüße"), ("strange-charset", "plain"), ("json", '{"a": 1}'), ("deep", "deep down")]
+    ("path", "text"),
+    [("latin", "Grüße"), ("strange-charset", "plain"), ("json", '{"a": 1}'), ("deep", "deep down")],
 )
 async def test_text_that_is_not_html_is_returned_unchanged(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str, text: str
@@ -140,9 +143,13 @@ async def test_text_that_is_not_html_is_returned_unchanged(
     assert (await run("fetch", url=f"{site}/{path}")).for_model.endswith(text)
 
 
-async def test_a_response_is_cut_at_the_size_limit(run: RunTool, ctx_with_local_access: ToolContext, site: str) -> None:
+async def test_a_response_is_cut_at_the_size_limit(
+    run: RunTool, ctx_with_local_access: ToolContext, site: str
+) -> None:
     done = await run("fetch", url=f"{site}/endless")
-    assert "2,000,000 characters, cut after 2,000,000 bytes" in done.for_model.replace("1,999,999", "2,000,000")
+    assert "2,000,000 characters, cut after 2,000,000 bytes" in done.for_model.replace(
+        "1,999,999", "2,000,000"
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,8 +199,12 @@ async def test_an_invalid_url_is_refused_without_quoting_its_password(
     assert "secret" not in done.for_model
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.1", "127.0.0.1.", "0.0.0.0"])
-async def test_every_name_of_the_local_machine_is_refused(run: RunTool, site: str, host: str) -> None:
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "127.1", "127.0.0.1.", "0.0.0.0"]
+)
+async def test_every_name_of_the_local_machine_is_refused(
+    run: RunTool, site: str, host: str
+) -> None:
     done = await run("fetch", url=f"http://{host}:{site.rpartition(':')[2]}/page")
     assert not done.ok
     assert Site.seen == []
@@ -210,7 +221,11 @@ def test_a_private_address_among_public_ones_is_found(address: str) -> None:
 
 
 async def test_fetching_asks_for_each_host_that_no_rule_allows(
-    run: RunTool, ctx_with_local_access: ToolContext, site: str, permissions: Permissions, answers: object
+    run: RunTool,
+    ctx_with_local_access: ToolContext,
+    site: str,
+    permissions: Permissions,
+    answers: object,
 ) -> None:
     await run("fetch", url=f"{site}/page")
     [asked] = answers.asked  # type: ignore[attr-defined]

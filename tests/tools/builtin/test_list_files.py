@@ -15,7 +15,14 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 @pytest.fixture
 def tree(root: Path) -> Path:
-    for name in ("src/app.py", "src/deep/er/x.py", "README.md", "build/out.js", ".gitignore", "tests/test_app.py"):
+    for name in (
+        "src/app.py",
+        "src/deep/er/x.py",
+        "README.md",
+        "build/out.js",
+        ".gitignore",
+        "tests/test_app.py",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
     (root / ".gitignore").write_text("build/\n")
@@ -23,7 +30,9 @@ def tree(root: Path) -> Path:
     return root
 
 
-async def test_two_levels_are_listed_sorted_and_without_ignored_files(run: RunTool, tree: Path) -> None:
+async def test_two_levels_are_listed_sorted_and_without_ignored_files(
+    run: RunTool, tree: Path
+) -> None:
     result = await run("list_files")
     assert result.for_model.split("\n") == [
         ".: 5 files, 3 folders",
@@ -41,7 +50,11 @@ async def test_two_levels_are_listed_sorted_and_without_ignored_files(run: RunTo
 
 async def test_a_pattern_matches_files_at_all_levels(run: RunTool, tree: Path) -> None:
     result = await run("list_files", pattern="*.py")
-    assert result.for_model.split("\n")[1:] == ["src/app.py", "src/deep/er/x.py", "tests/test_app.py"]
+    assert result.for_model.split("\n")[1:] == [
+        "src/app.py",
+        "src/deep/er/x.py",
+        "tests/test_app.py",
+    ]
     assert (await run("list_files", pattern="*.py", depth=2)).for_model.split("\n")[1:] == [
         "src/app.py",
         "tests/test_app.py",
@@ -59,7 +72,9 @@ async def test_path_and_depth_limit_the_listing(run: RunTool, tree: Path) -> Non
     assert "build/out.js" in (await run("list_files", path="build")).for_model
 
 
-async def test_a_long_listing_is_cut_and_names_the_number_of_files(run: RunTool, root: Path) -> None:
+async def test_a_long_listing_is_cut_and_names_the_number_of_files(
+    run: RunTool, root: Path
+) -> None:
     for number in range(620):
         (root / f"f{number:04}").touch()
     lines = (await run("list_files")).for_model.split("\n")

@@ -35,7 +35,10 @@ async def test_a_range_of_lines_can_be_read(run: RunTool, root: Path) -> None:
         "    99\t99\n   100\t100\n["
     )
     assert "past its end" in (await run("read_file", path="a", start_line=101)).for_model
-    assert "before start_line" in (await run("read_file", path="a", start_line=5, end_line=4)).for_model
+    assert (
+        "before start_line"
+        in (await run("read_file", path="a", start_line=5, end_line=4)).for_model
+    )
 
 
 async def test_a_long_file_is_read_in_pages_without_gaps(run: RunTool, root: Path) -> None:
@@ -70,7 +73,9 @@ async def test_a_very_long_line_is_cut_and_names_its_length(run: RunTool, root: 
     assert "1,000,000 characters" in text
 
 
-async def test_a_file_that_cannot_be_read_is_reported_with_the_reason(run: RunTool, root: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_reported_with_the_reason(
+    run: RunTool, root: Path
+) -> None:
     (root / "pic.png").write_bytes(b"\x89PNG\0\0")
     (root / "huge").touch()
     os.truncate(root / "huge", 11_000_000)

@@ -26,8 +26,12 @@ class Results:
         return []
 
 
-@pytest.mark.parametrize("text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"])
-async def test_the_pages_of_a_result_contain_every_character(run: RunTool, ctx: ToolContext, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"]
+)
+async def test_the_pages_of_a_result_contain_every_character(
+    run: RunTool, ctx: ToolContext, text: str
+) -> None:
     ctx.sessions = Results(c9=text)
     start, seen = 1, []
     while start:
@@ -39,14 +43,23 @@ async def test_the_pages_of_a_result_contain_every_character(run: RunTool, ctx: 
     assert "".join(seen) == text.replace("\n", "")
 
 
-async def test_a_range_of_lines_can_be_read_up_to_the_last_line(run: RunTool, ctx: ToolContext) -> None:
+async def test_a_range_of_lines_can_be_read_up_to_the_last_line(
+    run: RunTool, ctx: ToolContext
+) -> None:
     ctx.sessions = Results(c9="a\nb\nc")
-    assert (await run("read_result", call_id="c9", start_line=2, end_line=2)).for_model == "     2\tb\n[lines 2-2 of 3]"
+    assert (
+        await run("read_result", call_id="c9", start_line=2, end_line=2)
+    ).for_model == "     2\tb\n[lines 2-2 of 3]"
     assert "past its end" in (await run("read_result", call_id="c9", start_line=4)).for_model
-    assert "before start_line" in (await run("read_result", call_id="c9", start_line=2, end_line=1)).for_model
+    assert (
+        "before start_line"
+        in (await run("read_result", call_id="c9", start_line=2, end_line=1)).for_model
+    )
 
 
 async def test_an_unknown_call_id_is_reported(run: RunTool, ctx: ToolContext) -> None:
     for results in (None, Results()):
         ctx.sessions = results
-        assert "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model
+        assert (
+            "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model
+        )

@@ -17,7 +17,9 @@ from swecli.tools.limits import strip_terminal_codes
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def test_the_result_has_output_and_exit_code_of_a_command_run_in_the_workspace(run: RunTool, root: Path) -> None:
+async def test_the_result_has_output_and_exit_code_of_a_command_run_in_the_workspace(
+    run: RunTool, root: Path
+) -> None:
     result = await run("run_command", command="pwd; echo problem >&2; exit 3")
     assert not result.ok
     assert result.exit_code == 3
@@ -57,14 +59,21 @@ async def test_of_a_huge_output_head_and_tail_are_kept(run: RunTool, reported: l
     assert sum(map(len, reported)) < 5_000_000
 
 
-async def test_commands_get_no_pager_no_input_and_no_keys_of_models(run: RunTool, ctx: ToolContext) -> None:
+async def test_commands_get_no_pager_no_input_and_no_keys_of_models(
+    run: RunTool, ctx: ToolContext
+) -> None:
     ctx.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-secret", "MINE": "kept"}
-    result = await run("run_command", command='read x || echo "no input"; echo "$PAGER $GIT_PAGER $TERM $MINE"; env')
+    result = await run(
+        "run_command",
+        command='read x || echo "no input"; echo "$PAGER $GIT_PAGER $TERM $MINE"; env',
+    )
     assert "no input\ncat cat dumb kept\n" in result.for_model
     assert "sk-secret" not in result.for_model
 
 
-async def test_the_approval_shows_the_whole_command_with_hidden_characters_escaped(run: RunTool, answers: Any) -> None:
+async def test_the_approval_shows_the_whole_command_with_hidden_characters_escaped(
+    run: RunTool, answers: Any
+) -> None:
     command = "echo a\necho \u202eb\x1b[8m" + "x" * 500
     await run("run_command", command=command)
     preview = answers.asked[0].preview
@@ -72,7 +81,9 @@ async def test_the_approval_shows_the_whole_command_with_hidden_characters_escap
     assert (preview.kind, preview.language) == ("code", "bash")
 
 
-@pytest.mark.parametrize("command", ["./go.sh", "bash go.sh", "bash -e go.sh arg", "true && ./go.sh", "env sh go.sh"])
+@pytest.mark.parametrize(
+    "command", ["./go.sh", "bash go.sh", "bash -e go.sh arg", "true && ./go.sh", "env sh go.sh"]
+)
 async def test_a_script_changed_during_the_approval_is_not_run(
     run: RunTool,
     root: Path,

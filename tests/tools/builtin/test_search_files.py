@@ -90,17 +90,26 @@ async def test_matches_are_sorted_and_leave_out_ignored_files(find: Find, tree: 
         ("*.none", []),
     ],
 )
-async def test_a_glob_selects_the_searched_files(find: Find, tree: Path, glob: str, files: list[str]) -> None:
+async def test_a_glob_selects_the_searched_files(
+    find: Find, tree: Path, glob: str, files: list[str]
+) -> None:
     assert [row.split(":")[0] for row in result_rows(await find("needle", glob=glob))] == files
 
 
 async def test_a_named_path_is_searched_even_if_it_is_ignored(find: Find, tree: Path) -> None:
-    assert [row.split(":")[0] for row in result_rows(await find("needle", path="src"))] == ["src/app.js", "src/app.py"]
+    assert [row.split(":")[0] for row in result_rows(await find("needle", path="src"))] == [
+        "src/app.js",
+        "src/app.py",
+    ]
     assert result_rows(await find("needle", path="src/app.js")) == ["src/app.js:1: needle();"]
     assert result_rows(await find("needle", path="link/app.js")) == ["src/app.js:1: needle();"]
     assert result_rows(await find("needle", path="build")) == ["build/out.js:1: needle"]
-    assert result_rows(await find("needle", path="node_modules/m")) == ["node_modules/m/i.js:1: needle"]
-    assert result_rows(await find("needle", path="hidden/private.txt")) == ["hidden/private.txt:1: needle"]
+    assert result_rows(await find("needle", path="node_modules/m")) == [
+        "node_modules/m/i.js:1: needle"
+    ]
+    assert result_rows(await find("needle", path="hidden/private.txt")) == [
+        "hidden/private.txt:1: needle"
+    ]
     assert result_rows(await find("needle", path=".env")) == [".env:1: needle=1"]
     assert result_rows(await find("needle", path="binary")) == []
 
@@ -108,20 +117,34 @@ async def test_a_named_path_is_searched_even_if_it_is_ignored(find: Find, tree: 
 async def test_ignore_case_matches_both_cases(find: Find, tree: Path) -> None:
     assert result_rows(await find("NEEDLE\\(", path="src", glob="*.py")) == []
     found = await find("NEEDLE\\(", path="src", glob="*.py", ignore_case=True)
-    assert result_rows(found) == ["src/app.py:3: def Needle(x):", "src/app.py:4:     return needle(x)"]
+    assert result_rows(found) == [
+        "src/app.py:3: def Needle(x):",
+        "src/app.py:4:     return needle(x)",
+    ]
 
 
 @pytest.mark.parametrize(
     ("pattern", "lines"),
-    [(r"^def \w+", [3]), (r"\)$", [4]), (r"os|Needle", [1, 3]), (r"(?<=return )needle", [4]), ("x", [3, 4])],
+    [
+        (r"^def \w+", [3]),
+        (r"\)$", [4]),
+        (r"os|Needle", [1, 3]),
+        (r"(?<=return )needle", [4]),
+        ("x", [3, 4]),
+    ],
 )
-async def test_regular_expressions_match_within_lines(find: Find, tree: Path, pattern: str, lines: list[int]) -> None:
+async def test_regular_expressions_match_within_lines(
+    find: Find, tree: Path, pattern: str, lines: list[int]
+) -> None:
     found = result_rows(await find(pattern, path="src/app.py"))
     assert [int(row.split(":")[1]) for row in found] == lines
 
 
 async def test_windows_line_ends_are_not_part_of_the_matched_line(find: Find, tree: Path) -> None:
-    assert result_rows(await find(r";$", path="src")) == ["src/app.js:1: needle();", "src/app.js:2: other();"]
+    assert result_rows(await find(r";$", path="src")) == [
+        "src/app.js:1: needle();",
+        "src/app.js:2: other();",
+    ]
 
 
 async def test_matches_over_the_limit_are_cut_and_reported(find: Find, root: Path) -> None:
@@ -173,12 +196,16 @@ async def test_a_search_skips_named_pipes(find: Find, root: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(?=a)(a+)+$"])
-async def test_an_expression_with_exponential_backtracking_ends(find: Find, root: Path, pattern: str) -> None:
+async def test_an_expression_with_exponential_backtracking_ends(
+    find: Find, root: Path, pattern: str
+) -> None:
     (root / "a").write_text("a" * 60 + "b\n")
     assert (await find(pattern)).for_model.startswith("No matches")
 
 
-async def test_paths_and_patterns_that_look_like_options_are_searched(find: Find, root: Path) -> None:
+async def test_paths_and_patterns_that_look_like_options_are_searched(
+    find: Find, root: Path
+) -> None:
     (root / "--help").write_text("x\n")
     assert result_rows(await find("x", path="--help")) == ["--help:1: x"]
     assert result_rows(await find("-x")) == []

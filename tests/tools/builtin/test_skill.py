@@ -56,7 +56,9 @@ async def test_files_outside_the_skill_and_unreadable_ones_are_refused(
     assert "secret" not in result.for_model
 
 
-async def test_an_unknown_skill_is_reported_with_the_existing_names(run: RunTool, folder: Path) -> None:
+async def test_an_unknown_skill_is_reported_with_the_existing_names(
+    run: RunTool, folder: Path
+) -> None:
     result = await run("skill", name="xls")
     assert not result.ok
     assert result.for_model == "There is no skill 'xls'. Skills: pdf."

@@ -12,7 +12,11 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 async def test_the_to_do_list_of_the_session_is_replaced(run: RunTool, ctx: ToolContext) -> None:
     held = ctx.todos
-    items = [{"text": "read", "status": "done"}, {"text": "write", "status": "in_progress"}, {"text": "test"}]
+    items = [
+        {"text": "read", "status": "done"},
+        {"text": "write", "status": "in_progress"},
+        {"text": "test"},
+    ]
     result = await run("todo", items=items)
     assert result.for_model == "[x] read\n[>] write\n[ ] test"
     assert held == [

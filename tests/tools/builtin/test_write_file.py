@@ -12,7 +12,9 @@ from swecli.tools.permissions import Permissions
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def test_a_new_file_is_shown_as_a_diff_and_created(run: RunTool, root: Path, answers: Any) -> None:
+async def test_a_new_file_is_shown_as_a_diff_and_created(
+    run: RunTool, root: Path, answers: Any
+) -> None:
     result = await run("write_file", path="pkg/new.py", content="a\nb\n")
     assert result.ok
     assert (root / "pkg/new.py").read_text() == "a\nb\n"
@@ -26,7 +28,9 @@ async def test_a_new_file_is_shown_as_a_diff_and_created(run: RunTool, root: Pat
     assert result.for_user == request.preview
 
 
-async def test_a_file_that_was_not_read_is_not_overwritten(run: RunTool, root: Path, answers: Any) -> None:
+async def test_a_file_that_was_not_read_is_not_overwritten(
+    run: RunTool, root: Path, answers: Any
+) -> None:
     (root / "a").write_text("precious\n")
     result = await run("write_file", path="a", content="x")
     assert not result.ok
@@ -38,7 +42,9 @@ async def test_a_file_that_was_not_read_is_not_overwritten(run: RunTool, root: P
     assert (root / "a").read_text() == "y\n"
 
 
-async def test_a_file_changed_since_it_was_read_is_not_overwritten(run: RunTool, root: Path) -> None:
+async def test_a_file_changed_since_it_was_read_is_not_overwritten(
+    run: RunTool, root: Path
+) -> None:
     (root / "a").write_text("one\n")
     await run("read_file", path="a")
     (root / "a").write_text("two\n")
@@ -47,7 +53,9 @@ async def test_a_file_changed_since_it_was_read_is_not_overwritten(run: RunTool,
     assert (root / "a").read_text() == "two\n"
 
 
-async def test_a_file_changed_during_the_approval_is_not_overwritten(run: RunTool, root: Path, answers: Any) -> None:
+async def test_a_file_changed_during_the_approval_is_not_overwritten(
+    run: RunTool, root: Path, answers: Any
+) -> None:
     (root / "a").write_text("one\n")
     await run("read_file", path="a")
 
@@ -68,7 +76,9 @@ async def test_overwriting_keeps_encoding_line_ends_and_mode(run: RunTool, root:
     assert (root / "a").read_bytes() == b"\xef\xbb\xbf1\r\n3\n", "mixed line ends are kept"
 
 
-async def test_a_path_that_cannot_be_written_is_reported_with_the_reason(run: RunTool, root: Path) -> None:
+async def test_a_path_that_cannot_be_written_is_reported_with_the_reason(
+    run: RunTool, root: Path
+) -> None:
     (root / "folder").mkdir()
     (root / "same").write_text("x\n")
     await run("read_file", path="same")

@@ -23,20 +23,40 @@ def read_list(name: str) -> list[tuple[str, str]]:
     """Return the (family, command) of each line."""
     lines = (LISTS / name).read_text(encoding="ascii").splitlines()
     return [
-        (family, text.encode().decode("unicode_escape")) for family, text in (line.split("\t", 1) for line in lines)
+        (family, text.encode().decode("unicode_escape"))
+        for family, text in (line.split("\t", 1) for line in lines)
     ]
 
 
 RULES = (LISTS / "rules.txt").read_text(encoding="utf-8").splitlines()
 
 
-SECRETS = ("secrets/id_rsa", "key.pem", ".env.local", ".ssh/config", ".aws/credentials", "prod.tfvars", "a", "b", "x")
+SECRETS = (
+    "secrets/id_rsa",
+    "key.pem",
+    ".env.local",
+    ".ssh/config",
+    ".aws/credentials",
+    "prod.tfvars",
+    "a",
+    "b",
+    "x",
+)
 
 
 def make_repository(top: Path, *more: str) -> Path:
     """Create a small repository with an untracked `.env`."""
     root = top / "project"
-    for name in ("README.md", "src/app.py", "src/util.py", "names.txt", "data.json", "my file.txt", ".env", *more):
+    for name in (
+        "README.md",
+        "src/app.py",
+        "src/util.py",
+        "names.txt",
+        "data.json",
+        "my file.txt",
+        ".env",
+        *more,
+    ):
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}\n")
@@ -73,12 +93,16 @@ def git(root: Path, *words: str) -> None:
 def test_dangerous_commands_are_not_run_without_approval(workspace: Path) -> None:
     commands = read_list("dangerous.tsv")
     assert len(commands) >= 700
-    assert [command for _, command in commands if not objection(command, workspace, os.environ)] == []
+    assert [
+        command for _, command in commands if not objection(command, workspace, os.environ)
+    ] == []
 
 
 def test_allow_rules_for_other_commands_do_not_cover_dangerous_ones(workspace: Path) -> None:
     assert len(RULES) == 26
-    unasked = [c for _, c in read_list("dangerous.tsv") if not objection(c, workspace, os.environ, RULES)]
+    unasked = [
+        c for _, c in read_list("dangerous.tsv") if not objection(c, workspace, os.environ, RULES)
+    ]
     assert unasked == []
 
 
@@ -88,7 +112,10 @@ def test_most_read_only_commands_run_without_approval(plain_repository: Path) ->
     assert len(commands) >= 150
     total = Counter(family for family, _ in commands)
     asked = {c: why for _, c in commands if (why := objection(c, plain_repository, os.environ))}
-    share = {family: 1 - sum(f == family and c in asked for f, c in commands) / total[family] for family in total}
+    share = {
+        family: 1 - sum(f == family and c in asked for f, c in commands) / total[family]
+        for family in total
+    }
     assert {family: value for family, value in share.items() if value < GOALS[family]} == {}, asked
 
 
@@ -113,23 +140,32 @@ def test_most_read_only_commands_run_without_approval(plain_repository: Path) ->
         (";".join(["ls"] * 51), "it has more than 50 commands"),
     ],
 )
-def test_the_objection_to_a_command_names_the_reason(workspace: Path, command: str, why: str) -> None:
+def test_the_objection_to_a_command_names_the_reason(
+    workspace: Path, command: str, why: str
+) -> None:
     assert why in objection(command, workspace, os.environ)
 
 
-def test_a_wildcard_that_could_expand_to_an_option_requires_approval(plain_repository: Path, tmp_path: Path) -> None:
+def test_a_wildcard_that_could_expand_to_an_option_requires_approval(
+    plain_repository: Path, tmp_path: Path
+) -> None:
     assert "option" in objection("sort *.txt", plain_repository, os.environ)
     (tmp_path / "--files0-from=list").write_text("")
     assert "would be taken for an option" in objection("wc *", tmp_path, os.environ)
 
 
-def test_a_program_in_the_workspace_is_not_mistaken_for_the_system_one(plain_repository: Path) -> None:
+def test_a_program_in_the_workspace_is_not_mistaken_for_the_system_one(
+    plain_repository: Path,
+) -> None:
     folder = plain_repository / "src" / "bin"
     folder.mkdir()
     (folder / "ls").write_text("#!/bin/sh\ntouch made\n")
     (folder / "ls").chmod(0o755)
     path = os.environ["PATH"]
-    assert objection("ls", plain_repository, {"PATH": f"{folder}:{path}"}) == "ls is a program of the workspace"
+    assert (
+        objection("ls", plain_repository, {"PATH": f"{folder}:{path}"})
+        == "ls is a program of the workspace"
+    )
     assert "relative" in objection("ls", plain_repository, {"PATH": f"bin:{path}"})
     assert objection("ls", plain_repository, {"PATH": f"{path}:{folder}"}) == ""
 
@@ -176,14 +212,20 @@ HARMLESS = st.sampled_from([*"ab1 *'\"\\$(){},;&|><#=-", "-o", "-n", "tee"])
 @settings(deadline=None, max_examples=200)
 @given(tail=st.lists(HARMLESS, min_size=1, max_size=8).map("".join))
 @pytest.mark.slow
-def test_commands_that_run_without_approval_write_no_file(tmp_path_factory: pytest.TempPathFactory, tail: str) -> None:
+def test_commands_that_run_without_approval_write_no_file(
+    tmp_path_factory: pytest.TempPathFactory, tail: str
+) -> None:
     """Run every accepted command in a real shell: the folder must not change."""
     root = tmp_path_factory.mktemp("real")
     (root / "a").write_text("x\n")
     for command in (f"cat {tail}", f"sort a {tail}", f"find {tail}"):
         if not objection(command, root, os.environ):
             subprocess.run(
-                ["bash", "-c", command], cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False
+                ["bash", "-c", command],
+                cwd=root,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                check=False,
             )
     assert sorted(path.name for path in root.iterdir()) == ["a"]
     assert (root / "a").read_text() == "x\n"

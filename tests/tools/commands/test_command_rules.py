@@ -19,7 +19,8 @@ def is_covered(root: Path, command: str, *patterns: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "command", ["pytest", "pytest -q", "pytest  -q 'a b'", "pytest -q 2>&1 | tail -5", "ls && pytest"]
+    "command",
+    ["pytest", "pytest -q", "pytest  -q 'a b'", "pytest -q 2>&1 | tail -5", "ls && pytest"],
 )
 def test_a_rule_covers_its_command_combined_with_read_only_ones(root: Path, command: str) -> None:
     assert not is_covered(root, command)
@@ -59,7 +60,9 @@ def test_several_rules_may_cover_a_command_together(root: Path) -> None:
         ("curl *", "curl -s https://example.org"), ("./x *", "./x --all"), ("git *", "git log"),
     ],
 )  # fmt: skip
-def test_a_rule_covers_the_subcommand_or_option_that_it_names(root: Path, pattern: str, command: str) -> None:
+def test_a_rule_covers_the_subcommand_or_option_that_it_names(
+    root: Path, pattern: str, command: str
+) -> None:
     assert is_covered(root, command, pattern)
 
 
@@ -87,7 +90,9 @@ def test_a_rule_covers_the_subcommand_or_option_that_it_names(root: Path, patter
         ("awk *", "awk '{system($1)}' a"), ("curl *", "curl -o a https://x"), ("curl *", "curl file:///etc/passwd"),
         ("*", "rm a"), ("*", "git push"), ("r*", "rm a"), ("git status*", "git -C / status")    ],
 )  # fmt: skip
-def test_a_general_rule_does_not_cover_dangerous_options_and_paths(root: Path, pattern: str, command: str) -> None:
+def test_a_general_rule_does_not_cover_dangerous_options_and_paths(
+    root: Path, pattern: str, command: str
+) -> None:
     (root / "a").write_text("")
     assert not is_covered(root, command, pattern)
 
@@ -111,7 +116,9 @@ def test_a_rule_for_an_exact_command_covers_any_command(root: Path) -> None:
         ("tool deploy x", "tool deploy *"), ("python tool.py --x", "python tool.py *"), ("mkdir -p a", "mkdir *"),
     ],
 )  # fmt: skip
-def test_the_suggested_rule_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
+def test_the_suggested_rule_names_program_and_subcommand(
+    root: Path, command: str, pattern: str
+) -> None:
     (root / "src").mkdir()
     assert RUN.suggest(command, ToolContext(root)) == pattern
     assert is_covered(root, command, pattern)
@@ -131,7 +138,10 @@ def test_the_suggested_rule_names_program_and_subcommand(root: Path, command: st
     ],
 )  # fmt: skip
 def test_no_rule_is_suggested_for_destructive_or_unclear_commands(root: Path, command: str) -> None:
-    assert RUN.suggest(command, ToolContext(root)) in ("", "make *" if command == "ls *.pem; make -f" else "")
+    assert RUN.suggest(command, ToolContext(root)) in (
+        "",
+        "make *" if command == "ls *.pem; make -f" else "",
+    )
 
 
 def test_reading_after_cd_into_a_subfolder_needs_no_approval(root: Path) -> None:
@@ -184,7 +194,8 @@ def test_a_deny_rule_matches_its_command_anywhere_in_a_line(command: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "command", ["git rm x", "echo rm x", "git commit -m 'fix; rm x'", 'grep "a|rm x" f', "format x", "ls"]
+    "command",
+    ["git rm x", "echo rm x", "git commit -m 'fix; rm x'", 'grep "a|rm x" f', "format x", "ls"],
 )
 def test_a_deny_rule_does_not_match_other_commands(command: str) -> None:
     assert not RUN.touches("rm *", command)
@@ -203,11 +214,19 @@ def test_an_escaped_command_matches_only_itself(command: str, other: str) -> Non
 
 @given(COMMANDS, st.sampled_from([";", "&&", "||", "|", "\n"]))
 def test_a_denied_command_is_denied_after_another_command(words: str, joint: str) -> None:
-    assert RUN.touches("evil *", f"ls{joint} evil {words}") or not RUN.touches("evil *", f"evil {words}")
+    assert RUN.touches("evil *", f"ls{joint} evil {words}") or not RUN.touches(
+        "evil *", f"evil {words}"
+    )
 
 
 @pytest.mark.parametrize(
-    "command", ["sudo " * 20_000 + "rm x", "a;" * 50_000 + "rm x", "x" * 100_000 + " && rm x", "(" * 99_990 + "rm x"]
+    "command",
+    [
+        "sudo " * 20_000 + "rm x",
+        "a;" * 50_000 + "rm x",
+        "x" * 100_000 + " && rm x",
+        "(" * 99_990 + "rm x",
+    ],
 )
 def test_a_deny_rule_matches_its_command_in_100_kilobytes(command: str) -> None:
     assert RUN.touches("rm *", command)

@@ -38,12 +38,16 @@ def git(root: Path, *words: str) -> None:
         "remote.origin.uploadpack", "interactive.diffFilter", "diff.tool", "no.such",
     ],
 )  # fmt: skip
-def test_git_requires_approval_in_a_repository_that_configures_a_program(repository: Path, key: str) -> None:
+def test_git_requires_approval_in_a_repository_that_configures_a_program(
+    repository: Path, key: str
+) -> None:
     assert objection("git status", repository, os.environ) == ""
     git(repository, "config", key, "./evil")
     for command in ("git status", "git log", "git -C . diff", "git branch | cat"):
         assert "configuration" in objection(command, repository, os.environ)
-        assert "configuration" in objection(command, repository, os.environ, ["git *", "git status*"])
+        assert "configuration" in objection(
+            command, repository, os.environ, ["git *", "git status*"]
+        )
 
 
 def test_git_needs_no_approval_with_common_settings(repository: Path) -> None:
@@ -57,8 +61,12 @@ def test_git_needs_no_approval_with_common_settings(repository: Path) -> None:
     assert objection("git status && git diff", repository, os.environ) == ""
 
 
-def test_a_diff_driver_of_the_user_requires_approval_only_for_diffs(repository: Path, tmp_path: Path) -> None:
-    (tmp_path / "gitconfig").write_text('[diff]\n\texternal = difft\n[filter "lfs"]\n\tclean = git-lfs clean\n')
+def test_a_diff_driver_of_the_user_requires_approval_only_for_diffs(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "gitconfig").write_text(
+        '[diff]\n\texternal = difft\n[filter "lfs"]\n\tclean = git-lfs clean\n'
+    )
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
     assert "diff.external" in objection("git diff", repository, environ)
     assert objection("git diff --no-ext-diff --no-textconv", repository, environ) == ""
@@ -83,11 +91,14 @@ def test_a_nested_repository_is_checked_when_git_runs_in_it(repository: Path) ->
 def test_unreadable_git_configuration_requires_approval(repository: Path) -> None:
     (repository / ".git" / "config").write_text("[core\n")
     assert (
-        find_program_risk(repository, os.environ, diffs=False, work_tree=False) == "git's configuration cannot be read"
+        find_program_risk(repository, os.environ, diffs=False, work_tree=False)
+        == "git's configuration cannot be read"
     )
 
 
-def test_the_read_only_environment_overrides_the_repository_and_keeps_settings_of_the_user(repository: Path) -> None:
+def test_the_read_only_environment_overrides_the_repository_and_keeps_settings_of_the_user(
+    repository: Path,
+) -> None:
     evil = repository / "evil"
     evil.write_text("#!/bin/sh\ntouch made\n")
     evil.chmod(0o755)
@@ -95,7 +106,11 @@ def test_the_read_only_environment_overrides_the_repository_and_keeps_settings_o
     own = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "me"}
     environ = read_only_environment({**os.environ, **own})
     for words in (["status"], ["diff"]):
-        subprocess.run(["git", *words], cwd=repository, env=environ, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *words], cwd=repository, env=environ, check=True, capture_output=True
+        )
     assert not (repository / "made").exists()
-    name = subprocess.run(["git", "config", "user.name"], cwd=repository, env=environ, check=True, capture_output=True)
+    name = subprocess.run(
+        ["git", "config", "user.name"], cwd=repository, env=environ, check=True, capture_output=True
+    )
     assert name.stdout == b"me\n"

@@ -12,9 +12,15 @@ from swecli.tools.commands.shell_words import parse_command
     ("command", "words"),
     [
         ("ls -la", ["ls", "-la"]),
-        ("grep -rn 'a b' --include=\"*.py\" x\"y\"'z'", ["grep", "-rn", "a b", "--include=*.py", "xyz"]),
+        (
+            "grep -rn 'a b' --include=\"*.py\" x\"y\"'z'",
+            ["grep", "-rn", "a b", "--include=*.py", "xyz"],
+        ),
         ("find . \\( -name \\*.py \\)", ["find", ".", "(", "-name", "*.py", ")"]),
-        ("git show HEAD~3 HEAD^ HEAD@{1} stash@{0}", ["git", "show", "HEAD~3", "HEAD^", "HEAD@{1}", "stash@{0}"]),
+        (
+            "git show HEAD~3 HEAD^ HEAD@{1} stash@{0}",
+            ["git", "show", "HEAD~3", "HEAD^", "HEAD@{1}", "stash@{0}"],
+        ),
         ('grep "a$" x', ["grep", "a$", "x"]),
         ('echo "a\\"b\\.c" ""', ["echo", 'a"b\\.c', ""]),
         ("ls 2>/dev/null >&2 </dev/null", ["ls"]),

@@ -35,7 +35,10 @@ async def _context(ctx: CommandContext, args: str) -> None:
     """Show what the next request contains and what was removed"""
     word, _, rest = args.strip().partition(" ")
     if word not in ("", *dict(_VIEWS)) or (rest.strip() and word != "why"):
-        raise UsageError(f"Unknown option {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]")
+        raise UsageError(
+            f"Unknown option {args.strip()!r}.",
+            "Use /context [detail | plan | undo | why TEXT | log]",
+        )
     if word in ("", "detail"):
         _run_action(ctx, "show", word)
     else:
@@ -52,15 +55,22 @@ async def _compact(ctx: CommandContext, args: str) -> None:
     async for event in ctx.runtime.context_control.compact(args.strip()):
         ctx.renderer.show(event)
         if event.type == "context_reduced":
-            ctx.screen.note("/context undo restores it · /pin a turn beforehand to keep it word for word")
+            ctx.screen.note(
+                "/context undo restores it · /pin a turn beforehand to keep it word for word"
+            )
 
 
 def _complete_turns(runtime: Runtime) -> list[tuple[str, str]]:
     groups = runtime.session.group_by_interaction(12)
-    return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]
+    return [
+        (f"T{group[0].interaction}", " ".join(group[0].content.split())[:50])
+        for group in reversed(groups)
+    ]
 
 
-def _make_command(name: str, usage: str, help: str, complete: Complete, concurrent: str = "") -> Command:
+def _make_command(
+    name: str, usage: str, help: str, complete: Complete, concurrent: str = ""
+) -> Command:
     """Return the command that runs the action of its name."""
 
     async def run(ctx: CommandContext, args: str) -> None:
@@ -70,8 +80,12 @@ def _make_command(name: str, usage: str, help: str, complete: Complete, concurre
 
 
 _WINDOW_USAGE, _TURN_USAGE = "[N|N+S|full|auto] · preview N", "[TURN]"
-window = _make_command("window", _WINDOW_USAGE, "Show or change how many past turns are sent", lambda _: _SIZES, "*")
-pin = _make_command("pin", _TURN_USAGE, "Keep a turn in every request (default: the last one)", _complete_turns)
+window = _make_command(
+    "window", _WINDOW_USAGE, "Show or change how many past turns are sent", lambda _: _SIZES, "*"
+)
+pin = _make_command(
+    "pin", _TURN_USAGE, "Keep a turn in every request (default: the last one)", _complete_turns
+)
 unpin = _make_command("unpin", _TURN_USAGE, "Unpin a turn (default: the last one)", _complete_turns)
 
 
@@ -82,7 +96,10 @@ async def _prompt(ctx: CommandContext, args: str) -> None:
     ctx.screen.note("swecli context prompt --json prints it for programs")
 
 
-_CHOICES = tuple((action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in PLAYBOOK_ACTIONS.values())
+_CHOICES = tuple(
+    (action.name, f"{action.usage}: {action.help}".lstrip(": "))
+    for action in PLAYBOOK_ACTIONS.values()
+)
 _ANSWERS = [("later", "decide later"), ("stop", "stop here")]
 
 
@@ -123,7 +140,11 @@ async def _reflect(ctx: CommandContext, args: str) -> None:
     """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
     if args.lower() == "stop":
         stopped = await ctx.background.cancel()
-        ctx.screen.note("stopped · it will be retried at the next start" if stopped else "nothing is being learned")
+        ctx.screen.note(
+            "stopped · it will be retried at the next start"
+            if stopped
+            else "nothing is being learned"
+        )
         return
     number = ctx.runtime.session.resolve_turn(args)
     learning = ctx.runtime.learning

@@ -43,7 +43,10 @@ _GROUPS = (
 def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
     """Group the commands by title, in the order above; those of packages and of the project come last."""
     left = {command.name: command for command in commands}
-    groups = [(title, [left.pop(name) for name in names.split() if name in left]) for title, names in _GROUPS]
+    groups = [
+        (title, [left.pop(name) for name in names.split() if name in left])
+        for title, names in _GROUPS
+    ]
     return [(title, found) for title, found in [*groups, ("More", list(left.values()))] if found]
 
 
@@ -64,7 +67,9 @@ async def _help(ctx: CommandContext, args: str) -> None:
         return
     for title, group in _grouped(ctx.commands):
         ctx.screen.line(title, "head")
-        ctx.screen.columns([(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in group])
+        ctx.screen.columns(
+            [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in group]
+        )
         ctx.screen.line()
     ctx.screen.line("Keys", "head")
     ctx.screen.columns(_KEYS)
@@ -81,7 +86,9 @@ async def _exit(ctx: CommandContext, args: str) -> None:
 async def _steer(ctx: CommandContext, args: str) -> None:
     """Send a line to the running turn (same as Ctrl+T)"""
     if not args.strip():
-        raise UsageError("There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T.")
+        raise UsageError(
+            "There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T."
+        )
     ctx.program.steer(args.strip())
 
 
@@ -97,12 +104,21 @@ async def _status(ctx: CommandContext, args: str) -> None:
         ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
         ("mode", runtime.agent.permissions.mode),
         ("window", str(session.window)),
-        ("folder", f"{short_path(runtime.cwd)} ({'' if trusted else 'not '}trusted{'' if trusted else _UNTRUSTED})"),
-        ("session", f"{session.title or 'unnamed'} · {pluralize(session.interactions, 'turn')} · {session.id}"),
+        (
+            "folder",
+            f"{short_path(runtime.cwd)} ({'' if trusted else 'not '}trusted{'' if trusted else _UNTRUSTED})",
+        ),
+        (
+            "session",
+            f"{session.title or 'unnamed'} · {pluralize(session.interactions, 'turn')} · {session.id}",
+        ),
         ("database", str(runtime.sessions.database.path or "sqlite://")),
         ("sandbox", "none: commands run as you, after you allow them"),
         ("learning", "on" if runtime.learning.enabled else "off"),
-        ("pending", f"{pluralize(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
+        (
+            "pending",
+            f"{pluralize(pending, 'turn')} to reflect on" if pending else "nothing to reflect on",
+        ),
     ]
     ctx.screen.columns(rows)
 
@@ -121,11 +137,16 @@ async def _memory(ctx: CommandContext, args: str) -> None:
     runtime = ctx.runtime
     found = load_instructions(runtime.cwd, trusted=runtime.trusted)
     skills = find_skills(runtime.start, trusted=runtime.trusted)
-    rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in (*found.files, *skills.skills.values())]
+    rows = [
+        (short_path(path), f"{path.stat().st_size:,} bytes")
+        for path in (*found.files, *skills.skills.values())
+    ]
     if rows:
         ctx.screen.table(("file", "size"), rows)
     if not found.files and not found.notices:
-        ctx.screen.note("no AGENTS.md in this folder or above it · /init asks the assistant for one")
+        ctx.screen.note(
+            "no AGENTS.md in this folder or above it · /init asks the assistant for one"
+        )
     for notice in (*found.notices, *skills.notices):
         ctx.screen.warn(notice)
 
@@ -150,7 +171,10 @@ async def _jobs(ctx: CommandContext, args: str) -> None:
     if not args and not known.all:
         ctx.screen.note("no background jobs were started")
     elif not args:
-        ctx.screen.table(("#", "state", "command"), [(str(job.number), job.state, job.command) for job in known.all])
+        ctx.screen.table(
+            ("#", "state", "command"),
+            [(str(job.number), job.state, job.command) for job in known.all],
+        )
     elif word == "stop" and name.strip() == "all":
         await known.stop(known.running)
     elif word not in ("show", "stop") or not name:
@@ -183,15 +207,19 @@ _BUCKETS = (
 async def _cost(ctx: CommandContext, args: str) -> None:
     """Show this session's tokens and cost, by model, cause and tool"""
     # late: not needed to declare a command
-    from swecli.repl.actions.insight import format_tables  # noqa: PLC0415
-    from swecli.store.views import session_spending  # noqa: PLC0415
+    from swecli.repl.actions.insight import format_tables
+    from swecli.store.views import session_spending
 
     runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
-    ctx.screen.line(f"{pluralize(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}")
-    for line in format_tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
+    ctx.screen.line(
+        f"{pluralize(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}"
+    )
+    for line in format_tables(
+        session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width
+    ):
         ctx.screen.line(line)
 
 
@@ -199,7 +227,7 @@ async def _cost(ctx: CommandContext, args: str) -> None:
 async def _stats(ctx: CommandContext, args: str) -> None:
     """Show the tokens and cost of all sessions in the last 30 (or DAYS) days"""
     # late: as above
-    from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
+    from swecli.repl.actions.insight import format_stats
 
     days = args.strip() or str(_DAYS)
     if not days.isdecimal() or len(days) > 9:
@@ -212,8 +240,8 @@ async def _stats(ctx: CommandContext, args: str) -> None:
 async def _sql(ctx: CommandContext, args: str) -> None:
     """Query the database in SQL, read-only (alone: list the views and their columns)"""
     # late: as above
-    from swecli.playbook.action import ActionResult  # noqa: PLC0415
-    from swecli.store.views import run_query  # noqa: PLC0415
+    from swecli.playbook.action import ActionResult
+    from swecli.store.views import run_query
 
     stop = Event()
     try:

@@ -13,7 +13,9 @@ _TARGETS = (
     ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),
 )
-_CHOICES = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export")
+_CHOICES = tuple(
+    (name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export"
+)
 
 
 @command(
@@ -23,18 +25,20 @@ _CHOICES = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS
 async def _review(ctx: CommandContext, args: str) -> None:
     """Review changes or files; findings are stored with the project"""
     # late: most sessions review nothing
-    from swecli.repl.commands.reviewing import run_review  # noqa: PLC0415
+    from swecli.repl.commands.reviewing import run_review
 
     await run_review(ctx, args)
 
 
 @command(
-    usage=f"[{'|'.join(name for name, _ in _CHOICES)}] …", complete=lambda runtime: _CHOICES, concurrent="list show"
+    usage=f"[{'|'.join(name for name, _ in _CHOICES)}] …",
+    complete=lambda runtime: _CHOICES,
+    concurrent="list show",
 )
 async def _findings(ctx: CommandContext, args: str) -> None:
     """List, walk through and resolve the findings of reviews"""
     # late: most sessions review nothing
-    from swecli.repl.commands.reviewing import run_findings  # noqa: PLC0415
+    from swecli.repl.commands.reviewing import run_findings
 
     word, _, rest = args.partition(" ")
     await run_findings(ctx, word.lower() or "list", rest.strip())

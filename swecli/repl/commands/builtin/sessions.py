@@ -28,7 +28,10 @@ _MAX_SHOWN, _MAX_LISTED = 20, 200
 
 
 def _complete_sessions(runtime: Runtime) -> Values:
-    return [(info.id, _format_session(info)) for info in runtime.sessions.list_sessions(str(runtime.cwd), _MAX_SHOWN)]
+    return [
+        (info.id, _format_session(info))
+        for info in runtime.sessions.list_sessions(str(runtime.cwd), _MAX_SHOWN)
+    ]
 
 
 @command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_complete_sessions)
@@ -64,7 +67,11 @@ async def _fork(ctx: CommandContext, args: str) -> None:
     ctx.screen.note(f"the original is kept: {_session_name(before)} · /resume {before.id}")
 
 
-_AGE_UNITS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))  # below these seconds, seconds a unit, unit
+_AGE_UNITS = (
+    (60, 1, "s"),
+    (3600, 60, "min"),
+    (86_400, 3600, "h"),
+)  # below these seconds, seconds a unit, unit
 
 
 def _format_age(then: datetime, now: datetime | None = None) -> str:
@@ -108,7 +115,11 @@ def _describe_session(info: SessionInfo, ending: Mapping[str, str]) -> list[str]
     """Return the first and last query, the last answer, and model, cost and id of a session."""
     first, last = info.first_query, ending.get("user", "")
     asked = [f"> {first}", *([f"> {last}"] if last and not last.startswith(first[:40]) else [])]
-    return [*asked, ending.get("assistant", ""), f"{info.model} · {format_dollars(info.cost)} · {info.id}"]
+    return [
+        *asked,
+        ending.get("assistant", ""),
+        f"{info.model} · {format_dollars(info.cost)} · {info.id}",
+    ]
 
 
 @command(aliases=("clear", "reset"), usage="[NAME]")
@@ -127,7 +138,9 @@ async def _rename(ctx: CommandContext, args: str) -> None:
     """Rename this session"""
     name = " ".join(args.split())
     if not name:
-        raise UsageError(f"This session is {_session_name(ctx.runtime.session)}.", "To name it: /rename NAME")
+        raise UsageError(
+            f"This session is {_session_name(ctx.runtime.session)}.", "To name it: /rename NAME"
+        )
     ctx.runtime.sessions.rename(name)
     ctx.screen.note(f"this session is now {name}")
 
@@ -142,7 +155,12 @@ async def _search(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"no matches for {args!r}")
         return
     rows = [
-        (f"{hit.title or hit.session_id[:13]} T{hit.interaction}", _format_age(hit.created_at), hit.role, hit.snippet)
+        (
+            f"{hit.title or hit.session_id[:13]} T{hit.interaction}",
+            _format_age(hit.created_at),
+            hit.role,
+            hit.snippet,
+        )
         for hit in hits
     ]
     ctx.screen.table(("session", "when", "role", "text"), rows)
@@ -163,9 +181,16 @@ _FORMATS = (
 async def _copy(ctx: CommandContext, args: str) -> None:
     """Copy the last answer (or the Nth last) to the clipboard"""
     loaded = ctx.runtime.session.messages
-    answers = [message.content for message in loaded if message.role == "assistant" and message.content.strip()]
+    answers = [
+        message.content
+        for message in loaded
+        if message.role == "assistant" and message.content.strip()
+    ]
     if not (args or "1").isdecimal() or not 1 <= int(args or "1") <= len(answers):
-        raise UsageError(f"There is no answer {args or 1} to copy ({len(answers)} are loaded).", "Use /copy or /copy 2")
+        raise UsageError(
+            f"There is no answer {args or 1} to copy ({len(answers)} are loaded).",
+            "Use /copy or /copy 2",
+        )
     text = answers[-int(args or "1")]
     ctx.screen.note(f"copied {len(text):,} characters{_to_clipboard(ctx, text)}")
 
@@ -177,7 +202,9 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
     for program in () if "SSH_CONNECTION" in os.environ else _COPIERS:
         if shutil.which(program[0]):
             try:
-                subprocess.run(program, input=data, check=True, timeout=_COPY_TIMEOUT, capture_output=True)
+                subprocess.run(
+                    program, input=data, check=True, timeout=_COPY_TIMEOUT, capture_output=True
+                )
             except (OSError, subprocess.SubprocessError):
                 continue
             return ""
@@ -194,15 +221,19 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
 async def _export(ctx: CommandContext, args: str) -> None:
     """Write this session to a file: a page (html), Markdown or JSON, secrets redacted"""
     # late: only this command needs templates and Markdown
-    from swecli.pages.page import FORMATS, format_session, write_new_file  # noqa: PLC0415
+    from swecli.pages.page import FORMATS, format_session, write_new_file
 
     form, _, name = (args or "html").partition(" ")
     if form not in FORMATS:
-        raise UsageError(f"Unknown format {form!r} (choose: {', '.join(FORMATS)}).", "For example: /export html")
+        raise UsageError(
+            f"Unknown format {form!r} (choose: {', '.join(FORMATS)}).", "For example: /export html"
+        )
     session = ctx.runtime.session
     if not session.interactions:
         raise UsageError("There is nothing to export yet: this session has no turn.")
-    path = ctx.runtime.cwd / (Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}")
+    path = ctx.runtime.cwd / (
+        Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}"
+    )
     text = format_session(form, redact_value(ctx.runtime.sessions.export(session.id)))
     write_new_file(path, text, "Name another file: /export html FILE")
     ctx.screen.note(f"exported {pluralize(session.interactions, 'turn')} to {short_path(path)}")

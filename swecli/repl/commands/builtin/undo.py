@@ -22,13 +22,21 @@ _CONFLICT_OPTIONS = [
 ]
 
 
-@command(usage=f"[N] {_PARTS_USAGE}", complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS])
+@command(
+    usage=f"[N] {_PARTS_USAGE}",
+    complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS],
+)
 async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
-    history, (word, parts), turns = _require_history(ctx), _parse_args(args), ctx.runtime.session.interactions
+    history, (word, parts), turns = (
+        _require_history(ctx),
+        _parse_args(args),
+        ctx.runtime.session.interactions,
+    )
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
-            f"{word!r} is not a number of turns to undo: this session has {turns}.", "Use /undo, /undo 2 or /undo files"
+            f"{word!r} is not a number of turns to undo: this session has {turns}.",
+            "Use /undo, /undo 2 or /undo files",
         )
     await ctx.wait_for_background()
     await _run_undo(ctx, history, turns - int(word or 1) + 1, parts)
@@ -45,7 +53,10 @@ async def _rewind(ctx: CommandContext, args: str) -> None:
     if first and not args:
         ways = [(_ALL_PARTS, _ALL_PARTS), *((part, f"{part} only") for part in UNDO_PARTS)]
         answer = await ctx.pick(f"What to undo of T{first} and later?", ways)
-        first, parts = first if answer else None, parts if answer in (_ALL_PARTS, None) else (answer,)
+        first, parts = (
+            first if answer else None,
+            parts if answer in (_ALL_PARTS, None) else (answer,),
+        )
     if first:
         await _run_undo(ctx, history, int(first), parts)
 
@@ -63,7 +74,9 @@ async def _redo(ctx: CommandContext, args: str) -> None:
         _report(ctx, "redid", history.redo(step, plan, overwrite))
 
 
-async def _run_undo(ctx: CommandContext, history: TurnHistory, first: int, parts: Collection[str]) -> None:
+async def _run_undo(
+    ctx: CommandContext, history: TurnHistory, first: int, parts: Collection[str]
+) -> None:
     plan = history.plan(first)
     overwrite = await _ask_overwrite(ctx, history, plan.conflicts if "files" in parts else ())
     if overwrite is None:
@@ -76,7 +89,9 @@ async def _run_undo(ctx: CommandContext, history: TurnHistory, first: int, parts
     ctx.screen.note("/redo reverts this, until a new turn runs")
 
 
-async def _ask_overwrite(ctx: CommandContext, history: TurnHistory, conflicts: Sequence[FileChange]) -> bool | None:
+async def _ask_overwrite(
+    ctx: CommandContext, history: TurnHistory, conflicts: Sequence[FileChange]
+) -> bool | None:
     """Ask whether to overwrite files that were changed outside the session. Returns None to cancel."""
     if not conflicts:
         return False
@@ -106,21 +121,30 @@ def _parse_args(args: str) -> tuple[str, Collection[str]]:
     words = args.replace(",", " ").split()
     others = [word for word in words if word not in UNDO_PARTS]
     if len(others) > 1:
-        raise UsageError(f"{' '.join(others)!r} is more than one turn or part.", f"Parts are: {', '.join(UNDO_PARTS)}")
+        raise UsageError(
+            f"{' '.join(others)!r} is more than one turn or part.",
+            f"Parts are: {', '.join(UNDO_PARTS)}",
+        )
     return "".join(others), [part for part in UNDO_PARTS if part in words] or UNDO_PARTS
 
 
 def _require_history(ctx: CommandContext) -> TurnHistory:
     if ctx.runtime.history is None:
-        raise BadInput("No file versions are kept: the database is in memory.", "Start without --db")
+        raise BadInput(
+            "No file versions are kept: the database is in memory.", "Start without --db"
+        )
     return ctx.runtime.history
 
 
-@command(usage="[T7 | session]", complete=lambda runtime: [("session", "all turns together")], concurrent="*")
+@command(
+    usage="[T7 | session]",
+    complete=lambda runtime: [("session", "all turns together")],
+    concurrent="*",
+)
 async def _diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
     # late: not needed to declare a command
-    from swecli.repl.render.tools import render_diff  # noqa: PLC0415
+    from swecli.repl.render.tools import render_diff
 
     whole = args == "session"
     last = ctx.runtime.session.resolve_turn("" if whole else args)

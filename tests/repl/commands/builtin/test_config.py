@@ -13,7 +13,9 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime
 
 
-async def test_config_shows_every_setting_with_its_source(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_config_shows_every_setting_with_its_source(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     runtime.settings.origins["mode"] = "environment"
     shown = [line.split() for line in (await ctx.type("/config")).splitlines()]
     assert ["mode", "environment", '"ask"'] in shown

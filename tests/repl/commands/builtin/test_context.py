@@ -46,7 +46,9 @@ def first_message(runtime: Runtime) -> str:
     return str(runtime.agent.model.requests[-1].messages[0]["content"])  # type: ignore[attr-defined]
 
 
-async def test_context_plan_names_the_turns_that_are_removed_next(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_context_plan_names_the_turns_that_are_removed_next(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turns(runtime, *(f"question {n}" for n in range(1, 8)))
     assert "after 2 more turns" in (planned := await ctx.type("/context plan"))
     leaving = re.findall(r"T\d+", planned.split("would remove")[1].split("·")[0])
@@ -70,7 +72,9 @@ async def test_context_why_names_the_reduction_that_removed_a_text_and_the_comma
     assert "not found in this session" in await ctx.type("/context why PAPAYA")
 
 
-async def test_context_undo_reverts_the_newest_reduction(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_context_undo_reverts_the_newest_reduction(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turns(runtime, *(f"question {n}" for n in range(1, 10)))
     before = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     await run_turns(runtime, "question 10")
@@ -99,7 +103,9 @@ async def test_compact_replaces_the_window_with_a_summary_and_can_be_undone(
     assert runtime.agent.prepare("now").messages[: len(before) - 1] == before[:-1]
 
 
-async def test_pin_reports_its_tokens_and_unpin_removes_the_pin(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_pin_reports_its_tokens_and_unpin_removes_the_pin(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turns(runtime, *(f"question {n}" for n in range(1, 3)))
     assert re.search(r"pinned T2 \(\d+ tokens", await ctx.type("/pin"))
     await run_turns(runtime, *(f"question {n}" for n in range(3, 12)))
@@ -109,7 +115,9 @@ async def test_pin_reports_its_tokens_and_unpin_removes_the_pin(runtime: Runtime
         await ctx.type("/unpin")
 
 
-@pytest.mark.parametrize("line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact", "/context plan"])
+@pytest.mark.parametrize(
+    "line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact", "/context plan"]
+)
 async def test_an_invalid_argument_is_an_error_of_one_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(BadInput) as caught:
         await ctx.type(line)

@@ -38,7 +38,9 @@ async def test_copy_copies_the_last_answer_or_an_earlier_one(clipboard: Path) ->
 
 
 @pytest.mark.parametrize("args", ["", "2", "0", "-1", "x"])
-async def test_copying_a_missing_answer_is_an_error(ctx: ScriptedContext, clipboard: Path, args: str) -> None:
+async def test_copying_a_missing_answer_is_an_error(
+    ctx: ScriptedContext, clipboard: Path, args: str
+) -> None:
     with pytest.raises(UsageError, match="There is no answer"):
         await ctx.type(f"/copy {args}")
     assert not clipboard.exists()

@@ -14,7 +14,9 @@ from tests.support.runtime import make_runtime
 
 pytestmark = pytest.mark.slow
 
-ROWS = findings_text(*[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)], ("README.md", 1, "DEAD_CODE"))
+ROWS = findings_text(
+    *[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)], ("README.md", 1, "DEAD_CODE")
+)
 
 
 @pytest.fixture
@@ -37,8 +39,12 @@ async def test_findings_are_listed_shown_dismissed_and_reopened(ctx: ScriptedCon
     assert "Nothing has changed" in await ctx.type("/findings recheck")
 
 
-async def test_the_reason_of_a_dismissal_is_proposed_as_a_strategy_only_once(ctx: ScriptedContext) -> None:
-    assert "P-1 is proposed, since F-1 was dismissed" in await ctx.type("/findings dismiss F-1 the law")
+async def test_the_reason_of_a_dismissal_is_proposed_as_a_strategy_only_once(
+    ctx: ScriptedContext,
+) -> None:
+    assert "P-1 is proposed, since F-1 was dismissed" in await ctx.type(
+        "/findings dismiss F-1 the law"
+    )
     session = ctx.runtime.sessions.current_session
     assert session is not None
     ctx.runtime.sessions.playbook.undo(session)

@@ -12,7 +12,9 @@ from tests.support.runtime import run_turn
 pytestmark = pytest.mark.slow
 
 
-async def test_fork_continues_in_a_copy_and_keeps_the_original(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_fork_continues_in_a_copy_and_keeps_the_original(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "first thing")
     old = runtime.sessions.current_session
     assert old is not None
@@ -26,7 +28,9 @@ async def test_fork_continues_in_a_copy_and_keeps_the_original(runtime: Runtime,
     assert len(runtime.sessions.export(old.id)["interactions"]) == 1
 
 
-async def test_fork_can_end_the_copy_with_an_earlier_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_fork_can_end_the_copy_with_an_earlier_turn(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
     assert "ends with T2" in await ctx.type("/branch t2")
@@ -36,7 +40,9 @@ async def test_fork_can_end_the_copy_with_an_earlier_turn(runtime: Runtime, ctx:
 
 
 @pytest.mark.parametrize("args", ["T4", "T0", "x", "-1", "T1 T2"])
-async def test_forking_at_an_unknown_turn_is_refused(runtime: Runtime, ctx: ScriptedContext, args: str) -> None:
+async def test_forking_at_an_unknown_turn_is_refused(
+    runtime: Runtime, ctx: ScriptedContext, args: str
+) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
     with pytest.raises(BadInput, match=r"is not a turn|There is no turn T4 in this session"):

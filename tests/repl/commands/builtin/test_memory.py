@@ -38,10 +38,14 @@ async def test_memory_lists_instruction_files_once_the_folder_is_trusted(
     assert "10 bytes" in printed
 
 
-async def test_memory_lists_skills_and_the_errors_of_invalid_ones(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_memory_lists_skills_and_the_errors_of_invalid_ones(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for name in ("good", "broken"):
         (Path.home() / ".agents/skills" / name).mkdir(parents=True)
-    (Path.home() / ".agents/skills/good/SKILL.md").write_text("---\nname: good\ndescription: d\n---\n")
+    (Path.home() / ".agents/skills/good/SKILL.md").write_text(
+        "---\nname: good\ndescription: d\n---\n"
+    )
     (Path.home() / ".agents/skills/broken/SKILL.md").write_text("no front matter")
     printed = await ctx.type("/memory")
     assert "good/SKILL.md" in printed
@@ -52,7 +56,9 @@ async def test_memory_lists_skills_and_the_errors_of_invalid_ones(runtime: Runti
 @pytest.mark.parametrize(
     ("there", "asked"), [(None, "write an AGENTS.md"), ("CLAUDE.md", "bring CLAUDE.md up to date")]
 )
-async def test_init_asks_the_assistant_for_the_file(runtime: Runtime, there: str | None, asked: str) -> None:
+async def test_init_asks_the_assistant_for_the_file(
+    runtime: Runtime, there: str | None, asked: str
+) -> None:
     if there:
         Path(runtime.cwd, there).write_text("old\n")
     ctx = _SteeredContext(runtime)

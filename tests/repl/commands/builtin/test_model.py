@@ -29,7 +29,14 @@ async def test_a_chosen_model_answers_the_next_turn(runtime: Runtime, ctx: Scrip
 async def test_choosing_a_model_with_a_window_too_small_for_any_turn_warns(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
-    table = {"tiny": {"api": "openai", "model": "tiny", "context_window": 1_024, "base_url": "http://127.0.0.1:9/v1"}}
+    table = {
+        "tiny": {
+            "api": "openai",
+            "model": "tiny",
+            "context_window": 1_024,
+            "base_url": "http://127.0.0.1:9/v1",
+        }
+    }
     runtime.settings = replace(runtime.settings, models=parse_models(table))
     assert "tiny has a window of 1,024 tokens: too small" in await ctx.type("/model tiny")
     assert "too small" not in await ctx.type("/model demo")
@@ -41,7 +48,9 @@ async def test_an_unknown_model_changes_nothing(runtime: Runtime, ctx: ScriptedC
     assert runtime.agent.model.name == "scripted/test"
 
 
-def test_completion_offers_the_model_in_use_and_the_demo(runtime: Runtime, ctx: ScriptedContext) -> None:
+def test_completion_offers_the_model_in_use_and_the_demo(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     found = ctx.table.find("model")
     assert found is not None
     assert found.complete is not None
@@ -63,7 +72,9 @@ async def test_mode_shows_and_changes_the_mode(runtime: Runtime, ctx: ScriptedCo
 
 
 @pytest.mark.slow
-async def test_cost_shows_five_kinds_of_tokens_and_a_total(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_cost_shows_five_kinds_of_tokens_and_a_total(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "hello")
     printed = await ctx.type("/cost")
     for words in ("input (uncached)", "cache reads", "cache writes", "output", "reasoning"):
@@ -71,13 +82,25 @@ async def test_cost_shows_five_kinds_of_tokens_and_a_total(runtime: Runtime, ctx
     assert "1 request · cost $0.00" in printed
 
 
-async def test_status_shows_model_mode_database_sandbox_learning_and_trust(runtime: Runtime) -> None:
+async def test_status_shows_model_mode_database_sandbox_learning_and_trust(
+    runtime: Runtime,
+) -> None:
     printed = " ".join((await ScriptedContext(runtime, width=300).type("/status")).split())
-    for words in ("scripted/test", "ask", "swecli.db", "sandbox", "none", "learning", "not trusted"):
+    for words in (
+        "scripted/test",
+        "ask",
+        "swecli.db",
+        "sandbox",
+        "none",
+        "learning",
+        "not trusted",
+    ):
         assert words in printed
 
 
-async def test_after_trust_the_next_request_contains_the_instructions(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_after_trust_the_next_request_contains_the_instructions(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     Path("AGENTS.md").write_text("Always whistle.")
     assert "Always whistle." not in runtime.agent.prepare("x").messages[0]["content"]
     assert "is now trusted" in await ctx.type("/trust")
@@ -86,12 +109,18 @@ async def test_after_trust_the_next_request_contains_the_instructions(runtime: R
 
 
 @pytest.mark.slow
-async def test_two_gateways_of_the_same_protocol_answer_in_one_session(runtime: Runtime, ctx: ScriptedContext) -> None:
-    with StrictProvider([Reply("one")], key="k1") as one, StrictProvider([Reply("two"), Reply("hm")], key="k2") as two:
+async def test_two_gateways_of_the_same_protocol_answer_in_one_session(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
+    with (
+        StrictProvider([Reply("one")], key="k1") as one,
+        StrictProvider([Reply("two"), Reply("hm")], key="k2") as two,
+    ):
         shared = {"api": "openai", "model": "gpt-4.1"}
         tables = {
             "a": shared | {"base_url": one.openai_base, "key_command": ["echo", "k1"]},
-            "b": shared | {"base_url": two.openai_base, "key_command": ["echo", "k2"], "thinking": "low"},
+            "b": shared
+            | {"base_url": two.openai_base, "key_command": ["echo", "k2"], "thinking": "low"},
         }
         runtime.settings = replace(runtime.settings, models=parse_models(tables))
         assert "a (chosen here)" in await ctx.type("/model a")
@@ -101,12 +130,16 @@ async def test_two_gateways_of_the_same_protocol_answer_in_one_session(runtime: 
         await ctx.type("/effort high")
         await run_turn(runtime, "third")
         assert (len(one.requests), len(two.requests)) == (1, 2)
-        assert [m["content"] for m in two.bodies[0]["messages"] if m["role"] == "assistant"] == ["one"]
+        assert [m["content"] for m in two.bodies[0]["messages"] if m["role"] == "assistant"] == [
+            "one"
+        ]
         assert [body["reasoning_effort"] for body in two.bodies] == ["low", "high"]
         assert not one.refusals + two.refusals
 
 
-async def test_effort_sets_the_thinking_of_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_effort_sets_the_thinking_of_the_next_request(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     assert "model default" in await ctx.type("/effort")
     assert "thinking high" in await ctx.type("/effort high")
     assert runtime.agent.make_fitter().thinking == "high"
@@ -114,10 +147,15 @@ async def test_effort_sets_the_thinking_of_the_next_request(runtime: Runtime, ct
         await ctx.type("/effort hard")
 
 
-async def test_model_fast_sets_the_model_that_condenses_and_verifies(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_model_fast_sets_the_model_that_condenses_and_verifies(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     assert "fast: demo" in await ctx.type("/model fast demo")
     assert runtime.agent.condense_model is not None
-    assert (runtime.agent.model.name, runtime.agent.condense_model.name) == ("scripted/test", "demo")
+    assert (runtime.agent.model.name, runtime.agent.condense_model.name) == (
+        "scripted/test",
+        "demo",
+    )
     assert runtime.agent.settings.review_verify_model == "demo"
     with pytest.raises(SwecliError):
         await ctx.type("/model fast nosuch/thing")

@@ -40,10 +40,14 @@ async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Run
     assert "state active · worth new" in printed
     await run_turn(runtime, "hello")
     for line in ("", " why", " list --verbose", " list --log"):
-        assert all(len(row) <= 40 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
+        assert all(
+            len(row) <= 40 for row in (await narrow.type(f"/playbook{line}")).splitlines()
+        ), line
 
 
-async def test_an_added_strategy_is_in_the_next_session_of_the_project(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_an_added_strategy_is_in_the_next_session_of_the_project(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "hello")
     await ctx.type("/playbook add Run the tests with make check")
     await ctx.type("/new")
@@ -59,7 +63,9 @@ async def test_a_strategy_can_be_edited_and_removed(runtime: Runtime, ctx: Scrip
     assert "No strategies yet" in await ctx.type("/playbook list")
 
 
-async def test_playbook_undo_reverts_the_newest_change_first(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_playbook_undo_reverts_the_newest_change_first(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await ctx.type("/playbook add One")
     await ctx.type("/playbook add Two words")
     await ctx.type("/playbook remove P-1")
@@ -72,20 +78,33 @@ async def test_playbook_undo_reverts_the_newest_change_first(runtime: Runtime, c
 
 
 @pytest.mark.parametrize(
-    "line", ["/playbook dance", "/playbook good", "/playbook pin P-1", "/playbook add", "/playbook show P-9"]
+    "line",
+    [
+        "/playbook dance",
+        "/playbook good",
+        "/playbook pin P-1",
+        "/playbook add",
+        "/playbook show P-9",
+    ],
 )
-async def test_an_invalid_subcommand_is_an_error_of_one_line(ctx: ScriptedContext, line: str) -> None:
+async def test_an_invalid_subcommand_is_an_error_of_one_line(
+    ctx: ScriptedContext, line: str
+) -> None:
     with pytest.raises((BadInput, UsageError)) as caught:
         await ctx.type(line)
     assert "\n" not in str(caught.value)
 
 
-async def test_review_shows_one_proposal_after_the_other_until_the_user_stops(runtime: Runtime) -> None:
+async def test_review_shows_one_proposal_after_the_other_until_the_user_stops(
+    runtime: Runtime,
+) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     for number, text in enumerate(("one", "two", "three", "four"), 1):
         fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
-        op = Op("ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),))
+        op = Op(
+            "ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),)
+        )
         runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
     ctx = ScriptedContext(runtime, "P-1 use", "P-2 remove", "later", None)
     lines = await ctx.type("/playbook review")
@@ -111,7 +130,9 @@ async def test_a_setting_that_keeps_the_playbook_out_removes_strategies_already_
     assert turn.request.shown == ()
 
 
-async def test_reflect_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_reflect_learns_from_the_last_turn_or_a_named_one(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "remember that the tests run with make check", learn=False)
     await run_turn(runtime, "hello", learn=False)
     assert "make check" in await ctx.type("/reflect T1")
@@ -119,7 +140,12 @@ async def test_reflect_learns_from_the_last_turn_or_a_named_one(runtime: Runtime
 
 
 async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> None:
-    add = {"text": "Greet in French", "section": "answers", "kind": "preference", "quote": "greet me in French"}
+    add = {
+        "text": "Greet in French",
+        "section": "answers",
+        "kind": "preference",
+        "quote": "greet me in French",
+    }
     view = json.dumps({"tags": [], "add": [add]})
     runtime = make_runtime(lambda r: view if r.purpose == "reflect" else "Bonjour.")
     ctx = ScriptedContext(runtime)
@@ -131,7 +157,9 @@ async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> No
 
 
 @pytest.mark.slow
-async def test_reflect_reports_a_missing_model_and_learning_that_is_off(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_reflect_reports_a_missing_model_and_learning_that_is_off(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "hello")
     runtime.learning.reflector = ReflectorModel("")
     assert "no model was asked" in await ctx.type("/reflect")
@@ -140,9 +168,18 @@ async def test_reflect_reports_a_missing_model_and_learning_that_is_off(runtime:
         await ctx.type("/reflect")
 
 
-async def test_only_reflect_waits_for_background_learning(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_only_reflect_waits_for_background_learning(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "hello")
-    for line in ("/playbook", "/playbook add Run make", "/playbook undo", "/playbook list --log", "/good", "/bad slow"):
+    for line in (
+        "/playbook",
+        "/playbook add Run make",
+        "/playbook undo",
+        "/playbook list --log",
+        "/good",
+        "/bad slow",
+    ):
         await ctx.type(line)
         assert not ctx.waited_for_background, line
     await ctx.type("/reflect")

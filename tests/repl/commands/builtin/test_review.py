@@ -18,7 +18,10 @@ pytestmark = pytest.mark.slow
 PLACE = ("shop/prices.py", 3, "MAGIC_NUMBERS")
 READ = calls(("read_file", {"path": "shop/prices.py"}), text=findings_text(PLACE))
 END = calls(report_call())
-EDIT = {"path": "shop/prices.py", "edits": [{"old_text": "TAX = 0.19", "new_text": "TAX = RATES['de']"}]}
+EDIT = {
+    "path": "shop/prices.py",
+    "edits": [{"old_text": "TAX = 0.19", "new_text": "TAX = RATES['de']"}],
+}
 REPAIR = [calls(("read_file", {"path": "shop/prices.py"})), calls(("edit_file", EDIT)), "Mended."]
 
 
@@ -32,11 +35,15 @@ async def test_a_review_prints_its_findings_and_progress() -> None:
     output = await ctx.type("/review shop/prices.py --no-verify")
     assert "review R-1 of shop/prices.py" in output
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in output
-    assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in output
+    assert (
+        "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in output
+    )
     assert "1 finding · 1 report · 2 loops" in output
 
 
-async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         hub.follow(Path.cwd())
         for name, value in hub.environ().items():
@@ -56,8 +63,12 @@ async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(monke
         assert len(ctx.offered) == 2
 
 
-async def test_without_a_token_the_dry_run_is_shown_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token="") as hub:
+async def test_without_a_token_the_dry_run_is_shown_without_a_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with FakeGitHub(
+        {"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token=""
+    ) as hub:
         hub.follow(Path.cwd())
         for name, value in hub.environ("").items():
             monkeypatch.setenv(name, value)

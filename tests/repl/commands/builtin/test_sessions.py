@@ -10,7 +10,9 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 
 
-async def test_new_starts_a_session_and_prints_the_id_of_the_old_one(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_new_starts_a_session_and_prints_the_id_of_the_old_one(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "first thing")
     old = runtime.sessions.current_session
     assert old is not None
@@ -43,7 +45,9 @@ async def test_sessions_resumes_the_session_picked_from_the_list(runtime: Runtim
     assert "ok" in printed
 
 
-async def test_the_list_of_sessions_shows_the_first_and_last_query_and_the_answer(runtime: Runtime) -> None:
+async def test_the_list_of_sessions_shows_the_first_and_last_query_and_the_answer(
+    runtime: Runtime,
+) -> None:
     await run_turn(runtime, "Repair the parser. It fails on tabs.")
     await run_turn(runtime, "and the lexer")
     ctx = ScriptedContext(runtime, None)

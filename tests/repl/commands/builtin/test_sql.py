@@ -14,10 +14,15 @@ from tests.support.runtime import run_turn
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
 
-async def test_sql_prints_rows_under_their_column_names(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_sql_prints_rows_under_their_column_names(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "first thing")
     printed = await ctx.type("/sql SELECT turn, query FROM turns")
-    assert [line.split() for line in printed.splitlines()][::2] == [["turn", "query"], ["1", "first", "thing"]]
+    assert [line.split() for line in printed.splitlines()][::2] == [
+        ["turn", "query"],
+        ["1", "first", "thing"],
+    ]
     assert "no rows" in await ctx.type("/sql SELECT * FROM findings")
 
 

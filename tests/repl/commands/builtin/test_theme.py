@@ -20,7 +20,9 @@ async def test_theme_shows_and_changes_the_theme(runtime: Runtime, ctx: Scripted
         await ctx.type("/theme pink")
 
 
-async def test_with_no_color_set_the_theme_command_names_it_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_with_no_color_set_the_theme_command_names_it_as_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     played = await play("/theme light\rexit\r")
     assert "NO_COLOR is set" in played.text

@@ -13,7 +13,9 @@ from tests.support.runtime import run_turn
 
 
 @pytest.mark.slow
-async def test_a_changed_window_applies_to_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_changed_window_applies_to_the_next_request(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
     assert "turns 5 to 9" in await ctx.type("/window")
@@ -21,11 +23,17 @@ async def test_a_changed_window_applies_to_the_next_request(runtime: Runtime, ct
     assert "window 2" in printed
     assert "turns 8 to 9" in printed
     assert "7 older ones are stored" in printed
-    sent = [m["content"].split("\n")[0] for m in runtime.agent.prepare("now").messages if m["role"] == "user"]
+    sent = [
+        m["content"].split("\n")[0]
+        for m in runtime.agent.prepare("now").messages
+        if m["role"] == "user"
+    ]
     assert sent == ["query 8", "query 9", "now"]
 
 
-async def test_window_names_the_pinned_turns_that_are_sent(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_window_names_the_pinned_turns_that_are_sent(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for n in range(1, 5):
         await run_turn(runtime, f"query {n}")
     await ctx.type("/pin T1")
@@ -34,7 +42,9 @@ async def test_window_names_the_pinned_turns_that_are_sent(runtime: Runtime, ctx
     assert "2 older ones are stored" in printed
 
 
-async def test_a_larger_window_sends_older_turns_again(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_larger_window_sends_older_turns_again(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for n in range(1, 4):
         await run_turn(runtime, f"query {n}")
     await ctx.type("/window 1")
@@ -61,7 +71,9 @@ async def test_an_invalid_window_is_refused_and_changes_nothing(
     assert str(runtime.sessions.current_session.window) == "5+3"
 
 
-async def test_prompt_shows_exactly_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_shows_exactly_the_next_request(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "before")
     raw = ACTIONS["prompt"][0](runtime, "what now").value
     assert raw["messages"] == runtime.agent.prepare("what now").messages
@@ -71,7 +83,9 @@ async def test_prompt_shows_exactly_the_next_request(runtime: Runtime, ctx: Scri
     assert raw["tools"] == [spec.to_api() for spec in sent.tools]
 
 
-async def test_prompt_prints_each_segment_with_its_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_prints_each_segment_with_its_tokens(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "before")
     printed = await ctx.type("/prompt")
     for part in ("tools ·", "system ·", "interaction 1 ·", "query ·"):
@@ -85,7 +99,9 @@ async def test_prompt_stores_nothing(runtime: Runtime, ctx: ScriptedContext) -> 
     assert runtime.sessions.current_session.interactions == 0
 
 
-async def test_context_lists_the_segments_of_the_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_context_lists_the_segments_of_the_request(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await run_turn(runtime, "before")
     printed = await ctx.type("/context")
     for part in ("tools", "system", "window", "query"):
@@ -109,7 +125,9 @@ async def test_window_preview_names_the_turns_left_out_and_changes_nothing(
     assert runtime.agent.prepare("now").messages == before
 
 
-async def test_prompt_context_and_window_count_the_same_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_context_and_window_count_the_same_tokens(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
     control = runtime.context_control
@@ -121,6 +139,8 @@ async def test_prompt_context_and_window_count_the_same_tokens(runtime: Runtime,
     assert format_tokens(total) in await ctx.type("/window preview 5+3")
 
 
-async def test_a_preview_of_an_invalid_window_is_refused(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_preview_of_an_invalid_window_is_refused(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     with pytest.raises(BadInput, match="is not a window"):
         await ctx.type("/window preview soon")
