@@ -26,7 +26,7 @@ def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
         known = known_programs(named=True).get(name)
         raise ToolError(f"{one_line(name, 40)} {known and known.refused.get('*') or _UNKNOWN}")
     scope.check_program(name)
-    _Check(program, name, part.words[1:], scope).run()
+    _Check(program, name, part.words[1:], scope, piped=part.operator == "|").run()
 
 
 def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
@@ -37,19 +37,21 @@ def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
     if program is None and name in known_programs(named=True):
         raise ToolError(f"no rule can allow {one_line(name, 40)}")
     if program is not None:
-        _Check(program, name, part.words[1:], scope, named - 1).run()
+        piped = part.operator == "|"
+        _Check(program, name, part.words[1:], scope, named - 1, piped).run()
 
 
 @dataclass(slots=True)
 class _Check:
-    """A pass over a program's words, of which the first `named` are not checked. `seen` maps options to their values.
-    `has_unknown`: a rule names an unknown option."""
+    """A pass over a program's words, of which the first `named` are not checked. `piped`: the output of another
+    command is its input. `seen` maps options to their values. `has_unknown`: a rule names an unknown option."""
 
     program: Program
     name: str
     words: Sequence[Word]
     scope: CommandScope
     named: int = 0
+    piped: bool = False
     operands: list[tuple[Word, bool]] = field(
         default_factory=list
     )  # the word, and whether it is checked
@@ -76,6 +78,8 @@ class _Check:
             )
             if may_be_sub and self._check_subcommand(word):
                 return
+            if self.operands:
+                self._check_behind_operand(word)
             if not option:
                 self.operands.append((word, self._is_checked))
                 if program.operands == "first":
@@ -90,6 +94,15 @@ class _Check:
     @property
     def _is_checked(self) -> bool:
         return self.index > self.named
+
+    def _check_behind_operand(self, word: Word) -> None:
+        """Refuse a word that some versions of a program take for an option and others for a file."""
+        if self.program.one_operand:
+            raise ToolError(
+                f"{one_line(self.name, 40)} may write to what follows its first operand"
+            )
+        if word.text.startswith("-") and self.scope.exists(word.text) and self._is_checked:
+            raise ToolError(f"{one_line(word.text, 40)} may be an option or a file")
 
     def _check_wildcard(self, word: Word, *, strict: bool) -> None:
         if word.has_wildcard and self._is_checked:
@@ -166,13 +179,15 @@ class _Check:
 
     def _finish(self) -> None:
         """Check the operands, and what they and the options read."""
-        program, count = self.program, len(self.operands)
+        program = self.program
         if why := program.refused.get(""):
             raise ToolError(f"{one_line(self.name, 40)} {why}")
-        if program.max_operands is not None and (
-            count > program.max_operands or any(word.has_wildcard for word, _ in self.operands)
-        ):
-            raise ToolError(f"{one_line(self.name, 40)} may write to its last operand")
+        if program.one_operand and any(word.has_wildcard for word, _ in self.operands):
+            raise ToolError(
+                f"{one_line(self.name, 40)} may write to what follows its first operand"
+            )
+        if program.operands == "first" and self.piped and not self.operands:
+            raise ToolError(f"{one_line(self.name, 40)} runs what is piped into it")
         paths = []
         for (word, checked), kind in zip(self.operands, self._operand_kinds(), strict=True):
             if checked:
@@ -207,6 +222,8 @@ class _Check:
     def _check_operand(self, word: Word, kind: str) -> None:
         scope, text, branch = self.scope, word.text, kind == "branch"
         if kind == "paths":
+            if text[:1] in ("+", "@"):  # tail +5f, strings @file-with-options
+                raise ToolError(f"{one_line(text, 40)} may be an option")
             scope.check_read(text)
         elif kind == "refs":
             scope.check_revision(text)
@@ -219,6 +236,8 @@ class _Check:
                 raise ToolError(f"{one_line(text, 40)} {_UNKNOWN}")
             if branch and scope.resolve(text).exists():
                 raise ToolError(f"{one_line(text, 40)} is a file: it would be overwritten")
+            if kind == "first" and text == "-":
+                raise ToolError(f"{one_line(self.name, 40)} runs what is piped into it")
             if kind == "first":
                 scope.check_read(text)
             elif not branch and kind != "match":

@@ -31,7 +31,7 @@ class Program:
     text: re.Pattern[str] | None = None
     pattern_options: frozenset[str] = frozenset()
     recurses: frozenset[str] = frozenset()
-    max_operands: int | None = None
+    one_operand: bool = False
     include: str = ""
     dashed: bool = False
     strict: bool = False
@@ -118,6 +118,10 @@ class CommandScope:
             self.root, text if text.startswith("/") or below == "." else f"{below}/{text}"
         )
 
+    def exists(self, text: str) -> bool:
+        """Return whether the working folder has an entry with this name."""
+        return os.path.lexists(self.base / text)
+
     def check_program(self, name: str) -> None:
         """Refuse a program that the PATH finds in the workspace."""
         for folder in self.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -165,7 +169,7 @@ class CommandScope:
         if len(found) > _MAX_MATCHES:
             raise ToolError(f"{one_line(word.raw, 40)} matches too many files")
         for match in found:
-            if match.startswith("-"):
+            if match.startswith(("-", "+", "@")):
                 raise ToolError(f"{one_line(match, 40)} would be taken for an option")
             self.check_read(match)
 
