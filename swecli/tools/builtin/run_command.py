@@ -14,7 +14,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.commands.rules import RUN, objection
+from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
@@ -58,6 +58,7 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         preview=Display(title=where, body=escape_hidden(command), kind="code", language="bash"),
         state=_digest_scripts(ctx.root, command),
         subject=command,
+        guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
     )
 
 

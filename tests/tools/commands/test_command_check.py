@@ -132,7 +132,7 @@ def test_most_read_only_commands_run_without_approval(plain_repository: Path) ->
         ("cat link_out", "link_out is a link out of the workspace"),
         ("cat link_env", ".env may contain secrets"),
         ("cat *", "key.pem may contain secrets"),
-        ("grep -rn x .", "which may be secret"),
+        ("grep -rn x .", ". contains a file that asks: "),
         ("ls > a", "it redirects to or from a file"),
         ("echo $(id)", "it runs a command inside a word"),
         ("ls\nrm x", "it contains a line break or an invisible character"),
