@@ -91,7 +91,10 @@ class _Check:
                 and (word.text.startswith("-") or word.text in program.options)
             )
             may_be_sub = (
-                program.subs and not self.operands and (not option or word.text in program.subs)
+                program.subs
+                and not ended  # python3 -- --version runs a file of that name
+                and not self.operands
+                and (not option or word.text in program.subs)
             )
             if may_be_sub and self._check_subcommand(word):
                 return

@@ -162,6 +162,7 @@ def test_a_wildcard_that_could_expand_to_an_option_requires_approval(
         "cat src/app.py | node",
         "python3",
         "node -",
+        "python3 -- --version",
     ],
 )
 def test_text_piped_into_an_interpreter_requires_approval(
