@@ -169,7 +169,13 @@ def _put_pieces(
 
 async def refuse(request: AskRequest) -> Decision:
     """Deny the request: there is nobody to ask."""
-    return Decision(False, reason=HEADLESS_REASON, by="headless")
+    reason = HEADLESS_REASON
+    if request.remedy:
+        why = request.why.rstrip(".")
+        reason = (
+            f"nobody can be asked in this run, and every mode asks here: {why}; {request.remedy}"
+        )
+    return Decision(False, reason=reason, by="headless")
 
 
 async def run_prompts(

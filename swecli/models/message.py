@@ -172,7 +172,7 @@ class AskRequest:
     """A request for the user's approval of a call. `summary` is one line ("Run pytest -q"), `preview` the complete
     effect. `session_rule` is the permission rule that an approval for the session adds, `session_label` its
     description. `project_file` is where a rule for the project is saved, "" if that is not offered. `why` is set if the
-    mode alone would have allowed the call.
+    mode alone would have allowed the call. `remedy` is set if no mode allows it: what would.
     """
 
     call: ToolCall
@@ -183,6 +183,7 @@ class AskRequest:
     session_rule: str = ""
     why: str = ""
     project_file: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

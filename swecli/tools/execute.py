@@ -123,7 +123,12 @@ async def _check_permission(
         else ""
     )
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
-    request = AskRequest(call, *shown, why=verdict.why, project_file=file)
+    remedy = ""
+    if verdict.exact_only and verdict.why == plan.guard:
+        remedy = f"a rule for exactly this allows it: {rule}"
+    elif verdict.exact_only:
+        remedy = "that rule would have to go"
+    request = AskRequest(call, *shown, why=verdict.why, project_file=file, remedy=remedy)
     try:
         decision = await ask(request)
     except asyncio.CancelledError:

@@ -104,7 +104,7 @@ _TEMPLATES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 
 def is_sensitive(path: str) -> bool:
     """Return whether this workspace-relative path may contain secrets, so that every mode asks before it is read."""
-    *folders, name = _normalize(path).split("/")
+    *folders, name = normalize(path).split("/")
     secret_name = name not in _TEMPLATES and _SENSITIVE_FILES.fullmatch(name) is not None
     return secret_name or not _SENSITIVE_FOLDERS.isdisjoint(folders)
 
@@ -116,7 +116,7 @@ def read_guard(path: str) -> str:
 
 def write_guard(path: str) -> str:
     """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
-    if not (why := read_guard(path)) and _protected().match_file(_normalize(path)):
+    if not (why := read_guard(path)) and _protected().match_file(normalize(path)):
         shown = escape_hidden(path, keep="")
         return f"{shown} is protected: what is written there can start programs or change settings"
     return why
@@ -129,7 +129,7 @@ def _protected() -> GitIgnoreSpec:
     )
 
 
-def _normalize(path: str) -> str:
+def normalize(path: str) -> str:
     """Return the path without case and invisible characters, as some file systems compare names."""
     plain = unicodedata.normalize("NFKC", path)
     return "".join(

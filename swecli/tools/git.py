@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from swecli.models.errors import BadInput
 from swecli.tools.processes import child_environment, find_program
 
 SECONDS = 60.0
+_QUERY_SECONDS = 5.0
 _MAX_OUTPUT = 50_000_000  # bytes
 _MAX_PATHS = 500  # on one command line
 _READ_COMMANDS = frozenset(
@@ -35,7 +37,7 @@ _READ_COMMANDS = frozenset(
 # Overrides of every configuration file for settings that start programs; log.showSignature starts gpg.program.
 _PINNED = {
     "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "log.showSignature": "false",
-    "submodule.recurse": "false",
+    "submodule.recurse": "false", "diff.submodule": "short",
 }  # fmt: skip
 # Overrides for swecli's own commands; core.attributesFile may be a device that never ends.
 _OWN = {
@@ -232,7 +234,7 @@ _HARMLESS = re.compile(
     r"safecrlf|quotepath|abbrev|protecthfs|protectntfs|compression|longpaths|untrackedcache|checkstat|trustctime|"
     r"sharedrepository|whitespace|commentchar|preloadindex|splitindex|sparsecheckout|sparsecheckoutcone|fscache)|"
     r"(?:branch|color|column|user|author|committer|pull|push|fetch|init|advice|rerere|index|pack|gc|status|blame|versionsort|"
-    r"url|http|submodule|gui|lfs|github|gitflow|commit|tag|format|feature|rebase|log|stash|worktree|checkout|clean)\..*|"
+    r"url|http|submodule|gui|lfs|github|gitflow|commit|tag|feature|rebase|log|stash|worktree|checkout|clean)\..*|"
     r"remote\..*\.(?:url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|skipdefaultupdate|promisor|partialclonefilter|"
     r"gh-resolved|followremotehead)|"
     r"diff\.(?!external|tool|guitool|orderfile)[a-z]+|merge\.(?!tool|guitool|default)[a-z]+|diff\..*\.xfuncname|"
@@ -242,12 +244,102 @@ _HARMLESS = re.compile(
 _DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL)
 
 
+# Variables that make a shell or a program run or load something, write a trace, or read its words in another way.
+_LOADS = re.compile(
+    r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|GLOBIGNORE|POSIXLY_CORRECT|PERL5?LIB|PERL5OPT|PERL5DB|NODE_OPTIONS|"
+    r"MAGIC|GIT_TRACE.*|GIT_EXTERNAL_DIFF|GIT_DIFF_OPTS|GIT_EXEC_PATH|GIT_(?:LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS"
+)
+_LIBRARIES = re.compile(r"LD_(?:LIBRARY_PATH|PRELOAD|AUDIT)|DYLD_.*")
+
+
+def _loads_code(name: str, value: str) -> bool:
+    """Return whether a variable makes a read-only command do more; libraries may only be loaded from absolute paths."""
+    if _LIBRARIES.fullmatch(name):
+        return not all(part.startswith("/") for part in re.split(r"[:\s]", value))
+    return _LOADS.fullmatch(name) is not None
+
+
 def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment for a read-only command: git starts no program, asks nothing and fetches nothing."""
-    return _settings(child_environment(environ), {}) | {
+    given = child_environment(environ)
+    own = {name: value for name, value in given.items() if not _loads_code(name, value)}
+    # the automatic refresh writes to the index
+    return _settings(own, {"diff.autoRefreshIndex": "false"}) | {
         "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ASKPASS": "", "CDPATH": "", "RIPGREP_CONFIG_PATH": "", "GREP_OPTIONS": "",
     }  # fmt: skip
+
+
+def shown_paths(
+    folder: Path, environ: Mapping[str, str], name: Sequence[str], words: Sequence[str]
+) -> list[str] | None:
+    """Return the paths, from the top of the repository, whose contents a harmless git command would show: git
+    names them itself, given the same words. None if they are not known, or an operand is an object without a path."""
+    env = read_only_environment(environ)
+    if any(_is_blob(folder, env, word) for word in words):
+        return None
+    if name[0] == "cat-file":  # a commit, a tag, or a folder's names
+        return []
+    behind = words.index("--") if "--" in words else len(words)
+    before = [
+        word for word in words[:behind] if word != "--graph"
+    ]  # it would draw between the names
+    if name[0] == "grep":
+        argv = [*name, "--files-with-matches", "--null", "--full-name", *before, *words[behind:]]
+    else:
+        recursive = ["-r"] if name[0] == "diff-tree" else []  # which -p implies
+        argv = [*name, *before, *_NAMES_ONLY, *recursive, *words[behind:]]
+    listed = _start(folder, env, argv, _MAX_NAMES)
+    if listed is not None and listed[0] in (0, 1):  # 1: differences, or no match
+        found = os.fsdecode(listed[1]).split("\0")
+        # `git grep` writes revision:path
+        return [piece for path in found for piece in {path, path.partition(":")[2]} if piece]
+    failed = _start(folder, env, [*name, *words], 1)
+    return [] if failed is not None and failed[0] and not failed[1] else None
+
+
+_NAMES_ONLY = (
+    "--name-only", "-z", "--no-renames", "--no-relative", "--no-color", "--format=",
+)  # fmt: skip
+_MAX_NAMES = 2_000_000  # bytes
+_HEX = re.compile(r"\^?([0-9a-fA-F]{4,64})(?:[\^~@].*)?", re.DOTALL)
+
+
+def _is_blob(folder: Path, env: Mapping[str, str], word: str) -> bool:
+    """Return whether a word or an end of a range is the id of a file's content."""
+    for piece in re.split(r"\.\.\.?", word):
+        if (match := _HEX.fullmatch(piece)) and (
+            _query(folder, env, "cat-file", "-t", match[1]) or b""
+        ).strip() == b"blob":
+            return True
+    return False
+
+
+def _start(
+    folder: Path, env: Mapping[str, str], words: Sequence[str], limit: int
+) -> tuple[int, bytes] | None:
+    """Return the exit code and at most `limit` bytes of the output of a git command; None if it cannot be started,
+    takes too long or prints more."""
+    program = find_program("git", env, folder)
+    if program is None:
+        return None
+    with subprocess.Popen(
+        [program, "--no-pager", *words],
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        timer = threading.Timer(_QUERY_SECONDS, process.kill)
+        timer.start()
+        data = process.stdout.read(limit + 1)
+        if len(data) > limit:
+            process.kill()
+        code = process.wait()
+        timer.cancel()
+    return None if code < 0 or len(data) > limit else (code, data)
 
 
 def find_program_risk(
@@ -279,6 +371,6 @@ def _query(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:
     Neither starts a program when `core.fsmonitor` is overridden."""
     program = find_program("git", env, folder)
     try:
-        return None if program is None else _run([program, *words], folder, env, 5.0)
+        return None if program is None else _run([program, *words], folder, env, _QUERY_SECONDS)
     except BadInput:
         return None

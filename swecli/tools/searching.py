@@ -11,7 +11,7 @@ from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
 from swecli.tools.processes import child_environment, find_ripgrep
 
-_IGNORE_FILES = (".aiignore", ".swecliignore")
+IGNORE_FILES = (".aiignore", ".swecliignore")
 _DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
 _VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
 
@@ -61,7 +61,7 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     ]
     if not (project_root(root) / ".git").exists():
         argv += ["--no-require-git", "--no-ignore-parent"]
-    for file in (_DEFAULT_IGNORES, *(root / name for name in _IGNORE_FILES)):
+    for file in (_DEFAULT_IGNORES, *(root / name for name in IGNORE_FILES)):
         try:
             argv += [f"--ignore-file={file}"] if file.read_text(encoding="utf-8") else []
         except UnicodeDecodeError as error:  # ripgrep would skip the rest of the file

@@ -16,11 +16,9 @@ from swecli.models.errors import BadInput, StoreError
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
-from swecli.tools.commands.rules import objection
 from swecli.tools.diffs import unified_diff
 from swecli.tools.files import decode
 from swecli.tools.limits import escape_invalid_bytes
-from swecli.tools.processes import child_environment
 from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
 
 _States = dict[str, FileState]
@@ -37,11 +35,12 @@ class _ChangeRecorder:
     @asynccontextmanager
     async def around(self, kind: str, subject: str) -> AsyncIterator[None]:
         """Record the changes of a call: for an edit those of its file, for anything else those of all files that are
-        not ignored. Calls that only read (web pages, read-only commands) are not scanned."""
-        root, environ = self._versions.root, child_environment(self._versions.environ)
-        if kind == "fetch" or (kind == "run" and not objection(subject, root, environ)):
+        not ignored. That a command ran without approval is no proof that it changed nothing: only a fetched page is
+        not scanned."""
+        if kind == "fetch":
             yield
             return
+        root = self._versions.root
         paths: tuple[Path, ...] = ()
         if kind == "edit":
             paths = (

@@ -80,6 +80,29 @@ async def test_approvals_are_denied_and_reported_with_a_reason() -> None:
     assert "denied: Create a" in err
 
 
+@pytest.mark.parametrize(
+    ("tool", "parameters", "rule"),
+    [
+        ("run_command", {"command": "cat .env"}, "run(cat .env)"),
+        ("read_file", {"path": ".env"}, "read(/.env)"),
+    ],
+)
+async def test_a_secret_is_refused_in_every_mode_with_the_rule_that_would_allow_it(
+    tool: str, parameters: dict[str, str], rule: str
+) -> None:
+    Path(".env").write_text("KEY=canary\n")
+    code, results, _ = await run_headless([calls((tool, parameters)), "No."], "look", mode="auto")
+    assert code == 0
+    reason = results[0]["permission_denials"][0]["reason"]
+    assert ".env may contain secrets" in reason
+    assert reason.endswith(f"a rule for exactly this allows it: {rule}")
+    assert "--mode" not in reason
+    code, results, _ = await run_headless(
+        [calls((tool, parameters)), "Yes."], "look", mode="auto", allow=[rule]
+    )
+    assert results[0]["permission_denials"] == []
+
+
 async def test_mode_edits_allows_writing_files_without_approval() -> None:
     code, results, _ = await run_headless(
         [calls(("write_file", {"path": "a", "content": "x"})), "Done."], "write a", mode="edits"

@@ -198,6 +198,11 @@ def _outside(base: Path) -> dict[str, bytes]:
         ".env.local",
         ".tool-versions",
         ".profile",
+        ".swecliignore",
+        ".aiignore",
+        ".venv/bin/python",
+        "web/node_modules/.bin/tsc",
+        ".github/dependabot.yml",
     ],
 )
 def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:

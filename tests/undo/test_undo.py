@@ -89,6 +89,23 @@ async def ten_turns() -> tuple[Runtime, list[Snapshot]]:
     return runtime, states
 
 
+async def test_a_change_by_a_command_that_was_taken_for_harmless_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "ls"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nprintf gone > a.py\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    Path("a.py").write_text("one\n")
+    runtime = make_runtime(replies([shell("ls -la")]), mode="ask", reflect_with_model=False)
+    await run_turn(runtime, "look")
+    assert Path("a.py").read_text() == "gone"
+    await ScriptedContext(runtime).type("/undo")
+    assert Path("a.py").read_text() == "one\n"
+    runtime.close()
+
+
 def queries(runtime: Runtime) -> list[str]:
     session = runtime.sessions.current_session
     assert session is not None

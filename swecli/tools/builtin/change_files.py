@@ -23,8 +23,8 @@ from swecli.tools.files import (
     relative_path,
     resolve_path,
     write_atomic,
-    write_guard,
 )
+from swecli.tools.guards import before_writing, when_ignored
 from swecli.tools.limits import escape_hidden, escape_invalid_bytes
 
 _MAX_LINES = 10  # of matches, in an error
@@ -221,7 +221,7 @@ def _plan_change(
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,
-        guard=write_guard(subject),
+        guard=before_writing(ctx.root, subject),
     )
 
 
@@ -251,7 +251,8 @@ def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = resolve_path(ctx.root, params.path)
     old, base = _read_base(ctx, path, must_be_seen=False)
     # a failed match quotes the file only if it was read, or may be read without asking
-    hints = path in ctx.file_digests or ctx.may_read(relative_path(ctx.root, path))
+    name = relative_path(ctx.root, path)
+    hints = path in ctx.file_digests or (ctx.may_read(name) and not when_ignored(ctx.root, name))
     data = old.encode(_apply_edits(old, params.edits, hints=hints))
     if data == old.encode(old.text):
         raise ToolError("The edits leave the file as it is. Nothing was changed.")

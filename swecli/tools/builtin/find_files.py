@@ -17,7 +17,8 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.files import not_found_error, read_guard, relative_path, resolve_path
+from swecli.tools.files import not_found_error, relative_path, resolve_path
+from swecli.tools.guards import before_reading, when_ignored
 from swecli.tools.limits import escape_hidden, fit_rows
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 from swecli.tools.searching import files_below, ripgrep
@@ -90,7 +91,10 @@ def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
     subject = relative_path(ctx.root, folder)
     only = f" ({params.pattern})" if params.pattern else ""
     return ToolPlan(
-        f"List {'.' if subject == '.' else subject + '/'}{only}", state=folder, subject=subject
+        f"List {'.' if subject == '.' else subject + '/'}{only}",
+        state=folder,
+        subject=subject,
+        guard=when_ignored(ctx.root, subject),
     )
 
 
@@ -125,7 +129,11 @@ def _entries(ctx: ToolContext, start: str, depth: int | None, glob: _Glob | None
     above = 0 if start == "." else start.count("/") + 1
     deepest = above + (depth or sys.maxsize)
     found, folders = set[str](), {start}
+    is_approved = when_ignored(ctx.root, start)
     for path in files_below(ctx.root, start, ctx.environ, ctx.timeout):
+        # a line of a .gitignore can include again what an ignore file of ours leaves out
+        if not is_approved and when_ignored(ctx.root, path):
+            continue
         parts = path.split("/")
         if len(parts) <= deepest and (glob is None or glob.matches(path)):
             found.add(path)
@@ -167,7 +175,8 @@ def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     # a folder may have the name of a sensitive file: its files are checked one by one
-    guard = "" if path.is_dir() else read_guard(subject)
+    why_asked = when_ignored if path.is_dir() else before_reading
+    guard = why_asked(ctx.root, subject)
     return ToolPlan(
         f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard
     )
@@ -226,7 +235,7 @@ class _Search:
         )  # ripgrep skips other files; other globs match here
         self._options = [f"--type-add=wanted:{glob}", "--type=wanted"] if simple else []
         self._options += ["--json", "--sort=path", "--", start if start == "." else f"./{start}"]
-        self._may_read = (lambda path: True) if is_file else ctx.may_read
+        self._is_file, self._is_approved = is_file, bool(when_ignored(ctx.root, start))
         self._selected: dict[str, bool] = {}
         self._ctx, self._limit = ctx, limit
         self._open: list[tuple[str, str]] = []
@@ -272,6 +281,12 @@ class _Search:
                 return True
         return False
 
+    def _may_show(self, path: str) -> bool:
+        if self._is_file:
+            return True
+        is_ignored = not self._is_approved and bool(when_ignored(self._ctx.root, path))
+        return self._ctx.may_read(path) and not is_ignored
+
     def _add_event(self, event: dict[str, Any]) -> None:
         kind, data = event["type"], event["data"]
         if kind == "match":
@@ -279,7 +294,7 @@ class _Search:
             if path not in self._selected:
                 self._selected[path] = (
                     self._glob is None or self._glob.matches(path)
-                ) and self._may_read(path)
+                ) and self._may_show(path)
             if self._selected[path]:
                 row = f"{escape_hidden(path, keep='')}:{data['line_number']}: {_excerpt(data)}"
                 self._open.append((path, row))

@@ -14,11 +14,11 @@ from swecli.tools.files import (
     decode,
     digest,
     read_bytes,
-    read_guard,
     relative_path,
     resolve_path,
     split_lines,
 )
+from swecli.tools.guards import before_reading
 from swecli.tools.limits import escape_hidden, escape_invalid_bytes, fit_rows, one_line
 
 _FIRST = "First line, counting from 1."
@@ -93,7 +93,10 @@ def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
         else ""
     )
     return ToolPlan(
-        f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject)
+        f"Read {subject}{lines}",
+        state=path,
+        subject=subject,
+        guard=before_reading(ctx.root, subject),
     )
 
 

@@ -7,20 +7,23 @@ import codecs
 import re
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.commands.rules import RUN, objection
+from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 
 _TIMEOUT_CODE = 124  # as of timeout(1)
+_UNASKED_TIMEOUT = (
+    10.0  # seconds, of a command that runs because it only reads; some such do not end (cat PIPE)
+)
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
@@ -58,6 +61,7 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         preview=Display(title=where, body=escape_hidden(command), kind="code", language="bash"),
         state=_digest_scripts(ctx.root, command),
         subject=command,
+        guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
     )
 
 
@@ -68,17 +72,24 @@ async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPl
         raise ToolError(
             "A script this command runs changed after the command was approved. Nothing ran."
         )
+    env = child_environment(ctx.environ)
+    timeout: float | None = params.timeout
+    if timeout is None and not params.background:
+        timeout = ctx.timeout
+    if not objection(command, ctx.root, env):
+        # in this environment git starts no program
+        env = read_only_environment(env)
+        timeout = min(timeout or _UNASKED_TIMEOUT, _UNASKED_TIMEOUT)
     if params.background:
-        return await _start_job(command, params.timeout, ctx)
+        return await _start_job(command, timeout, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
     output, throttle = HeadTail() if ctx.output is None else ctx.output, _OutputThrottle(ctx.report)
-    timeout = float(params.timeout or ctx.timeout)
     try:
-        end = await _run(command, timeout, ctx, output, throttle)
+        end = await _run(command, timeout, env, ctx, output, throttle)
     finally:
         throttle.flush()
-    return _result(command, strip_terminal_codes(output.text()), end, timeout)
+    return _result(command, strip_terminal_codes(output.text()), end, timeout or 0)
 
 
 class _OutputThrottle:
@@ -116,6 +127,7 @@ class _OutputThrottle:
 async def _run(
     command: str,
     timeout: float | None,
+    env: Mapping[str, str],
     ctx: ToolContext,
     output: HeadTail,
     throttle: _OutputThrottle | None = None,
@@ -129,9 +141,6 @@ async def _run(
         if throttle is not None:
             throttle.add(text)
 
-    # a read-only command runs in an environment in which git starts no program
-    env = child_environment(ctx.environ)
-    env = env if objection(command, ctx.root, env) else read_only_environment(env)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     try:
         return await run_group(
@@ -143,11 +152,13 @@ async def _run(
         output.add(decoder.decode(b"", final=True))
 
 
-async def _start_job(command: str, timeout: int | None, ctx: ToolContext) -> ToolResult:
+async def _start_job(
+    command: str, timeout: float | None, env: Mapping[str, str], ctx: ToolContext
+) -> ToolResult:
     if len(ctx.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
-    task = asyncio.create_task(_run(command, timeout, ctx, output))
+    task = asyncio.create_task(_run(command, timeout, env, ctx, output))
     try:
         await asyncio.wait({task}, timeout=_START_WAIT)
     except asyncio.CancelledError:

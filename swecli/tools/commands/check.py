@@ -10,12 +10,29 @@ from dataclasses import dataclass, field, replace
 from swecli.tools.base import ToolError
 from swecli.tools.commands.programs import CommandScope, Program, known_programs
 from swecli.tools.commands.shell_words import SimpleCommand, Word
-from swecli.tools.git import find_program_risk
+from swecli.tools.git import find_program_risk, shown_paths
 from swecli.tools.limits import one_line
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
 _UNKNOWN = "is not known to be read-only"
+_ENDING = re.compile(r"\*\.\w+")
+_LISTS = frozenset({"--files", "--type-list", "--version", "-V"})  # ripgrep then reads no file
+_BY_PATH = re.compile(r":(?![/!^(])[^{]*|[^:{][^:{]*:[^{]*", re.DOTALL)  # revision:path
+_SIGNATURE = re.compile(r"%[-+ ]?G|%\(signature")  # in a format
+# Options with which every git command shows differences line by line, and those without which some do.
+_PATCHES = frozenset(
+    {
+        *("-p", "-u", "-U", "-c", "-m", "-W", "--cc", "--patch", "--unified", "--binary", "--diff-merges"),
+        *("--color-words", "--word-diff", "--word-diff-regex", "--function-context"),
+    }
+)  # fmt: skip
+_SUMMARIES = frozenset(
+    {
+        *("-s", "-q", "--no-patch", "--quiet", "--raw", "--stat", "--numstat", "--shortstat", "--dirstat", "--summary"),
+        *("--compact-summary", "--name-only", "--name-status"),
+    }
+)  # fmt: skip
 
 
 def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
@@ -26,7 +43,7 @@ def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
         known = known_programs(named=True).get(name)
         raise ToolError(f"{one_line(name, 40)} {known and known.refused.get('*') or _UNKNOWN}")
     scope.check_program(name)
-    _Check(program, name, part.words[1:], scope).run()
+    _Check(program, name, part.words[1:], scope, piped=part.operator == "|").run()
 
 
 def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
@@ -37,19 +54,21 @@ def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
     if program is None and name in known_programs(named=True):
         raise ToolError(f"no rule can allow {one_line(name, 40)}")
     if program is not None:
-        _Check(program, name, part.words[1:], scope, named - 1).run()
+        piped = part.operator == "|"
+        _Check(program, name, part.words[1:], scope, named - 1, piped).run()
 
 
 @dataclass(slots=True)
 class _Check:
-    """A pass over a program's words, of which the first `named` are not checked. `seen` maps options to their values.
-    `has_unknown`: a rule names an unknown option."""
+    """A pass over a program's words, of which the first `named` are not checked. `piped`: the output of another
+    command is its input. `seen` maps options to their values. `has_unknown`: a rule names an unknown option."""
 
     program: Program
     name: str
     words: Sequence[Word]
     scope: CommandScope
     named: int = 0
+    piped: bool = False
     operands: list[tuple[Word, bool]] = field(
         default_factory=list
     )  # the word, and whether it is checked
@@ -72,10 +91,15 @@ class _Check:
                 and (word.text.startswith("-") or word.text in program.options)
             )
             may_be_sub = (
-                program.subs and not self.operands and (not option or word.text in program.subs)
+                program.subs
+                and not ended  # python3 -- --version runs a file of that name
+                and not self.operands
+                and (not option or word.text in program.subs)
             )
             if may_be_sub and self._check_subcommand(word):
                 return
+            if self.operands:
+                self._check_behind_operand(word)
             if not option:
                 self.operands.append((word, self._is_checked))
                 if program.operands == "first":
@@ -90,6 +114,15 @@ class _Check:
     @property
     def _is_checked(self) -> bool:
         return self.index > self.named
+
+    def _check_behind_operand(self, word: Word) -> None:
+        """Refuse a word that some versions of a program take for an option and others for a file."""
+        if self.program.one_operand:
+            raise ToolError(
+                f"{one_line(self.name, 40)} may write to what follows its first operand"
+            )
+        if word.text.startswith("-") and self.scope.exists(word.text) and self._is_checked:
+            raise ToolError(f"{one_line(word.text, 40)} may be an option or a file")
 
     def _check_wildcard(self, word: Word, *, strict: bool) -> None:
         if word.has_wildcard and self._is_checked:
@@ -166,32 +199,27 @@ class _Check:
 
     def _finish(self) -> None:
         """Check the operands, and what they and the options read."""
-        program, count = self.program, len(self.operands)
+        program = self.program
         if why := program.refused.get(""):
             raise ToolError(f"{one_line(self.name, 40)} {why}")
-        if program.max_operands is not None and (
-            count > program.max_operands or any(word.has_wildcard for word, _ in self.operands)
-        ):
-            raise ToolError(f"{one_line(self.name, 40)} may write to its last operand")
-        paths = []
+        if program.one_operand and any(word.has_wildcard for word, _ in self.operands):
+            raise ToolError(
+                f"{one_line(self.name, 40)} may write to what follows its first operand"
+            )
+        if program.operands == "first" and self.piped and not self.operands:
+            raise ToolError(f"{one_line(self.name, 40)} runs what is piped into it")
+        paths: list[str] = []
         for (word, checked), kind in zip(self.operands, self._operand_kinds(), strict=True):
             if checked:
                 self._check_operand(word, kind)
-            if kind == "paths":
-                paths.append(word.text)
-        if program.recurses & {"always", "shown", *self.seen}:
+            # of a wildcard in place of the text to look for, the second match and all further ones are paths
+            paths += self.scope.expand(word)[0 if kind == "paths" else 1 :]
+        if program.recurses & {"always", *self.seen}:
             self._check_folders(paths)
-        git = (
-            known_programs()["git"].subs.get(self.name.split(" ")[1])
-            if self.name.startswith("git ")
-            else None
-        )
-        if git is not None:
-            diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
-            if why := find_program_risk(
-                self.scope.base, self.scope.environ, diffs=diffs, work_tree=git.work_tree
-            ):
-                raise ToolError(why)
+        if "asked" in program.recurses and not self.seen.keys() & _LISTS:
+            self._check_search(paths)
+        if self.name.startswith("git "):
+            self._check_git(known_programs()["git"].subs.get(self.name.split(" ")[1]))
 
     def _operand_kinds(self) -> list[str]:
         first, plus, others = self.program.operands.partition("+")
@@ -207,6 +235,8 @@ class _Check:
     def _check_operand(self, word: Word, kind: str) -> None:
         scope, text, branch = self.scope, word.text, kind == "branch"
         if kind == "paths":
+            if text[:1] in ("+", "@"):  # tail +5f, strings @file-with-options
+                raise ToolError(f"{one_line(text, 40)} may be an option")
             scope.check_read(text)
         elif kind == "refs":
             scope.check_revision(text)
@@ -219,16 +249,73 @@ class _Check:
                 raise ToolError(f"{one_line(text, 40)} {_UNKNOWN}")
             if branch and scope.resolve(text).exists():
                 raise ToolError(f"{one_line(text, 40)} is a file: it would be overwritten")
+            if kind == "first" and text == "-":
+                raise ToolError(f"{one_line(self.name, 40)} runs what is piped into it")
             if kind == "first":
                 scope.check_read(text)
             elif not branch and kind != "match":
                 raise ToolError(f"{one_line(self.name, 40)} with {one_line(text, 40)} {_UNKNOWN}")
 
     def _check_folders(self, paths: list[str]) -> None:
-        include = [
-            value for name in self.program.include.split() for value in self.seen.get(name, [])
-        ]
-        hidden = "shown" not in self.program.recurses
+        follows = "follows" in self.program.recurses
         for path in paths or ["."]:
             if path not in ("-", "/dev/null") and self.scope.resolve(path).is_dir():
-                self.scope.check_folder(path, hidden=hidden, include=include)
+                self.scope.check_folder(path, endings=self._read_endings(), follows=follows)
+
+    def _read_endings(self) -> list[str]:
+        """Return the endings of the only names that a recursive search reads, [] for all."""
+        patterns = self.seen.get(self.program.include, [])
+        # with --exclude as well, GNU grep reads every other file
+        is_plain = all(_ENDING.fullmatch(pattern) for pattern in patterns)
+        if not is_plain or self.seen.keys() & {"--exclude", "--exclude-from"}:
+            return []
+        return [pattern[1:].lower() for pattern in patterns]
+
+    def _check_search(self, paths: list[str]) -> None:
+        if self.piped and not paths:
+            return  # it searches its input
+        operands = {id(word) for word, _ in self.operands}
+        options = [w.text for w in self.words if id(w) not in operands and w.text != "--"]
+        self.scope.check_search(options, paths)
+
+    def _check_git(self, row: Program | None) -> None:
+        """Refuse a git command that may start a program, or shows a file that may not be read without approval."""
+        if row is None:
+            return
+        if any(_SIGNATURE.search(word.text) for word in self.words):
+            raise ToolError("git would start gpg to look at signatures")
+        scope = self.scope
+        diffs = row.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
+        if why := find_program_risk(
+            scope.base, scope.environ, diffs=diffs, work_tree=row.work_tree
+        ):
+            raise ToolError(why)
+        self._check_ranges()
+        if not self._shows_content():
+            return
+        # `revision:path` was checked as such
+        named = {id(word) for word, _ in self.operands if _BY_PATH.fullmatch(word.text)}
+        if named and len(named) == len(self.operands):
+            return
+        kept = [word for word in self.words if id(word) not in named]
+        words = [text for word in kept for text in scope.expand(word)]
+        names = shown_paths(scope.base, scope.environ, self.name.split(" ")[1:], words)
+        if names is None:
+            raise ToolError("which files git would show is not known")
+        for name in names:
+            scope.check_shown(name)
+
+    def _check_ranges(self) -> None:
+        """Check the files behind the colons of -L."""
+        for value in self.seen.get("-L", []):
+            pieces = value.split(":")
+            for index in range(1, len(pieces)):
+                self.scope.check_read(":".join(pieces[index:]) or ".")
+
+    def _shows_content(self) -> bool:
+        """Return whether git shows contents of files, and not only names and counts."""
+        if self.program.shows == "always":
+            return True
+        if self.program.shows == "unless summarized" and not self.seen.keys() & _SUMMARIES:
+            return True
+        return bool(self.program.shows and self.seen.keys() & _PATCHES)

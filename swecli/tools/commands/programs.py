@@ -5,19 +5,23 @@ from __future__ import annotations
 import glob
 import os
 import re
+import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
 from swecli.tools.commands.shell_words import Word
-from swecli.tools.files import is_sensitive, read_guard, relative_path, resolve_path, write_guard
+from swecli.tools.files import read_guard, relative_path, resolve_path
+from swecli.tools.git import read_only_environment
+from swecli.tools.guards import before_reading, before_writing
 from swecli.tools.limits import one_line
+from swecli.tools.processes import find_program, find_ripgrep
 
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
 
@@ -31,8 +35,9 @@ class Program:
     text: re.Pattern[str] | None = None
     pattern_options: frozenset[str] = frozenset()
     recurses: frozenset[str] = frozenset()
-    max_operands: int | None = None
+    one_operand: bool = False
     include: str = ""
+    shows: str = ""
     dashed: bool = False
     strict: bool = False
     work_tree: bool = False
@@ -99,7 +104,12 @@ def rule_words(words: list[str]) -> list[str]:
 
 _MAX_MATCHES = 2_000
 _MAX_ENTRIES = 20_000
+_SECONDS = 5.0  # for a program that names the files it would read
 _SET = re.compile(r"\[[!^]?\w[\w-]*\]")
+
+
+class GuardedFile(ToolError):
+    """The command would read or change a file that every mode asks about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,10 @@ class CommandScope:
             self.root, text if text.startswith("/") or below == "." else f"{below}/{text}"
         )
 
+    def exists(self, text: str) -> bool:
+        """Return whether the working folder has an entry with this name."""
+        return os.path.lexists(self.base / text)
+
     def check_program(self, name: str) -> None:
         """Refuse a program that the PATH finds in the workspace."""
         for folder in self.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -131,16 +145,21 @@ class CommandScope:
 
     def check_read(self, word: str) -> None:
         """Refuse a path that may not be read without approval."""
-        if word not in ("-", "/dev/null") and (
-            why := read_guard(relative_path(self.root, self.resolve(word)))
-        ):
-            raise ToolError(why)
+        if word in ("-", "/dev/null"):
+            return
+        path = self.resolve(word)
+        if why := before_reading(self.root, relative_path(self.root, path)):
+            raise GuardedFile(why)
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ToolError(f"{one_line(word, 40)} is a pipe, socket or device")
 
     def check_write(self, word: str) -> None:
         """Refuse a path that may not be changed without approval, even if a rule names the program."""
         path = relative_path(self.root, self.resolve(word))
-        if why := "it changes the whole workspace" if path == "." else write_guard(path):
-            raise ToolError(why)
+        if path == ".":
+            raise ToolError("it changes the whole workspace")
+        if why := before_writing(self.root, path):
+            raise GuardedFile(why)
 
     def check_revision(self, word: str) -> None:
         """Refuse a revision, path or `revision:path` that git may not read without approval."""
@@ -149,8 +168,26 @@ class CommandScope:
             pieces = [
                 piece.lstrip("/!^") if index < 2 else piece for index, piece in enumerate(pieces)
             ]
-        for piece in filter(None, pieces):
-            self.check_read(piece)
+        for index, piece in enumerate(pieces):
+            if piece:
+                self.check_read(piece)
+            if piece and index:
+                self.check_shown(piece)
+
+    def check_shown(self, name: str) -> None:
+        """Refuse a path as git names it, from the top of the repository."""
+        path = Path(os.path.normpath(project_root(self.base) / name))
+        if not path.is_relative_to(self.root):
+            why = read_guard(name)
+        else:
+            why = before_reading(self.root, relative_path(self.root, path))
+        if why:
+            raise GuardedFile(why)
+
+    def expand(self, word: Word) -> list[str]:
+        """Return the words that the shell makes of this one, which was checked before."""
+        found = sorted(glob.iglob(word.text, root_dir=self.base)) if word.has_wildcard else []  # noqa: PTH207  as above
+        return found or [word.text]
 
     def check_expansion(self, word: Word, *, strict: bool) -> None:
         """Refuse wildcards that may expand to an option or to a path that may not be read. A character set is checked
@@ -165,27 +202,62 @@ class CommandScope:
         if len(found) > _MAX_MATCHES:
             raise ToolError(f"{one_line(word.raw, 40)} matches too many files")
         for match in found:
-            if match.startswith("-"):
+            if match.startswith(("-", "+", "@")):
                 raise ToolError(f"{one_line(match, 40)} would be taken for an option")
             self.check_read(match)
 
-    def check_folder(self, word: str, *, hidden: bool, include: list[str]) -> None:
-        """Refuse a folder if a file below it may not be read without approval. `hidden`: the command reads dot files
-        too. `include`: it reads only names that match one of these, if any."""
-        top, count = self.resolve(word), 0
-        for folder, folders, files in os.walk(top):
-            if not hidden:
-                folders[:] = [name for name in folders if not name.startswith(".")]
+    def check_folder(self, word: str, *, endings: Sequence[str], follows: bool) -> None:
+        """Refuse a folder if a file below it may not be read without approval. `endings`: only names that end so are
+        read; all, if there is none. `follows`: links below it are followed."""
+        count = 0
+        for folder, folders, files in os.walk(self.resolve(word)):
             count += len(folders) + len(files)
             if count > _MAX_ENTRIES:
                 raise ToolError(f"{one_line(word, 40)} contains too many files to check")
-            parent = Path(folder).name if folder != str(top) else ""
-            for name in files:
-                if not hidden and name.startswith("."):
-                    continue
-                if include and not any(fnmatchcase(name, pattern) for pattern in include):
-                    continue
-                if is_sensitive(f"{parent}/{name}" if parent else name):
-                    raise ToolError(
-                        f"{one_line(word, 40)} contains {one_line(name, 40)}, which may be secret"
-                    )
+            below = relative_path(self.root, Path(folder))
+            for name in [*folders, *files] if follows else files:
+                path = name if below == "." else f"{below}/{name}"
+                if name in files and (not endings or name.lower().endswith(tuple(endings))):
+                    self._check_found(word, path)
+                if follows and (self.root / path).is_symlink():
+                    self._check_link(path)
+
+    def _check_found(self, word: str, path: str) -> None:
+        """Refuse a workspace-relative path that a search of the folder `word` would read."""
+        if why := before_reading(self.root, path):
+            raise GuardedFile(f"{one_line(word, 40)} contains a file that asks: {why}")
+
+    def _check_link(self, path: str) -> None:
+        target = resolve_path(self.root, path)
+        if target.is_dir():
+            raise ToolError(f"{one_line(path, 40)} is a link to another folder")
+        self._check_found(path, relative_path(self.root, target))
+
+    def check_search(self, options: Sequence[str], paths: Sequence[str]) -> None:
+        """Refuse a search with ripgrep if it would read a file that may not be read without approval. Hidden names,
+        globs and ignore files decide which ones it reads, so it is asked itself."""
+        program = find_program("rg", self.environ, self.root)
+        program = program or find_ripgrep(self.environ, self.root)
+        if program is None:
+            return  # nothing will run
+        argv = [program, *options, "--files", "--null", "--color=never", "--", *paths]
+        try:
+            done = subprocess.run(
+                argv,
+                cwd=self.base,
+                env=read_only_environment(self.environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ToolError("there are too many files to check") from error
+        if done.returncode not in (0, 1):  # 1: no files
+            raise ToolError("which files it would search is not known")
+        names = done.stdout.split(b"\0")
+        if len(names) > _MAX_ENTRIES:
+            raise ToolError("there are too many files to check")
+        below = self.base.relative_to(self.root)
+        for name in filter(None, names):
+            self._check_found("the search", os.path.normpath(below / os.fsdecode(name)))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 
 from swecli.tools.base import PermissionKind, ToolContext, ToolError
 from swecli.tools.commands.check import check_covered, check_read_only
-from swecli.tools.commands.programs import CommandScope, rule_words
+from swecli.tools.commands.programs import CommandScope, GuardedFile, rule_words
 from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
+from swecli.tools.files import relative_path, resolve_path
+from swecli.tools.guards import before_reading
 from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment
 
@@ -28,6 +33,12 @@ _RUNNERS = re.compile(
     r"(?:ba|da|z|k)?sh|busybox|su|chroot|unshare|time|strace|ssh|script"
 )
 _MAX_NESTING = 4
+_SEPARATORS = re.compile(r"""[\s;&|(){}<>`'"=:,$]+""")  # between what may be paths
+_MAX_WORDS, _MAX_FOLDERS, _MAX_MATCHES = (
+    200,
+    8,
+    200,
+)  # looked at of a command that cannot be analysed
 
 
 class _ByCommand(PermissionKind):
@@ -75,17 +86,68 @@ def objection(
     if any(RUN.exact(pattern, command) for pattern in patterns):
         return ""
     try:
-        parts = parse_command(command)
-        top = root.resolve()
-        scope = CommandScope(top, top, environ)
-        for index, part in enumerate(parts):
-            if index == 0 and part.words[0].text == "cd" and len(parts) > 1:
-                scope = _change_folder(scope, part, parts[1].operator)
-            else:
-                _check(part, scope, patterns)
+        for part, scope in _scoped_parts(command, root, environ):
+            _check(part, scope, patterns)
     except (ToolError, OSError) as error:
         return str(error).rstrip(".")
     return ""
+
+
+def find_guarded(command: str, root: Path, environ: Mapping[str, str]) -> str:
+    """Return why every mode asks before this command: it names, or as far as it can be analysed would read, a file that
+    may hold secrets or that an ignore file names. "" if it does not."""
+    if not objection(command, root, environ):
+        return ""
+    try:
+        for part, scope in _scoped_parts(command, root, environ):
+            try:
+                check_read_only(part, scope)
+            except GuardedFile as error:
+                return str(error)
+            except (ToolError, OSError):
+                continue  # something else asks; another part may name such a file
+    except (ToolError, OSError):
+        pass  # it cannot be analysed, so its words are all there is
+    return _find_guarded_word(command, root)
+
+
+def _find_guarded_word(command: str, root: Path) -> str:
+    """Return why every mode asks about a file that a word names, in the workspace or in a folder that another word
+    names."""
+    words = dict.fromkeys(_SEPARATORS.split(command)[:_MAX_WORDS])
+    folders = [root]
+    for word in words:
+        with suppress(ToolError, OSError, ValueError):
+            if word and (path := resolve_path(root, word)).is_dir():
+                folders.append(path)
+    for folder in folders[:_MAX_FOLDERS]:
+        for word in filter(None, words):
+            for name in _expand(folder, word):
+                with suppress(ToolError, OSError, ValueError):
+                    path = resolve_path(root, str(folder / name))
+                    if path.is_file() and (why := before_reading(root, relative_path(root, path))):
+                        return why
+    return ""
+
+
+def _expand(folder: Path, word: str) -> list[str]:
+    """Return the entries of a folder that a word with wildcards matches, or the word."""
+    if not re.search(r"[*?\[]", word):
+        return [word]
+    return list(islice(glob.iglob(word, root_dir=folder), _MAX_MATCHES))  # noqa: PTH207  as a shell
+
+
+def _scoped_parts(
+    command: str, root: Path, environ: Mapping[str, str]
+) -> Iterator[tuple[SimpleCommand, CommandScope]]:
+    """Yield the simple commands, each with the scope it would run in, but for a leading cd. Raises ToolError."""
+    parts, top = parse_command(command), root.resolve()
+    scope = CommandScope(top, top, environ)
+    for index, part in enumerate(parts):
+        if index == 0 and part.words[0].text == "cd" and len(parts) > 1:
+            scope = _change_folder(scope, part, parts[1].operator)
+        else:
+            yield part, scope
 
 
 def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> CommandScope:

@@ -132,7 +132,7 @@ def test_most_read_only_commands_run_without_approval(plain_repository: Path) ->
         ("cat link_out", "link_out is a link out of the workspace"),
         ("cat link_env", ".env may contain secrets"),
         ("cat *", "key.pem may contain secrets"),
-        ("grep -rn x .", "which may be secret"),
+        ("grep -rn x .", ". contains a file that asks: "),
         ("ls > a", "it redirects to or from a file"),
         ("echo $(id)", "it runs a command inside a word"),
         ("ls\nrm x", "it contains a line break or an invisible character"),
@@ -152,6 +152,88 @@ def test_a_wildcard_that_could_expand_to_an_option_requires_approval(
     assert "option" in objection("sort *.txt", plain_repository, os.environ)
     (tmp_path / "--files0-from=list").write_text("")
     assert "would be taken for an option" in objection("wc *", tmp_path, os.environ)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo \'open("a.py", "w")\' | python3',
+        "cat README.md | python3 -V | python",
+        "cat src/app.py | node",
+        "python3",
+        "node -",
+        "python3 -- --version",
+    ],
+)
+def test_text_piped_into_an_interpreter_requires_approval(
+    plain_repository: Path, command: str
+) -> None:
+    assert objection(command, plain_repository, os.environ)
+
+
+def test_a_rule_for_an_interpreter_does_not_cover_a_program_piped_into_it(
+    plain_repository: Path,
+) -> None:
+    for command in ("cat src/app.py | python3", "cat src/app.py | python3 -u -", "echo 1 | node"):
+        why = objection(command, plain_repository, os.environ, ["python3 *", "node *", "cat *"])
+        assert "runs what is piped into it" in why
+    rules = ["python3 *"]
+    assert objection("cat data.json | python3 src/app.py", plain_repository, {}, rules) == ""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        """1/1{print "touch PWNED"|"sh"}/1/;2/2{print}""",
+        """1/1{print "x">>"../out/PWNED"}/1/;2/2{print}""",
+        """{print $1 > "out"}""",
+        """{print | "sh"}""",
+        """NF=999999999 {print}""",
+        """BEGIN {while (1) print}""",
+        """{print system("id")}""",
+        """{print "a\\"|"sh"}""",
+    ],
+)
+def test_awk_that_does_more_than_print_fields_requires_approval(
+    plain_repository: Path, program: str
+) -> None:
+    assert objection(f"awk '{program}' README.md", plain_repository, os.environ)
+
+
+def test_awk_that_prints_fields_runs_without_approval(plain_repository: Path) -> None:
+    for program in ("{print}", "/def / {print $1, $NF}", '$1 == "a b" {print NR ": " $0}'):
+        assert objection(f"awk '{program}' names.txt", plain_repository, os.environ) == ""
+
+
+def test_a_printf_that_sets_a_variable_requires_approval(plain_repository: Path) -> None:
+    for words in ("%n PATH", "xx%n HOME", "'%5n' HOME", "'%s%n' a HOME", "'%*d' 1 2"):
+        assert objection(f"printf {words}; ls", plain_repository, os.environ)
+    assert objection("printf '%s %-5.2f%%\\n' a 1", plain_repository, os.environ) == ""
+
+
+def test_a_word_that_some_program_takes_for_a_file_to_write_requires_approval(
+    plain_repository: Path,
+) -> None:
+    for command in ("xxd README.md -s", "uniq README.md -c", "uniq -c names.txt out"):
+        assert "may write" in objection(command, plain_repository, os.environ)
+    assert objection("uniq -c names.txt", plain_repository, os.environ) == ""
+
+
+def test_an_option_behind_an_operand_that_is_also_a_file_requires_approval(root: Path) -> None:
+    for name in ("a", "-n", "@options"):
+        (root / name).touch()
+    assert "an option or a file" in objection("cat a -n", root, os.environ)
+    assert objection("cat a -b", root, os.environ) == ""
+    assert objection("strings @options", root, os.environ)
+    assert objection("strings *", root, os.environ)
+
+
+def test_a_filter_that_does_not_end_requires_approval(plain_repository: Path) -> None:
+    for words in ("-n '[range(1e9)]|length'", "'repeat(.)'", "'def f: f; f'", "-n input", "'$ENV'"):
+        assert objection(f"jq {words}", plain_repository, os.environ)
+    for words in ("'.a[0] | keys'", "-r '.[] | {a: .b, \"c\": (.d | length)}'"):
+        assert objection(f"jq {words} data.json", plain_repository, os.environ) == ""
+    assert objection("tail +1f README.md", plain_repository, os.environ)
 
 
 def test_a_program_in_the_workspace_is_not_mistaken_for_the_system_one(

@@ -1,0 +1,89 @@
+"""Which files every mode asks about: those that may hold secrets, those that the workspace's ignore files name, and,
+before a change, those that are protected."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from swecli.tools import files
+from swecli.tools.base import ToolError
+from swecli.tools.files import read_bytes, resolve_path
+from swecli.tools.limits import escape_hidden
+from swecli.tools.searching import IGNORE_FILES
+
+_MAX_BYTES = 1_000_000  # of an ignore file; a longer one is a mistake
+
+_Stamp = tuple[int, int, int] | None
+
+
+def before_reading(root: Path, path: str) -> str:
+    """Return why every mode asks before reading this workspace-relative path; "" if none does."""
+    return files.read_guard(path) or when_ignored(root, path)
+
+
+def before_writing(root: Path, path: str) -> str:
+    """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
+    return files.write_guard(path) or when_ignored(root, path)
+
+
+def when_ignored(root: Path, path: str) -> str:
+    """Return why every mode asks for a path that an ignore file names, "" if none does. If an ignore file cannot be
+    read, every path counts as named."""
+    rules = _load(root, tuple(_stamp(root / name) for name in IGNORE_FILES))
+    if rules.problem:
+        return rules.problem
+    if rules.spec is None or not rules.match(root, path):
+        return ""
+    return (
+        f"{escape_hidden(path, keep='')} is named by an ignore file ({' or '.join(IGNORE_FILES)})"
+    )
+
+
+def _stamp(file: Path) -> _Stamp:
+    try:
+        status = file.stat()
+    except OSError:  # missing, or a link to nothing
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class _IgnoreRules:
+    """The lines of the workspace's ignore files. `problem` says why they are unknown, "" if they are not."""
+
+    def __init__(self, lines: list[str], problem: str) -> None:
+        self.problem = problem
+        self.spec = GitIgnoreSpec.from_lines(filter(_is_valid, lines)) if lines else None
+
+    def match(self, root: Path, path: str) -> bool:
+        """Return whether a line names the path, or a folder above it. Names are compared without case."""
+        assert self.spec is not None
+        name = files.normalize(path)
+        return self.spec.match_file(name) or (
+            (root / path).is_dir() and self.spec.match_file(f"{name}/")
+        )
+
+
+@lru_cache(maxsize=4)
+def _load(root: Path, stamps: tuple[_Stamp, ...]) -> _IgnoreRules:
+    lines: list[str] = []
+    for name, stamp in zip(IGNORE_FILES, stamps, strict=True):
+        if stamp is None:
+            continue
+        try:
+            text = read_bytes(root, resolve_path(root, name), _MAX_BYTES).decode("utf-8-sig")
+        except (ToolError, UnicodeDecodeError) as error:
+            why = "it is not UTF-8 text." if isinstance(error, UnicodeDecodeError) else str(error)
+            return _IgnoreRules([], f"What {name} leaves out is unknown: {why}")
+        lines += map(files.normalize, text.splitlines())
+    return _IgnoreRules(lines, "")
+
+
+def _is_valid(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:  # as git does, leave out a line that is no pattern
+        return False
+    return True

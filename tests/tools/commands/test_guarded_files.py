@@ -1,0 +1,330 @@
+"""Test that files which may hold secrets, or which an ignore file names, are not read by commands or tools without a
+question, in any mode."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from swecli.models.message import Decision, Mode
+from swecli.tools.base import ToolContext
+from swecli.tools.commands.rules import find_guarded, objection
+from swecli.tools.permissions import Permissions
+from tests.tools.conftest import Answers, RunTool
+
+KEY = "sk-canary-4711"
+ENVIRON = os.environ | {"PATH": f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}"}
+
+
+def git(root: Path, *words: str) -> None:
+    name = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *name, *words], cwd=root, check=True, capture_output=True)
+
+
+def make(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def project(root: Path) -> Path:
+    """Create a repository with a secret that git ignores, and harmless source files."""
+    git(root, "init", "-q", "-b", "main")
+    make(root, **{".gitignore": ".env\n", ".env": f"KEY={KEY}\n", "a.py": "KEY = 1\n"})
+    make(root, **{"src/b.py": "KEY = 2\n", "src/notes.txt": "nothing\n"})
+    git(root, "add", ".gitignore", "a.py", "src")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def printed(root: Path, command: str) -> str:
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=root, env=ENVIRON, capture_output=True, check=False
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rg -g .env KEY",
+        "rg -n -g '*.{env,py}' KEY .",
+        "rg --iglob .ENV KEY .",
+        "grep -rn --exclude=.git --include='*.py' KEY .",
+        r"grep -r --include='\.env' KEY .",
+        "grep -r --include='.[^x]nv' KEY .",
+        "grep -r --include='.[[:alpha:]]nv' KEY .",
+        "grep -r KEY",
+    ],
+)  # fmt: skip
+def test_a_search_that_would_show_a_secret_requires_approval(project: Path, command: str) -> None:
+    assert KEY in printed(project, command)
+    assert ".env may contain secrets" in objection(command, project, ENVIRON)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rg KEY",
+        "rg -n KEY src",
+        "rg -g '*.py' KEY",
+        "rg -g '!*.md' KEY",
+        "rg -t py KEY",
+        "rg --files",
+        "git ls-files | rg py",
+        "grep -rn --include='*.py' KEY .",
+        "grep -rn KEY src",
+    ],
+)
+def test_a_search_that_reads_no_secret_runs_without_approval(project: Path, command: str) -> None:
+    assert KEY not in printed(project, command)
+    assert objection(command, project, ENVIRON) == ""
+
+
+def test_an_ignore_file_of_ripgrep_that_includes_a_secret_again_requires_approval(
+    project: Path,
+) -> None:
+    make(project, **{".rgignore": "!.env\n"})
+    assert KEY in printed(project, "rg KEY .")
+    assert ".env may contain secrets" in objection("rg KEY .", project, ENVIRON)
+
+
+def test_a_wildcard_for_folders_to_search_requires_approval_if_one_holds_a_secret(
+    project: Path,
+) -> None:
+    make(project, **{"src/.env": f"KEY={KEY}\n", "lib/c.py": ""})
+    for command in ("grep -r KEY *", "grep -r KEY l* s*", "grep -rn l* s*"):
+        assert "may contain secrets" in objection(command, project, ENVIRON)
+
+
+def test_a_secret_two_folders_down_is_seen(project: Path) -> None:
+    make(project, **{".aws/a/b/notes": f"{KEY}\n"})
+    for command in (f"grep -r {KEY} .aws", f"grep -r {KEY} .aws/a", f"rg {KEY} .aws/a"):
+        assert "may contain secrets" in objection(command, project, ENVIRON)
+
+
+def test_a_difference_of_folders_with_a_link_out_of_the_workspace_requires_approval(
+    project: Path, tmp_path: Path
+) -> None:
+    make(tmp_path, id_rsa=KEY)
+    make(project, **{"one/notes.txt": "", "two/other.txt": ""})
+    assert objection("diff -r one two", project, ENVIRON) == ""
+    (project / "one" / "other.txt").symlink_to(tmp_path / "id_rsa")
+    assert KEY in printed(project, "diff -r one two")
+    assert "a link out of the workspace" in objection("diff -r one two", project, ENVIRON)
+
+
+@pytest.fixture
+def tracked(project: Path) -> Path:
+    """Add a commit with a secret, and one after it."""
+    make(project, **{"config/.env.test": f"KEY={KEY}\n"})
+    git(project, "add", "-f", "config")
+    git(project, "commit", "-qm", "second")
+    make(project, **{"a.py": "KEY = 3\n"})
+    git(project, "commit", "-qam", "third")
+    return project
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git grep KEY",
+        "git grep KEY HEAD",
+        "git grep -h KEY -- config",
+        "git log -p",
+        "git log --graph -p -3",
+        "git log -p -S KEY=sk-canary",
+        "git log -p --all -n 3 --",
+        "git show HEAD~1",
+        "git show HEAD~1 -- '*env*'",
+        "git show HEAD~2 HEAD~1",
+        "git diff HEAD~2",
+        "git diff HEAD~2 HEAD~1 --stat -p",
+        "git log -L1,1:config/.env.test",
+        "git -C src show HEAD:config/.env.test",
+        "cd src && git log -p",
+        "git diff-tree -p HEAD~2 HEAD",
+    ],
+)
+def test_git_requires_approval_to_show_a_tracked_secret(tracked: Path, command: str) -> None:
+    assert KEY in printed(tracked, command)
+    assert ".env.test may contain secrets" in objection(command, tracked, ENVIRON)
+
+
+def test_git_requires_approval_to_show_an_object_without_a_path(tracked: Path) -> None:
+    blob = printed(tracked, "git rev-parse HEAD:config/.env.test").strip()
+    other = printed(tracked, "git rev-parse HEAD:a.py").strip()
+    for command in (f"git show {blob}", f"git cat-file -p {blob[:9]}", f"git diff {other} {blob}"):
+        assert KEY in printed(tracked, command)
+        assert "not known" in objection(command, tracked, ENVIRON)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git show",
+        "git show HEAD~2",
+        "git show --stat HEAD~1",
+        "git show -s HEAD~1",
+        "git diff",
+        "git diff HEAD~1",
+        "git diff HEAD~2 --name-only",
+        "git log --oneline",
+        "git log -p -1",
+        "git log -p -- src",
+        "git log -L1,1:a.py",
+        "git show HEAD:a.py",
+        "git cat-file -p HEAD",
+        "git grep -n KEY -- src",
+        "git grep -c nothing",
+        "git diff main..no-such-branch",
+        "git stash list",
+    ],
+)
+def test_git_shows_other_changes_without_approval_beside_a_tracked_secret(
+    tracked: Path, command: str
+) -> None:
+    assert KEY not in printed(tracked, command)
+    assert objection(command, tracked, ENVIRON) == ""
+
+
+@pytest.mark.parametrize("form", ["%GG", "%h %G?", "%+GK"])
+def test_git_requires_approval_to_check_signatures(tracked: Path, form: str) -> None:
+    for command in (f"git show --format='{form}'", f"git log --pretty='format:{form}'"):
+        assert "gpg" in objection(command, tracked, ENVIRON)
+    git(tracked, "config", "format.pretty", form)
+    assert "format.pretty" in objection("git log", tracked, ENVIRON)
+
+
+async def test_git_that_runs_without_approval_does_not_write_to_the_index(
+    tracked: Path, run: RunTool, answers: Answers
+) -> None:
+    file, index = tracked / "a.py", tracked / ".git" / "index"
+    for seconds, command in enumerate(("git diff", "git status", "git describe --always"), 1):
+        os.utime(file, (seconds, seconds))
+        before = index.read_bytes()
+        assert (await run("run_command", command=command)).ok
+        assert index.read_bytes() == before
+    assert answers.asked == []
+    assert objection("git describe --dirty", tracked, ENVIRON)
+
+
+@pytest.fixture
+def ignoring(project: Path) -> Path:
+    """Add ignore files of the assistant, and what they name."""
+    make(project, **{".swecliignore": "private/\n*.sql\n!keep.sql\n", ".aiignore": "/notes.md\n"})
+    for name in ("private/plan.txt", "src/data.sql", "keep.sql", "notes.md", "src/notes.md"):
+        make(project, **{name: f"{KEY}\n"})
+    return project
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -r canary private src",
+        "cat private/plan.txt",
+        "ls private",
+        "head -3 src/data.sql",
+        "cat src/*.sql",
+        "cat Notes.md",
+        "rg canary",
+        "cd src && cat data.sql",
+        "cd src && cat ../notes.md",
+        "git show HEAD:notes.md",
+        "cd src && git show HEAD:notes.md",
+        "sort src/data.sql | head",
+    ],
+)
+def test_a_command_asks_for_what_an_ignore_file_names(ignoring: Path, command: str) -> None:
+    assert "named by an ignore file" in objection(command, ignoring, ENVIRON)
+    assert "named by an ignore file" in find_guarded(command, ignoring, ENVIRON)
+
+
+def test_a_command_does_not_ask_for_what_no_ignore_file_names(ignoring: Path) -> None:
+    for command in ("cat keep.sql a.py", "cat src/notes.md", "ls", "rg canary -g '*.md' src"):
+        assert objection(command, ignoring, ENVIRON) == ""
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+@pytest.mark.parametrize(
+    ("tool", "parameters"),
+    [
+        ("read_file", {"path": "notes.md"}),
+        ("read_file", {"path": "private/plan.txt"}),
+        ("read_file", {"path": ".env"}),
+        ("list_files", {"path": "private"}),
+        ("search_files", {"pattern": "canary", "path": "private"}),
+        ("search_files", {"pattern": "canary", "path": "src/data.sql"}),
+        ("write_file", {"path": "private/new.txt", "content": "x"}),
+        ("run_command", {"command": "cat .env"}),
+        ("run_command", {"command": "cat notes.md"}),
+        ("run_command", {"command": "cat .env > copy"}),
+        ("run_command", {"command": "python3 -c 'print(open(\".env\").read())'"}),
+        ("run_command", {"command": "echo x; cd src && frobnicate <data.sql"}),
+        ("run_command", {"command": "grep -r canary . || make"}),
+    ],
+)
+async def test_every_mode_asks_for_secrets_and_for_what_an_ignore_file_names(
+    ignoring: Path,
+    ctx: ToolContext,
+    run: RunTool,
+    permissions: Permissions,
+    answers: Answers,
+    mode: Mode,
+    tool: str,
+    parameters: dict[str, str],
+) -> None:
+    permissions.mode = mode
+    answers.decision = Decision(False)
+    result = await run(tool, **parameters)
+    assert [request.call.name for request in answers.asked] == [tool]
+    assert KEY not in result.for_model
+
+
+async def test_a_search_leaves_out_what_an_ignore_file_names_although_git_includes_it_again(
+    ignoring: Path, run: RunTool
+) -> None:
+    make(ignoring, **{".gitignore": "!notes.md\n!*.sql\n"})
+    found = await run("search_files", pattern="canary")
+    assert "keep.sql:1" in found.for_model
+    assert "data.sql" not in found.for_model
+    listed = await run("list_files", pattern="*.sql")
+    assert listed.for_model.splitlines()[1:] == ["keep.sql"]
+
+
+async def test_an_approved_folder_that_an_ignore_file_names_is_searched(
+    ignoring: Path, run: RunTool, answers: Answers
+) -> None:
+    found = await run("search_files", pattern="canary", path="private")
+    assert len(answers.asked) == 1
+    assert "private/plan.txt:1" in found.for_model
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "long", "folder", "not UTF-8"])
+def test_what_an_unusable_ignore_file_names_is_unknown_so_everything_asks(
+    project: Path, kind: str
+) -> None:
+    file = project / ".swecliignore"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.write_bytes(b"x\n" * 1_000_000 if kind == "long" else b"\xff\n")
+    why = objection("cat a.py", project, ENVIRON)
+    assert why.startswith("What .swecliignore leaves out is unknown")
+    file.rmdir() if kind == "folder" else file.unlink()
+    assert objection("cat a.py", project, ENVIRON) == ""
+
+
+def test_a_command_without_a_file_that_asks_is_left_to_the_mode(ignoring: Path) -> None:
+    for command in ("python3 -c 'print(process.env)'", "make", "cp a.py c.py", "cat a.py > x"):
+        assert find_guarded(command, ignoring, ENVIRON) == ""
