@@ -13,7 +13,6 @@ from swecli.models.message import ChatMessage
 from swecli.models.playbook import (
     MARKS,
     Delta,
-    Evidence,
     Op,
     Scope,
     Tag,
@@ -22,10 +21,11 @@ from swecli.models.playbook import (
     shorten,
 )
 from swecli.models.session import Session, uuid7
+from swecli.playbook.action import REPLACES
 from swecli.playbook.learning.curator import AddProposal, Curator
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall
-from swecli.playbook.ranking import BulletIndex, Reflector, outcome_verdicts
+from swecli.playbook.ranking import BulletIndex, Reflector, clean, outcome_verdicts
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
 from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
@@ -205,18 +205,40 @@ class PlaybookMemory:
     count: Count = field(default=lambda text: len(text) // 4)
     index: BulletIndex = field(default_factory=BulletIndex)
 
+    def objection(self, text: str, scope: Scope, replaces: str) -> str:
+        """Return why the user must be asked before `remember` stores this, or "". Raises BadInput for an unknown
+        strategy."""
+        old = self.sessions.playbook.find(replaces, self._session()) if replaces else None
+        return self._curator().objection(clean(text), scope, old)
+
     def remember(
-        self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = ""
+        self,
+        text: str,
+        quote: str,
+        when: str = "",
+        scope: Scope = "project",
+        replaces: str = "",
+        *,
+        approved: bool = False,
     ) -> str:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
-        Returns a line for the model. Raises BadInput if nothing can be stored or removed."""
-        session = self._session()
-        digest = LessonBuilder(self.sessions, session).digest(session.interactions)
-        curator = Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
+        `approved`: the user was asked and said yes. Returns a line for the model. Raises BadInput if nothing can be
+        stored or removed."""
+        session, curator = self._session(), self._curator()
+        old = self.sessions.playbook.find(replaces, session) if replaces else None
+        add = AddProposal(
+            text,
+            when,
+            "preference",
+            quote=quote,
+            scope=scope,
+            replaces=old.id if old else "",
+            approved=approved,
+        )
         if text.strip():
-            curator.curate([AddProposal(text, when, "preference", quote=quote, scope=scope)])
-        if replaces:
-            self._replace(replaces, quote, curator)
+            curator.curate([add])
+        elif old is not None:
+            curator.remove(add, old)
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
@@ -228,22 +250,10 @@ class PlaybookMemory:
         ]
         return "; ".join(lines)
 
-    def _replace(self, replaces: str, quote: str, curator: Curator) -> None:
-        """Remove a bullet, unless the quote is not in the user's message."""
-        bullet, digest = self.sessions.playbook.find(replaces, curator.session), curator.digest
-        if not curator.quotes_user(quote):
-            curator.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
-            return
-        if any(op.bullet_id == bullet.id for op in curator.ops):
-            return  # the text was merged into it
-        quoted = Evidence(
-            _REMEMBERED,
-            shorten(redact(quote), 300),
-            digest.session_id,
-            digest.interaction,
-            trust="user",
-        )
-        curator.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
+    def _curator(self) -> Curator:
+        session = self._session()
+        digest = LessonBuilder(self.sessions, session).digest(session.interactions)
+        return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":
@@ -252,7 +262,9 @@ class PlaybookMemory:
         if bullet is None or bullet.is_live:
             missing = bullet.stale if bullet else ""
             return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
-        return f"kept as {name}, and needs the user's approval: /playbook review"
+        waiting = [item.quote for item in op.evidence if item.source == REPLACES]
+        stays = f"; {waiting[0]} stays until then" if waiting else ""
+        return f"kept as {name}, and needs the user's approval: /playbook review{stays}"
 
     def recall(self, query: str) -> str:
         """Return the bullets that match a query as prompt text, "" if none, and record them as shown in this turn."""

@@ -119,7 +119,8 @@ class Deltas:
         if evidence:
             owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
-        fields = ("trust", "vouched_at")  # they decide on the prior and on which evidence counts
+        # they decide on the prior and on which evidence counts
+        fields = ("content", "trust", "vouched_at")
         self._bullets.recompute(
             [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)]
         )

@@ -13,7 +13,7 @@ from swecli.app import Runtime
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest, Usage
-from swecli.models.playbook import Bullet, Delta, Op
+from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.ranking import passes
@@ -207,9 +207,58 @@ async def test_a_reflector_can_change_a_strategy_only_with_words_of_the_user_or_
     quote = "not pytest, use tox for the tests"
     update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
     runtime = runtime_with_check(["Yes."], update, reflect="always")
-    teach(runtime, "Run the tests with pytest before each commit", trust="user")
+    old = "Run the tests with pytest before each commit"
+    said = (Evidence("remember", old, trust="user"),)
+    fields = {"content": old, "scope": "project", "trust": "user"}
+    add = Op("ADD", fields=fields, evidence=said)
+    runtime.sessions.playbook.apply(Delta("said", (add,), "remember"), current_session_of(runtime))
     await run_turn(runtime, f"please, {quote}")
     assert (find_bullet(runtime, "P-1").content == text) is changed
+
+
+async def test_a_reflector_only_proposes_a_change_of_what_the_user_wrote_by_hand() -> None:
+    quote = "not pytest, use tox for the tests"
+    text = "Run the tests with tox before each commit"
+    update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
+    runtime = runtime_with_check(["Yes."], update, reflect="always")
+    teach(runtime, "Run the tests with pytest before each commit", trust="user")
+    await run_turn(runtime, f"please, {quote}")
+    assert find_bullet(runtime, "P-1").content == "Run the tests with pytest before each commit"
+    waiting = find_bullet(runtime, "P-2")
+    assert (waiting.content, waiting.state) == (text, "quarantined")
+    runtime.learning.perform("review", ["P-2", "use"])
+    assert list(current_session_of(runtime).playbook.bullets) == ["P-2"]
+
+
+async def test_a_tag_that_a_strategy_did_not_matter_is_no_evidence_of_its_worth() -> None:
+    tags = json.dumps({"tags": [{"id": "P-1", "tag": "neutral"}]})
+    runtime = runtime_with_check(["Yes."] * 10, tags, reflect="always", reflect_percent=100)
+    teach(runtime, "one thing", trust="user")
+    before = find_bullet(runtime, "P-1")
+    for _ in range(10):
+        await run_turn(runtime, "something else")
+    after = find_bullet(runtime, "P-1")
+    assert after.neutral == 10
+    assert after.worth == pytest.approx(before.worth)
+
+
+async def test_a_corrected_text_starts_its_own_counts_and_undo_gives_the_old_ones_back() -> None:
+    tags = json.dumps({"tags": [{"id": "P-1", "tag": "harmful"}]})
+    runtime = runtime_with_check(["Yes."] * 3, tags, reflect="always", reflect_percent=100)
+    teach(runtime, "Run the tests with prod")
+    await run_turn(runtime, "one")
+    await run_turn(runtime, "two")
+    old = find_bullet(runtime, "P-1")
+    runtime.learning.perform("edit", ["P-1", "Run the tests with dev"])
+    assert find_bullet(runtime, "P-1").harmful == 0
+    assert find_bullet(runtime, "P-1").belief == ()
+    runtime.learning.perform("undo", [])
+    again = find_bullet(runtime, "P-1")
+    assert (again.content, again.harmful) == (old.content, 2)
+    assert again.belief == pytest.approx(old.belief)
+    runtime.learning.perform("undo", ["--redo"])
+    await run_turn(runtime, "three")
+    assert find_bullet(runtime, "P-1").harmful == 1
 
 
 async def test_a_reflection_is_requested_once_and_its_cost_is_recorded() -> None:
