@@ -61,18 +61,24 @@ class LessonBuilder:
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
         return TurnDigest.of(
-            self._messages(number), info.shown, session_id=self.session.id, outcome=info.status
+            self._messages(number),
+            info.shown,
+            session_id=self.session.id,
+            outcome=info.status,
+            mark=info.why,
+            has_changes=bool(self.sessions.undo.load_changes(self.session, number, number)),
         )
 
     def inspect(self, number: int) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
         digest, store = self.digest(number), self.sessions.playbook
         record = store.turn(self.session.id, number)
-        evidence = digest.observe(store.checks(self.session, digest.checks))
+        last = store.checks(self.session) if digest.checks else {}
+        evidence = digest.observe(last)
         processed = record is not None and bool(record.topic)
         if record is not None and processed:
             observed = (
-                Observation(record.good, record.weight, record.signal, "")
+                Observation(record.good, record.weight, record.signal, record.reason)
                 if record.good is not None
                 else None
             )
@@ -104,6 +110,7 @@ class LessonBuilder:
         known: dict[str, Any] = {"topic": kind, "withheld": choice.get("withheld") or None}
         if observed is not None:
             known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
+            known["reason"] = redact(observed.why)
         delta = (
             curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
         )
@@ -112,9 +119,9 @@ class LessonBuilder:
             digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back
         )
 
-    def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
-        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. Raises BadInput if the turn
-        does not exist."""
+    def from_mark(self, number: int, *, good: bool, why: str, by_user: bool = True) -> TurnLessons:
+        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. A mark that is only
+        inferred from the user's next message judges no strategy. Raises BadInput if the turn does not exist."""
         digest, info = self.digest(number), self.sessions.playbook.turn(self.session.id, number)
         assert info is not None, "its digest was loaded"
         mark, words = "good" if good else "bad", redact(why)
@@ -122,14 +129,14 @@ class LessonBuilder:
             return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
         note = f": {shorten(words, 80)}" if words else ""
         observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
-        verdicts, figures = self._outcome_verdicts(digest, observed)
+        verdicts, figures = self._outcome_verdicts(digest, observed) if by_user else ((), {})
         rows = self.sessions.playbook.deltas_of_turns(self.session, number, number)
         earlier = tuple(
             row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone
         )
-        delta = Delta(
-            uuid7(), (), "user", digest.session_id, number, f"mark {mark}"
-        )  # a random id: marks may repeat
+        # a random id: marks may repeat
+        author = "user" if by_user else "rules"
+        delta = Delta(uuid7(), (), author, digest.session_id, number, f"mark {mark}")
         return TurnLessons(
             number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier
         )
@@ -251,8 +258,12 @@ class PlaybookMemory:
         return "; ".join(lines)
 
     def _curator(self) -> Curator:
-        session = self._session()
+        session, store = self._session(), self.sessions.playbook
         digest = LessonBuilder(self.sessions, session).digest(session.interactions)
+        # what the user said of the turn before is said in this one too
+        before = store.turn(session.id, session.interactions - 1)
+        if before is not None and before.why:
+            digest = replace(digest, said=(*digest.said, before.why))
         return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
