@@ -25,6 +25,7 @@ MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
 _HARMS = 0.6  # probability of harm from which a bullet is held back and listed for review
 FORGET = 0.01  # share of the prior mixed in with each turn, because facts may change
+NEUTRAL: Belief = (1.0, 1.0, 1.0)  # factors that leave a belief unchanged
 _MODEL: Belief = (0.20, 0.40, 0.40)
 PRIORS: dict[Trust, Belief] = {
     "user": (0.05, 0.25, 0.70), "repository": (0.15, 0.40, 0.45), "reasoning": _MODEL, "tool": _MODEL, "web": _MODEL,

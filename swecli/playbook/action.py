@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
     from swecli.store.session_manager import SessionManager
 
 DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
+REPLACES = "replaces"  # source of the evidence that names the strategy a waiting one is to replace
 _CONTENT = 90
 _MAX_BYTES = 20_000_000
 _MANY = 8  # operations of a delta that are named one by one

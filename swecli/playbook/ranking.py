@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from swecli.models.playbook import FORGET, OUTSIDE, Bullet, Tag, Verdict
+from swecli.models.playbook import FORGET, NEUTRAL, OUTSIDE, Bullet, Tag, Verdict
 from swecli.store.sessions.search import stem
 
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
@@ -209,15 +209,18 @@ class Reflector:
         first: Mapping[str, bool],
     ) -> tuple[tuple[Verdict, ...], Reflector]:
         """Return the verdicts of tags (bullet, tag, reason) after an outcome (None: unknown), and the updated reflector
-        `name`. Only a bullet's `first` verdict of a turn moves it towards its prior."""
+        `name`. Only a bullet's `first` verdict of a turn moves it towards its prior. "neutral", which says that a
+        bullet did not matter in this turn, is counted and moves no belief."""
         which = "unknown" if good is None else "good" if good else "bad"
         s, n, counts, verdicts = self.insight, self.n, list(getattr(self, which)), []
         for bullet, tag, why in tags:
             place = TAGS.index(tag)
             habit, known = counts[place] / sum(counts), s * bullet.current_belief[place]
             one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
-            forget = FORGET if first.get(bullet.id, True) else 0.0
-            verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))
+            matters = tag != "neutral"
+            forget = FORGET if matters and first.get(bullet.id, True) else 0.0
+            factors = (one, two, three) if matters else NEUTRAL
+            verdicts.append(Verdict(bullet.id, "tag", tag, name, why, factors, forget))
             s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
             n = min(_MAX_WEIGHT, n + 1)
             counts[place] += 1  # within the turn, so that fifty equal tags become a habit

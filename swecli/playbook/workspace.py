@@ -59,13 +59,27 @@ def find_anchors(content: str) -> tuple[str, ...]:
     named += [
         word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)
     ]
-    paths = {f"path:{word.removeprefix('./')}" for word in named if _PATH.fullmatch(word)}
+    paths = {
+        f"path:{word.removeprefix('./')}"
+        for word in named
+        if _PATH.fullmatch(word) and not _is_in_environment(word)
+    }
     commands = {
         f"command:{span}"
         for span in spans
         if any(words[0] in _TARGETS for words in _split_commands(span))
     }
     return tuple(sorted(paths | commands))
+
+
+def is_foreign(name: str) -> bool:
+    """Return True for a path that is no file of the project: of an environment, or outside of the workspace."""
+    return " " not in name and (name.startswith(("/", "~", "../")) or _is_in_environment(name))
+
+
+def _is_in_environment(path: str) -> bool:
+    """Return True for a path in a folder that holds installed, generated or stored files, such as an interpreter."""
+    return not _SKIPPED.isdisjoint(path.split("/"))
 
 
 def _split_commands(command: str) -> list[list[str]]:
@@ -135,11 +149,15 @@ class WorkspaceLookup:
         return cls(root, Path(session.project) if session.project else root, deep)
 
     def missing(self, bullet: Bullet) -> str | None:
-        """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked."""
-        found = [
-            self._check_anchor(anchor) for anchor in bullet.anchors or find_anchors(bullet.content)
-        ]
-        return "" if "" in found else next((one for one in found if one), None)
+        """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked. A folder
+        does not count beside a file or command: it exists longer than what the bullet is about."""
+        anchors = bullet.anchors or find_anchors(bullet.content)
+        own = [one for one in anchors if not _is_in_environment(one.partition(":")[2])]
+        answers = {anchor: self._check_anchor(anchor) for anchor in own}
+        checked = {anchor: answer for anchor, answer in answers.items() if answer is not None}
+        exact = [answer for anchor, answer in checked.items() if not _is_folder(anchor)]
+        decisive = exact or [*checked.values()]
+        return "" if "" in decisive else next(iter(decisive), None)
 
     def first_missing(self, anchors: Iterable[str]) -> str:
         """Return the first missing anchor, or ""."""
@@ -193,6 +211,11 @@ class WorkspaceLookup:
             if len(names) > _MAX_ENTRIES:
                 return None
         return frozenset(names)
+
+
+def _is_folder(anchor: str) -> bool:
+    kind, _, value = anchor.partition(":")
+    return kind == "path" and not _FILE.fullmatch(value)
 
 
 def _missing_target(root: Path, words: list[str]) -> str | None:

@@ -80,9 +80,9 @@ class StoredTurn:
     """A stored turn, its outcome, and the strategies in it.
 
     `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why` the user's reason.
-    `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence and `topic` its kind, ""
-    before the first reflection. `shown` strategies were in the prompt, `cited` ones were named by the model, `withheld`
-    ones were left out to measure their effect.
+    `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence, `reason` the same in
+    words, and `topic` its kind, "" before the first reflection. `shown` strategies were in the prompt, `cited` ones
+    were named by the model, `withheld` ones were left out to measure their effect.
     """
 
     session_id: str
@@ -95,6 +95,7 @@ class StoredTurn:
     good: bool | None = None
     weight: float = 0.0
     signal: str = ""
+    reason: str = ""
     topic: str = ""
     withheld: tuple[str, ...] = ()
     started_at: datetime | None = None

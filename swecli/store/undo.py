@@ -18,7 +18,7 @@ from swecli.models.session import Session, uuid7
 from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.sqlite.database import Database, reader
-from swecli.store.tables.learned import DeltaRow
+from swecli.store.tables.learned import CheckRow, DeltaRow
 from swecli.store.tables.sessions import (
     FileChangeRow,
     InteractionRow,
@@ -96,6 +96,8 @@ class UndoStore:
             db.add_all(_change_row(session, change, step.id) for change in files)
             for key in undone:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
+            if "files" in parts:
+                _undo_checks(db, session, step.id or 0, first)
             taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
             names, refused = (
                 _revert_deltas(db, session, step.id, first) if "playbook" in parts else ([], [])
@@ -121,12 +123,19 @@ class UndoStore:
             row, stored = _session_row(db, session), db.get_one(UndoRow, step.id)
             db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
             db.exec(sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id).values(undone_by=0))
+            db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
             if "session" in stored.taken:
                 _restore_turns(db, row, stored.taken["session"])
             row.window_spec, row.window_start = stored.taken["window"]
             names, refused = _revert_deltas(db, session, step.id)
             stored.open = False
             return replace(step, strategies=tuple(names), refused=tuple(refused))
+
+
+def _undo_checks(db: sqlmodel.Session, session: Session, step: int, first: int) -> None:
+    """Take back what the checks of these turns showed: it was the state of files that are restored."""
+    theirs = sqlmodel.update(CheckRow).filter_by(session_id=session.id, undone_by=0)
+    db.exec(theirs.where(col(CheckRow.interaction) >= first).values(undone_by=step))
 
 
 def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:

@@ -71,8 +71,19 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Memory(Protocol):
+    def objection(self, text: str, scope: Literal["project", "user"], replaces: str) -> str:
+        """Return why the user must be asked before this is remembered, or "". Raises SwecliError."""
+        ...
+
     def remember(
-        self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str
+        self,
+        text: str,
+        quote: str,
+        when: str,
+        scope: Literal["project", "user"],
+        replaces: str,
+        *,
+        approved: bool,
     ) -> str:
         """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""
         ...
@@ -224,6 +235,7 @@ class ToolPlan:
         ""  # what permission rules are compared with: a workspace-relative path, a command
     )
     guard: str = ""  # why every mode asks; "" if none does
+    unattended: ToolPlan | None = None  # what is done if nobody is there to be asked; None: nothing
 
 
 @dataclass(frozen=True)

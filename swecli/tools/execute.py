@@ -65,6 +65,8 @@ async def execute(
         return _store(call, _exception_result(call.name, error)), _summary_without_plan(call)
     summary = one_line(plan.summary)
     refusal = await _check_permission(call, tool, plan, ctx, permissions, ask)
+    if plan.unattended is not None and call.decision == "headless":
+        plan, refusal, call.approved = plan.unattended, None, None
     if refusal is not None:
         return _store(call, refusal), summary
     ctx.on_start(call, summary)

@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import sysconfig
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,11 +42,13 @@ _StopReason = Literal["exit", "timeout", "stopped"]
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
     """How a program ended. `code` is the shell's (128 + n for signal n). `reason` is "stopped" if `on_output` returned
-    True. `left_running`: it left processes in the background, which were killed."""
+    True. `left_running`: it left processes in the background, which were killed. `pipeline` has the codes of the
+    programs of a shell's last pipeline, if they were asked for."""
 
     code: int
     reason: _StopReason = "exit"
     left_running: bool = False
+    pipeline: tuple[int, ...] = ()
 
 
 def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
@@ -82,6 +84,7 @@ async def run_group(
     timeout: float | None,
     on_output: Callable[[bytes], bool | None],
     errors_too: bool = True,
+    pass_fds: Collection[int] = (),
 ) -> ProcessExit:
     """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
@@ -102,6 +105,7 @@ async def run_group(
                 stdout=writing,
                 stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         finally:
             os.close(writing)

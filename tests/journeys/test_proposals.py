@@ -57,12 +57,13 @@ async def test_a_strategy_quoted_from_the_user_is_active_and_one_from_a_result_i
     text, read = "Build prices from shop/prices.py only", "The wheel is built with `make wheel`"
     (project / "NOTES.md").write_text("make wheel builds the wheel of this shop\n")
     answer = {"add": [
-        {"text": text, "quote": "build it, prices first"},
+        {"text": text, "quote": "only build from shop/prices.py"},
         {"text": read, "quote": "make wheel builds the wheel"},
         {"text": "Nobody said so", "quote": "words that stand nowhere"},
     ]}  # fmt: skip
     runtime = make_refused_turn(project, json.dumps(answer), "cat NOTES.md; ls --nope")
-    bullets, refused = await learn_from_turn(runtime, "build it, prices first, with make wheel")
+    query = "only build from shop/prices.py, with make wheel"
+    bullets, refused = await learn_from_turn(runtime, query)
     assert bullets[text].state == "active"
     assert bullets[text].anchors == ("path:shop/prices.py",)
     assert bullets[read].state == "quarantined"

@@ -67,6 +67,19 @@ def test_a_bullet_is_stale_only_if_all_of_its_anchors_are_missing() -> None:
     )
 
 
+def test_a_folder_or_an_interpreter_does_not_hide_that_a_named_file_is_gone(
+    lookup: WorkspaceLookup,
+) -> None:
+    (lookup.root / ".venv" / "bin").mkdir(parents=True)
+    (lookup.root / ".venv" / "bin" / "python").touch()
+    gone = "scripts/lint.py does not exist"
+    for content in ("Run `.venv/bin/python scripts/lint.py`", "Run `python scripts/lint.py src/`"):
+        assert lookup.missing(Bullet("P-1", content)) == gone
+    stored = ("path:.venv/bin/python", "path:scripts/lint.py")
+    assert lookup.missing(Bullet("P-1", "Lint it", anchors=stored)) == gone
+    assert lookup.missing(Bullet("P-1", "Code is in `src/`")) == ""
+
+
 def test_stored_anchors_are_looked_up_and_invalid_ones_are_ignored(lookup: WorkspaceLookup) -> None:
     assert (
         lookup.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q")))

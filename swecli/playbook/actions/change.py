@@ -11,6 +11,7 @@ from swecli.models.session import uuid7
 from swecli.playbook.action import (
     ACTIONS,
     DOUBT,
+    REPLACES,
     ActionContext,
     ActionResult,
     Question,
@@ -204,13 +205,12 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
     decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
-    ctx.apply(
-        _delta(
-            ctx,
-            f"reviewed: {args[1]}",
-            Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision),
-        )
-    )
+    ops = [Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision)]
+    if use:
+        replaced = (item.quote for item in evidence[bullet.id] if item.source == REPLACES)
+        present = (name for name in replaced if name in ctx.session.playbook.bullets)
+        ops += [Op("REMOVE", name, evidence=decision) for name in present]
+    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", *ops))
     done = "is active" if use else f"is removed; `{ctx.command} undo` restores it"
     return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
 

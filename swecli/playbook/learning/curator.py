@@ -23,9 +23,10 @@ from swecli.models.playbook import (
     shorten,
 )
 from swecli.models.session import Session
-from swecli.playbook.action import DOUBT
+from swecli.playbook.action import DOUBT, REPLACES
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.ranking import clean, most_similar, stems
+from swecli.playbook.wording import is_in_words_of, is_same_text, normalize
 from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
@@ -33,7 +34,6 @@ from swecli.store.playbook.store import PlaybookStore
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 MAX_ADDS, MAX_UPDATES = 3, 2
 _MAX_QUOTE = 300  # characters of stored evidence
-_SAME = 0.8  # Jaccard similarity from which the user's words restate a bullet
 _KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
 # URLs, programs that download, and flags that disable a check: spelled alike in every language.
 _EXTERNAL = re.compile(
@@ -47,14 +47,14 @@ _ORDERS = re.compile(
     re.IGNORECASE,
 )
 _READERS = frozenset({"read_file", "search_files", "list_files"})
-_QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
 _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
 
 
 @dataclass(frozen=True, slots=True)
 class AddProposal:
     """A new bullet, or new content for `bullet_id`. `quote` is evidence copied from the turn, `call_id` the call whose
-    result contains it ("": the user's words, or unknown)."""
+    result contains it ("": the user's words, or unknown). `replaces` is the id of a bullet that no longer holds;
+    `approved`: the user was asked and said yes."""
 
     content: str
     when: str = ""
@@ -63,6 +63,8 @@ class AddProposal:
     call_id: str = ""
     bullet_id: str = ""
     scope: Scope = "project"
+    replaces: str = ""
+    approved: bool = False
 
 
 @dataclass(slots=True)
@@ -105,42 +107,97 @@ class Curator:
         if problem or (trust is None and self.author != "remember"):
             self._refuse(add, problem or "its quote is not in this turn")
             return
-        old = most_similar(add.content, self.session.playbook.bullets.values())
-        if old is not None and trust != "user":
-            self._confirm(add, old, trust or "tool")
-        elif old is not None and most_similar(add.content, [old], _SAME):
-            self._restate(add, old)
+        same = self._find_same(add.content)
+        if same is not None and trust != "user":
+            self._confirm(add, same, trust or "tool")
+        elif same is not None:
+            self._restate(add, same)
         elif trust != "user" and (
             gone := most_similar(add.content, self.store.removed(self.session))
         ):
             self._refuse(add, f"you removed {gone.id}, which covers it")
         else:
-            self._add_new(add, trust)
+            self._add_new(add, trust, self._doubt(add, trust))
 
-    def _add_new(self, add: AddProposal, trust: Trust | None) -> None:
-        """Add a bullet: active if it is in the user's words, else quarantined."""
-        doubt = ""
+    def _find_same(self, content: str) -> Bullet | None:
+        bullets = self.session.playbook.bullets.values()
+        return next((one for one in bullets if is_same_text(one.content, content)), None)
+
+    def _doubt(self, add: AddProposal, trust: Trust | None) -> str:
+        """Return why a new bullet must wait for the user's approval, or ""."""
         if trust != "user":
-            doubt = _PROVISIONAL if trust else "the quote is not in your own words"
-        elif self.author != "user" and _requests_beyond(add.content, self.digest.own_words):
-            doubt = "it goes beyond what you wrote"
+            return _PROVISIONAL if trust else "the quote is not in your own words"
+        if self.author == "user" or add.approved:
+            return ""
+        old = self.session.playbook.bullets.get(add.replaces)
+        if not self._is_said(add.content, old):
+            return "it says more than you wrote"
+        return self.objection(add.content, add.scope, old)
+
+    def objection(self, content: str, scope: Scope, replaced: Bullet | None) -> str:
+        """Return why even the user's words need a yes before they become the bullet `content` ("": none) in place of
+        `replaced`, or ""."""
+        if content and scope == "user":
+            return "it would apply in all your projects"
+        if replaced is None:
+            return ""
+        if self._is_hand_written(replaced):
+            verb = "replace" if content else "remove"
+            return f"it would {verb} {replaced.id}, which you wrote"
+        if not content and replaced.trust == "user":
+            return f"it would remove {replaced.id}, which you said"
+        return ""
+
+    def _is_hand_written(self, bullet: Bullet) -> bool:
+        """Return True if the user added, changed or pinned a bullet by a command."""
+        ops = (
+            op
+            for applied in self.store.changes(bullet.id)
+            if applied.delta.author == "user"
+            for name, op in applied.ops_by_id()
+            if name == bullet.id
+        )
+        return any(op.op in ("ADD", "PIN") or "content" in op.fields for op in ops)
+
+    def _is_said(self, content: str, replaced: Bullet | None) -> bool:
+        """Return True if a text is the user's: most of it stands in their own words, and so does every URL, flag and
+        program that downloads."""
+        words = self.digest.own_words
+        before = replaced.content if replaced else ""
+        goes_beyond = _requests_beyond(content, f"{words}\n{before}")
+        return is_in_words_of(content, words, before) and not goes_beyond
+
+    def _add_new(self, add: AddProposal, trust: Trust | None, doubt: str) -> None:
+        """Add a bullet in place of the one it replaces; with a doubt it is quarantined, and replaces nothing yet."""
         fields: dict[str, Any] = {
             "content": add.content,
             "kind": add.kind,
             "scope": add.scope,
             "state": "quarantined" if doubt else "active",
-            "trust": "user"
-            if trust == "user" and not doubt
-            else trust
-            if trust in OUTSIDE
-            else "tool",
+            "trust": _stored_trust(trust, doubt),
         }
         fields |= {"when": add.when} if add.when else {}
         fields |= {"anchors": list(anchors)} if (anchors := find_anchors(add.content)) else {}
         evidence = self._evidence(add, fields["trust"])
         if doubt:
             evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
+        if doubt and add.replaces:
+            evidence += (replace(evidence[0], source=REPLACES, quote=add.replaces, trust="tool"),)
         self.ops.append(Op("ADD", fields=fields, evidence=evidence))
+        if add.replaces and not doubt:
+            self._remove(add)
+
+    def remove(self, add: AddProposal, old: Bullet) -> None:
+        """Remove the bullet `old`, which a proposal without content names, if the user says so."""
+        if not self.quotes_user(add.quote):
+            self.refused.append(f"{old.id} stays: the quote is not in the user's message")
+        elif not add.approved and (problem := self.objection("", add.scope, old)):
+            self.refused.append(f"{old.id} stays: {problem}, so only a yes of the user removes it")
+        else:
+            self._remove(add)
+
+    def _remove(self, add: AddProposal) -> None:
+        self.ops.append(Op("REMOVE", add.replaces, evidence=self._evidence(add, "user")))
 
     def _confirm(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
         """Add evidence to a bullet that a result repeats; a provisional one becomes active."""
@@ -173,23 +230,28 @@ class Curator:
     def _restate(self, add: AddProposal, old: Bullet) -> None:
         """Activate a bullet that the user's words repeat, and give it the user's trust."""
         fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
-        if stems(old.content) < stems(add.content):
-            fields |= {"content": add.content, "anchors": list(find_anchors(add.content))}
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
+        if add.replaces and add.replaces != old.id:
+            replaced = self.session.playbook.bullets.get(add.replaces)
+            problem = "" if add.approved else self.objection(add.content, old.scope, replaced)
+            if problem:
+                self.refused.append(f"{add.replaces} stays: {problem}")
+            else:
+                self._remove(add)
 
     def _update(self, add: AddProposal) -> None:
-        """Change a bullet's content, if the user's words are the evidence."""
+        """Change a bullet's content, if the user's words are the evidence; what the user wrote by hand waits."""
         old = self.session.playbook.bullets.get(add.bullet_id)
-        trust, words = self._source_of_quote(add), stems(add.content)
-        if old is None:
-            problem = "there is no such strategy"
-        elif not (problem := _rejection_reason(add.content, trust or "tool")):
-            if trust != "user" or _requests_beyond(add.content, self.digest.own_words):
-                problem = "the words are not yours"
-            elif len(words - stems(f"{old.content} {self.digest.query}")) * 2 > len(words):
-                problem = "most words are neither yours nor its own"
+        trust = self._source_of_quote(add)
+        problem = "" if old else "there is no such strategy"
+        problem = problem or _rejection_reason(add.content, trust or "tool")
+        if not problem and (trust != "user" or not self._is_said(add.content, old)):
+            problem = "the words are not yours"
         if old is None or problem:
             self.refused.append(f"not changed: {add.bullet_id}: {problem}")
+            return
+        if doubt := self.objection(add.content, "project", old):
+            self._add_new(replace(add, replaces=old.id), trust, doubt)
             return
         fields: dict[str, Any] = {
             "content": add.content,
@@ -231,10 +293,10 @@ class Curator:
 
 def _contains_quote(quote: str, text: str) -> bool:
     """Return True if a text contains the normalized quote; False for quotes that are too short to be evidence."""
-    words = _normalize(quote)
+    words = normalize(quote)
     letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
     long_enough = len(words.split()) >= _MIN_WORDS or letters >= _MIN_LETTERS
-    return long_enough and words in _normalize(text)
+    return long_enough and words in normalize(text)
 
 
 def _searchable_text(call: CallDigest) -> str:
@@ -243,12 +305,11 @@ def _searchable_text(call: CallDigest) -> str:
     return f"{call.output} {call.reason} {values} {code}"
 
 
-def _normalize(text: str) -> str:
-    """Normalize what models change when they copy: case, spacing, accents, width, quotes, invisible characters."""
-    plain = (
-        unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
-    )
-    return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
+def _stored_trust(trust: Trust | None, doubt: str) -> Trust:
+    """Return the trust of a new bullet; the user's only if nothing speaks against it."""
+    if trust == "user":
+        return "tool" if doubt else "user"
+    return trust if trust in OUTSIDE else "tool"
 
 
 def _rejection_reason(content: str, trust: Trust, instructions: Callable[[], str] = str) -> str:

@@ -5,13 +5,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet, shorten
+from swecli.playbook.learning.checks import (
+    Check,
+    covers,
+    find_check,
+    is_check,
+    normalize_command,
+    programs,
+)
+from swecli.playbook.workspace import is_foreign
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
 
@@ -26,19 +36,7 @@ _EDITS = frozenset({"edit_file", "write_file"})
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # role of an unlinked bullet after a good and a bad outcome
 _SPAN = re.compile(r"`([^`\n]{3,})`")
-_ASSIGNMENT = re.compile(r"^(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)+")
-_WRAPPER = re.compile(
-    r"^(?:(?:time|nice|sudo|command|exec|env|npx|bunx|stdbuf\s+-\S+|timeout\s+\S+|(?:uv|poetry|pdm|hatch|pipenv)\s+run|"
-    r"bundle\s+exec|pnpm\s+exec|yarn\s+exec)\s+)+"
-)
-# Words that name a check, and programs that only check.
-_CHECK = re.compile(
-    r"(?:^|[\s/.:_-])(?:py)?(?:tests?|checks?|lint|specs?|verify|build|compile|typecheck|pytest|unittest|tox|nox|jest|"
-    r"vitest|mocha|mypy|pyright|ruff|flake8|eslint|tsc|clippy|vet|ctest|rspec|phpunit)(?:$|[\s/.:_\d-])"
-)
-_NO_CHECK = re.compile(
-    r"^(?:\S*/)?(?:cat|ls|grep|rg|find|sed|echo|git|cd|rm|mv|cp|mkdir|head|tail|less|test|which|touch)\b"
-)
+_COMMON = 3  # strategies of a prompt; if so many, and half of them, name a thing, it links none of them to a call
 _FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
 _VARYING = re.compile(
     r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\d\d:\d\d(?::\d\d)?\b"
@@ -70,6 +68,11 @@ class CallDigest:
         return command if isinstance(command, str) else ""
 
     @property
+    def is_refused_by_user(self) -> bool:
+        """Whether the user, not a mode or a rule, refused the call."""
+        return self.denied and self.decision in ("user", "")
+
+    @property
     def output(self) -> str:
         """Both ends of the result and the error."""
         return "\n".join(part for part in (self.head, self.tail, self.error) if part)
@@ -80,19 +83,18 @@ class CallDigest:
         return self.ok if self.finished and not self.denied and self.command else None
 
     @property
-    def check(self) -> str:
-        """The key of the check that the call runs; "" if it runs none, or its exit code may be another command's."""
-        if not self.command or re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", self.command):
-            return ""
-        key = _normalize_command(self.command)
-        parts = key.split(" && ")
-        return key if not _NO_CHECK.match(parts[-1]) and _CHECK.search(parts[-1].lower()) else ""
+    def check(self) -> Check:
+        """The check that a finished command ran."""
+        if self.passed is None:
+            return Check()
+        return find_check(self.command, self.exit_code, self.output)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnDigest:
     """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...); `shown` are the
-    bullets of the prompt, `cited` those that an answer names."""
+    bullets of the prompt, `cited` those that an answer names. `said` is what the user wrote beside the query: reasons
+    of refusals, the words of a mark. `has_changes`: files are known to have changed, by whatever call."""
 
     session_id: str
     interaction: int
@@ -101,6 +103,8 @@ class TurnDigest:
     calls: tuple[CallDigest, ...] = ()
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    has_changes: bool = False
 
     @classmethod
     def of(
@@ -110,9 +114,11 @@ class TurnDigest:
         *,
         session_id: str = "",
         outcome: str = "done",
+        mark: str = "",
+        has_changes: bool = False,
     ) -> TurnDigest:
-        """Digest the stored messages of one interaction; `shown` are the bullets of its prompt. The query is the text
-        as typed, not as sent."""
+        """Digest the stored messages of one interaction; `shown` are the bullets of its prompt, `mark` the words of its
+        mark. The query is the text as typed, not as sent."""
         queries = [m.content for m in messages if m.role is Role.USER]
         texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
         allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
@@ -121,20 +127,24 @@ class TurnDigest:
             for group in _CITATION.findall("\n".join(texts))
             for n in _NUMBER.findall(group)
         ]
+        calls = tuple(_digest_call(call) for m in messages for call in m.tool_calls)
+        reasons = [call.reason for call in calls if call.is_refused_by_user]
         return cls(
             session_id=session_id,
             interaction=max((m.interaction for m in messages), default=0),
             query=query if len(query) <= 2 * _TEXT else f"{query[:_TEXT]}\n{query[-_TEXT:]}",
             outcome=outcome,
-            calls=tuple(_digest_call(call) for m in messages for call in m.tool_calls),
+            calls=calls,
             shown=allowed,
             cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
+            said=tuple(words for words in (*reasons, redact(mark)) if words),
+            has_changes=has_changes,
         )
 
     @property
     def own_words(self) -> str:
-        """The query without fenced blocks and `>` lines, which quote others."""
-        return _QUOTED.sub(" … ", self.query)
+        """The query and what the user said, without fenced blocks and `>` lines, which quote others."""
+        return "\n".join(_QUOTED.sub(" … ", text) for text in (self.query, *self.said))
 
     @property
     def corrects_previous(self) -> bool:
@@ -146,33 +156,54 @@ class TurnDigest:
     @property
     def checks(self) -> list[str]:
         """The keys of the checks that the turn ran."""
-        return [*_check_runs(self.calls)]
+        return [*self._check_runs()]
 
     def observe(self, last: Mapping[str, CheckResult]) -> TurnEvidence:
-        """Observe the turn; `last` contains the previous results of its checks in this project."""
-        runs = _check_runs(self.calls)
+        """Observe the turn; `last` contains the last results of the checks in this project."""
+        runs = self._check_runs()
+        before = {name: _state_before(name, runs, last) for name in runs}
         found = [
             one
             for name, own in runs.items()
-            if (one := _state_change(name, own, last.get(name))) is not None
+            if (one := _state_change(name, own, before[name])) is not None
         ]
-        found += [
-            _refusal(call) for call in self.calls if call.denied and call.decision in ("user", "")
-        ]
+        found += [_refusal(call) for call in self.calls if call.is_refused_by_user]
         checks = {name: own[-1].result for name, own in runs.items()}
         observed = _select_strongest(found)
         friction = _has_friction(self) or (observed is not None and not observed.good)
         first_success = any(check.passed and name not in last for name, check in checks.items())
-        return TurnEvidence(self, observed, checks, friction, first_success)
+        covered = _covered_failures(runs, last)
+        return TurnEvidence(self, observed, checks | covered, friction, first_success)
+
+    def _check_runs(self) -> dict[str, list[_Run]]:
+        """Return the runs of each check, oldest first."""
+        runs: dict[str, list[_Run]] = {}
+        edited = False
+        other_command = False
+        for place, call in enumerate(self.calls):
+            edited = edited or (call.name in _EDITS and call.ok)
+            check = call.check
+            if check.passed is not None:
+                # which call changed files is only known of edits; any command before the run may have
+                changed = edited or (self.has_changes and other_command)
+                run = _Run(call, place, check.passed, edited, changed)
+                runs.setdefault(check.name, []).append(run)
+            elif call.command:
+                other_command = True
+        return runs
 
     def find_roles(
         self, observed: Observation, bullets: Mapping[str, Bullet]
     ) -> list[tuple[Bullet, float, str]]:
         """Return the bullets of the prompt with their roles (see `_assign_role`)."""
+        shown = [bullets[name] for name in self.shown if name in bullets]
+        named = {bullet.id: _names(bullet) for bullet in shown}
+        counts = Counter(name for names in named.values() for name in names)
+        enough = max(_COMMON, len(shown) / 2)
+        common = {name for name, count in counts.items() if count >= enough}
         return [
-            (bullets[n], *_assign_role(bullets[n], observed, self))
-            for n in self.shown
-            if n in bullets
+            (bullet, *_assign_role(bullet, named[bullet.id] - common, observed, self))
+            for bullet in shown
         ]
 
 
@@ -227,40 +258,68 @@ class TurnEvidence:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
+    """One run of a check: its call with its place in the turn, and whether a tool edited a file before it, or anything
+    may have `changed` one."""
+
     call: CallDigest
-    edited: bool  # the turn edited a file before this run
+    place: int
+    passed: bool
+    edited: bool
+    changed: bool
 
     @property
     def result(self) -> CheckResult:
-        return CheckResult(self.call.ok, () if self.call.ok else _failing_lines(self.call.output))
+        return CheckResult(self.passed, () if self.passed else _failing_lines(self.call.output))
 
 
-def _check_runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
-    runs: dict[str, list[_Run]] = {}
-    edited = False
-    for call in calls:
-        edited = edited or (call.name in _EDITS and call.ok)
-        if call.passed is not None and (key := call.check):
-            runs.setdefault(key, []).append(_Run(call, edited))
-    return runs
+def _state_before(
+    name: str, runs: Mapping[str, Sequence[_Run]], last: Mapping[str, CheckResult]
+) -> CheckResult | None:
+    """Return a check's state before the turn's edits. One that never ran was failing if a narrower one was."""
+    own = runs[name]
+    before = last.get(name) if own[0].edited or len(own) == 1 else own[0].result
+    if before is not None:
+        return before
+    narrower = [other for other in {**last, **runs} if covers(name, other)]
+    earlier = [
+        run for other in narrower for run in runs.get(other, ()) if run.place < own[-1].place
+    ]
+    failed = [run.result for run in earlier if not run.passed]
+    failed += [last[other] for other in narrower if other in last and not last[other].passed]
+    return failed[0] if failed else None
 
 
-def _state_change(name: str, runs: Sequence[_Run], last: CheckResult | None) -> Observation | None:
+def _covered_failures(
+    runs: Mapping[str, Sequence[_Run]], last: Mapping[str, CheckResult]
+) -> dict[str, CheckResult]:
+    """Return the failing checks that pass by now, because a wider one passed after them."""
+    failing = {name: -1 for name, result in last.items() if not result.passed and name not in runs}
+    failing |= {name: own[-1].place for name, own in runs.items() if not own[-1].passed}
+    green = {name: own[-1].place for name, own in runs.items() if own[-1].passed}
+    return {
+        name: CheckResult(True)
+        for name, place in failing.items()
+        if any(at > place and covers(wide, name) for wide, at in green.items())
+    }
+
+
+def _state_change(
+    name: str, runs: Sequence[_Run], before: CheckResult | None
+) -> Observation | None:
     """Compare a check's last run with its state before the turn's edits."""
-    call, edited, after = runs[-1].call, runs[-1].edited, runs[-1].result
-    before = last if runs[0].edited or len(runs) == 1 else runs[0].result
+    run, after = runs[-1], runs[-1].result
     if before is None:
         return None
-    label = shorten(call.command, 60)
+    label = shorten(run.call.command, 60)
     if before.passed != after.passed:
         how = "failing to passing" if after.passed else "passing to failing"
-        return Observation(after.passed, 1.0, "check", f"{label} went from {how}", name, call)
-    if not edited or (not after.passed and after.failing == before.failing):
+        return Observation(after.passed, 1.0, "check", f"{label} went from {how}", name, run.call)
+    if not run.changed or (not after.passed and after.failing == before.failing):
         return None  # nothing was changed, or the same tests failed before the turn
     if after.passed:
-        return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, call)
+        return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, run.call)
     return Observation(
-        False, _STILL_RED, "check", f"{label} still fails, in another way", name, call
+        False, _STILL_RED, "check", f"{label} still fails, in another way", name, run.call
     )
 
 
@@ -290,40 +349,66 @@ def _has_friction(digest: TurnDigest) -> bool:
     return digest.outcome == "loop"
 
 
-def _assign_role(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
-    """Return a bullet's share of the outcome's weight and the id of the call that links it: 1 if the deciding call
-    contains one of its anchors, or if it was cited and a call or a mark followed; 0 if stale or quarantined."""
+def _assign_role(
+    bullet: Bullet, names: Set[str], observed: Observation, digest: TurnDigest
+) -> tuple[float, str]:
+    """Return a bullet's share of the outcome's weight and the id of the call that links it. The share is 1 if the
+    deciding call has one of the bullet's names, or if it was cited in a turn that the user marked. A citation alone
+    decides nothing else: an answer also cites what it found to be wrong. The share is 0 if the bullet is stale or
+    quarantined, or if what it names failed and something else passed."""
     if not bullet.is_live or bullet.stale:
         return 0.0, ""
-    if (call := observed.call) is not None:
-        text = json.dumps(call.parameters, ensure_ascii=False, default=str)
-        if _contains_anchor(bullet, text if observed.good else f"{text} {call.output}"):
-            return 1.0, call.id
-    if bullet.id in digest.cited and (observed.source == "mark" or digest.calls):
-        return 1.0, call.id if call else ""
+    call = observed.call
+    if call is not None and _is_linked(names, observed, call):
+        return 1.0, call.id
+    if observed.good and _has_failed(names, digest.calls):
+        return 0.0, ""
+    if bullet.id in digest.cited and observed.source == "mark":
+        return 1.0, ""
     return _ONLY_SHOWN[observed.good], ""
 
 
-def _contains_anchor(bullet: Bullet, text: str) -> bool:
-    named = (anchor.partition(":")[2] or anchor for anchor in bullet.anchors)  # `kind:value`
-    names = {*named, *_SPAN.findall(bullet.content)}
+def _is_linked(names: Set[str], observed: Observation, call: CallDigest) -> bool:
+    """Return True if the deciding call has one of the names. A refused one must be what the name says, and no more: it
+    may have been refused for the rest."""
+    if observed.source == "refusal":
+        subject = call.command or str(call.parameters.get("path", ""))
+        return normalize_command(subject) in {normalize_command(name) for name in names}
+    text = _text_of(call)
+    return _contains_any(names, text if observed.good else f"{text} {call.output}", call)
+
+
+def _has_failed(names: Set[str], calls: Sequence[CallDigest]) -> bool:
+    """Return True if commands with one of the names failed and none succeeded."""
+    results = {
+        call.ok
+        for call in calls
+        if call.passed is not None and _contains_any(names, _text_of(call), call)
+    }
+    return results == {False}
+
+
+def _text_of(call: CallDigest) -> str:
+    return json.dumps(call.parameters, ensure_ascii=False, default=str)
+
+
+def _names(bullet: Bullet) -> frozenset[str]:
+    """Return what a bullet names: its anchors, and its spans in backticks; without paths of an environment or outside
+    of the workspace, which many commands share."""
+    values = {anchor.partition(":")[2] or anchor for anchor in bullet.anchors}  # `kind:value`
+    found = {*values, *_SPAN.findall(bullet.content)}
+    return frozenset(name for name in found if len(name) >= 3 and not is_foreign(name))
+
+
+def _contains_any(names: Set[str], text: str, call: CallDigest) -> bool:
+    """Return True if a text has one of the names. The name of a program that the call runs says nothing, unless it is
+    that of a check: interpreters, shells and package managers run everything."""
+    running = programs(call.command) if call.command else set()
     return any(
         re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
         for name in names
-        if len(name) >= 3
+        if name not in running or is_check(name)
     )
-
-
-def _normalize_command(command: str) -> str:
-    """Remove assignments, wrappers, `cd` and `bin/` folders, so that equal checks have equal keys."""
-    kept = []
-    for part in command.split("&&"):
-        part = part.strip().strip("()")
-        while (shorter := _WRAPPER.sub("", _ASSIGNMENT.sub("", part + " ")).strip()) != part:
-            part = shorter
-        if part and not re.match(r"(?:cd|pushd)\s+\S+$", part):
-            kept.append(re.sub(r"^\S*/bin/(?=\S)", "", part))
-    return " ".join(" && ".join(kept).split())
 
 
 def _failing_lines(output: str) -> tuple[str, ...]:

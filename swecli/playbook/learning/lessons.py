@@ -13,7 +13,6 @@ from swecli.models.message import ChatMessage
 from swecli.models.playbook import (
     MARKS,
     Delta,
-    Evidence,
     Op,
     Scope,
     Tag,
@@ -22,10 +21,11 @@ from swecli.models.playbook import (
     shorten,
 )
 from swecli.models.session import Session, uuid7
+from swecli.playbook.action import REPLACES
 from swecli.playbook.learning.curator import AddProposal, Curator
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall
-from swecli.playbook.ranking import BulletIndex, Reflector, outcome_verdicts
+from swecli.playbook.ranking import BulletIndex, Reflector, clean, outcome_verdicts
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
 from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
@@ -61,18 +61,24 @@ class LessonBuilder:
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
         return TurnDigest.of(
-            self._messages(number), info.shown, session_id=self.session.id, outcome=info.status
+            self._messages(number),
+            info.shown,
+            session_id=self.session.id,
+            outcome=info.status,
+            mark=info.why,
+            has_changes=bool(self.sessions.undo.load_changes(self.session, number, number)),
         )
 
     def inspect(self, number: int) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
         digest, store = self.digest(number), self.sessions.playbook
         record = store.turn(self.session.id, number)
-        evidence = digest.observe(store.checks(self.session, digest.checks))
+        last = store.checks(self.session) if digest.checks else {}
+        evidence = digest.observe(last)
         processed = record is not None and bool(record.topic)
         if record is not None and processed:
             observed = (
-                Observation(record.good, record.weight, record.signal, "")
+                Observation(record.good, record.weight, record.signal, record.reason)
                 if record.good is not None
                 else None
             )
@@ -104,6 +110,7 @@ class LessonBuilder:
         known: dict[str, Any] = {"topic": kind, "withheld": choice.get("withheld") or None}
         if observed is not None:
             known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
+            known["reason"] = redact(observed.why)
         delta = (
             curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
         )
@@ -112,9 +119,9 @@ class LessonBuilder:
             digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back
         )
 
-    def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
-        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. Raises BadInput if the turn
-        does not exist."""
+    def from_mark(self, number: int, *, good: bool, why: str, by_user: bool = True) -> TurnLessons:
+        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. A mark that is only
+        inferred from the user's next message judges no strategy. Raises BadInput if the turn does not exist."""
         digest, info = self.digest(number), self.sessions.playbook.turn(self.session.id, number)
         assert info is not None, "its digest was loaded"
         mark, words = "good" if good else "bad", redact(why)
@@ -122,14 +129,14 @@ class LessonBuilder:
             return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
         note = f": {shorten(words, 80)}" if words else ""
         observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
-        verdicts, figures = self._outcome_verdicts(digest, observed)
+        verdicts, figures = self._outcome_verdicts(digest, observed) if by_user else ((), {})
         rows = self.sessions.playbook.deltas_of_turns(self.session, number, number)
         earlier = tuple(
             row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone
         )
-        delta = Delta(
-            uuid7(), (), "user", digest.session_id, number, f"mark {mark}"
-        )  # a random id: marks may repeat
+        # a random id: marks may repeat
+        author = "user" if by_user else "rules"
+        delta = Delta(uuid7(), (), author, digest.session_id, number, f"mark {mark}")
         return TurnLessons(
             number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier
         )
@@ -205,18 +212,40 @@ class PlaybookMemory:
     count: Count = field(default=lambda text: len(text) // 4)
     index: BulletIndex = field(default_factory=BulletIndex)
 
+    def objection(self, text: str, scope: Scope, replaces: str) -> str:
+        """Return why the user must be asked before `remember` stores this, or "". Raises BadInput for an unknown
+        strategy."""
+        old = self.sessions.playbook.find(replaces, self._session()) if replaces else None
+        return self._curator().objection(clean(text), scope, old)
+
     def remember(
-        self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = ""
+        self,
+        text: str,
+        quote: str,
+        when: str = "",
+        scope: Scope = "project",
+        replaces: str = "",
+        *,
+        approved: bool = False,
     ) -> str:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
-        Returns a line for the model. Raises BadInput if nothing can be stored or removed."""
-        session = self._session()
-        digest = LessonBuilder(self.sessions, session).digest(session.interactions)
-        curator = Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
+        `approved`: the user was asked and said yes. Returns a line for the model. Raises BadInput if nothing can be
+        stored or removed."""
+        session, curator = self._session(), self._curator()
+        old = self.sessions.playbook.find(replaces, session) if replaces else None
+        add = AddProposal(
+            text,
+            when,
+            "preference",
+            quote=quote,
+            scope=scope,
+            replaces=old.id if old else "",
+            approved=approved,
+        )
         if text.strip():
-            curator.curate([AddProposal(text, when, "preference", quote=quote, scope=scope)])
-        if replaces:
-            self._replace(replaces, quote, curator)
+            curator.curate([add])
+        elif old is not None:
+            curator.remove(add, old)
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
@@ -228,22 +257,14 @@ class PlaybookMemory:
         ]
         return "; ".join(lines)
 
-    def _replace(self, replaces: str, quote: str, curator: Curator) -> None:
-        """Remove a bullet, unless the quote is not in the user's message."""
-        bullet, digest = self.sessions.playbook.find(replaces, curator.session), curator.digest
-        if not curator.quotes_user(quote):
-            curator.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
-            return
-        if any(op.bullet_id == bullet.id for op in curator.ops):
-            return  # the text was merged into it
-        quoted = Evidence(
-            _REMEMBERED,
-            shorten(redact(quote), 300),
-            digest.session_id,
-            digest.interaction,
-            trust="user",
-        )
-        curator.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
+    def _curator(self) -> Curator:
+        session, store = self._session(), self.sessions.playbook
+        digest = LessonBuilder(self.sessions, session).digest(session.interactions)
+        # what the user said of the turn before is said in this one too
+        before = store.turn(session.id, session.interactions - 1)
+        if before is not None and before.why:
+            digest = replace(digest, said=(*digest.said, before.why))
+        return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":
@@ -252,7 +273,9 @@ class PlaybookMemory:
         if bullet is None or bullet.is_live:
             missing = bullet.stale if bullet else ""
             return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
-        return f"kept as {name}, and needs the user's approval: /playbook review"
+        waiting = [item.quote for item in op.evidence if item.source == REPLACES]
+        stays = f"; {waiting[0]} stays until then" if waiting else ""
+        return f"kept as {name}, and needs the user's approval: /playbook review{stays}"
 
     def recall(self, query: str) -> str:
         """Return the bullets that match a query as prompt text, "" if none, and record them as shown in this turn."""

@@ -81,6 +81,7 @@ class ReflectorModel:
             "outcome": "unknown"
             if observed is None
             else f"{'good' if observed.good else 'bad'}: {observed.why}",
+            "said": [redact(words) for words in digest.said],
             "calls": [_call(call, room) for call in digest.calls],
             "shown": [
                 {"id": one, "text": redact(bullets[one].content)}
@@ -170,6 +171,9 @@ class ReflectorCall:
 
 def _call(call: CallDigest, room: int) -> dict[str, Any]:
     head, tail = call.head, call.tail
+    error = "" if call.head.startswith(call.error) else call.error
+    if call.denied:
+        error = f"refused by the {call.decision or 'user'}: {call.reason}"
     if len(head) + len(tail) > 2 * room:
         head, tail = head[:room], (tail or head)[-room:]
     return {
@@ -177,7 +181,7 @@ def _call(call: CallDigest, room: int) -> dict[str, Any]:
         "name": call.name,
         "parameters": redact_value(call.parameters, 2 * room),
         "ok": call.ok,
-        "error": call.error or ("refused by the user: " + call.reason if call.denied else ""),
+        "error": error,
         "exit_code": call.exit_code,
         "head": head,
         "tail": tail,

@@ -117,9 +117,7 @@ class LearningService:
                     PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices()))
                 )
             if turn.digest.corrects_previous and not turn.is_processed:
-                events += self._mark(
-                    session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",)
-                )
+                events += self._mark_corrected(session, number - 1, turn.digest.query)
             return _RulesPart(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
             return _RulesPart(number, (_failure(number, error),))
@@ -221,11 +219,15 @@ class LearningService:
         line = f"{waiting} {_PROPOSALS} need your approval: /playbook review"
         return [PlaybookUpdated(session.interactions, "", (line,))]
 
-    def _mark(
-        self, session: Session, number: int, good: bool, why: str, lines: tuple[str, ...] = ()
-    ) -> list[LearningEvent]:
+    def _mark(self, session: Session, number: int, good: bool, why: str) -> list[LearningEvent]:
         learned = self._lessons(session).from_mark(number, good=good, why=why)
-        return self._record(session, replace(learned, lines=(*learned.lines, *lines)))
+        return self._record(session, learned)
+
+    def _mark_corrected(self, session: Session, number: int, words: str) -> list[LearningEvent]:
+        """Mark a turn as corrected by the user's next message, which says nothing of single strategies."""
+        learned = self._lessons(session).from_mark(number, good=False, why=words, by_user=False)
+        line = f"T{number} counts as corrected"
+        return self._record(session, replace(learned, lines=(*learned.lines, line)))
 
     def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
         """Return True if a model is due for the turn: for every turn if it is cheap, else after friction or a first

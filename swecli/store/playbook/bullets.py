@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, TextClause, event, func, insert, text
+from sqlalchemy import ColumnElement, Text, TextClause, cast, event, func, insert, text
 from sqlalchemy.orm import object_session
 from sqlmodel import col, select
 
 from swecli.models.playbook import (
     FORGET,
+    NEUTRAL,
     PRIORS,
     Belief,
     Bullet,
@@ -31,7 +32,6 @@ from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _FADED = "faded"  # kind of an evidence row that counts the turns in which a bullet was held back
-_NEUTRAL = (1.0, 1.0, 1.0)  # factors that leave a belief unchanged
 
 
 def number_of(bullet_id: str) -> int:
@@ -141,21 +141,37 @@ class Bullets:
                 source="held back",
                 quote="0 turns",
                 kind=_FADED,
-                factors=_NEUTRAL,
+                factors=NEUTRAL,
             )
             row.quote = f"{int(row.quote.split()[0]) + 1} turns"
             row.forget += (1 - row.forget) * FORGET
-            _update_belief(bullet, _NEUTRAL, FORGET)
+            _update_belief(bullet, NEUTRAL, FORGET)
             self._db.add(row)
         self._db.flush()
 
     def recompute(self, rows: Collection[BulletRow]) -> None:
-        """Recompute the beliefs and counts of bullets from their evidence, read with one query."""
+        """Recompute the beliefs and counts of bullets from their evidence, read with one query. Evidence on an earlier
+        text of a bullet does not count for its present one."""
         found: dict[int | None, list[EvidenceRow]] = {row.number: [] for row in rows}
+        reworded = self._last_rewordings() if rows else {}
         for item in self._db.exec(evidence_query(found).where(col(EvidenceRow.kind) != "")).all():
-            found[item.bullet].append(item)
+            # counts that came with an imported text belong to no delta
+            if (item.delta or 0) >= reworded.get(item.bullet, 0):
+                found[item.bullet].append(item)
         for row in rows:
             _recompute(row, found[row.number])
+
+    def _last_rewordings(self) -> dict[int, int]:
+        """Return the newest delta, without undone ones, that changed the text of a bullet, by the bullet's number."""
+        which = select(DeltaRow).filter_by(undone=False).order_by(col(DeltaRow.number))
+        ops = cast(col(DeltaRow.ops), Text)
+        updates = which.where(ops.contains('"UPDATE"'), ops.contains('"content"'))
+        return {
+            number_of(op["bullet_id"]): row.number or 0
+            for row in self._db.exec(updates).all()
+            for op in row.ops
+            if op["op"] == "UPDATE" and "content" in op.get("fields", {})
+        }
 
     def load(self, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
         """Load the session's playbook; only the bullets that the transaction changed, if `old` was current when it

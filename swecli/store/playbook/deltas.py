@@ -60,7 +60,7 @@ _STATES: dict[OpName, State] = {
     "RESTORE": "active",
 }
 _PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updated_at", "last_used")
-_OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
+_OUTCOME = ("good", "weight", "signal", "reason")  # what a mark sets of a turn's record
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
 
@@ -119,7 +119,8 @@ class Deltas:
         if evidence:
             owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
-        fields = ("trust", "vouched_at")  # they decide on the prior and on which evidence counts
+        # they decide on the prior and on which evidence counts
+        fields = ("content", "trust", "vouched_at")
         self._bullets.recompute(
             [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)]
         )
@@ -162,7 +163,7 @@ class Deltas:
             raise BadInput(
                 f"There is no turn T{row.interaction} in session {row.session_id} to mark."
             )
-        after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
+        after = {"good": mark == "good", "weight": 1.0, "signal": "mark", "reason": clean_text(why)}
         row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
         self._set_turn_outcome(row, row.judged["after"])
         self._db.add(row)
@@ -173,7 +174,8 @@ class Deltas:
         outcome. Raises BadInput if a redone turn was marked otherwise meanwhile."""
         was, becomes = ("before", "after") if redo else ("after", "before")
         now = self._turn_outcome(row) if row.judged else None  # None: no mark, or a deleted session
-        if now is not None and now == row.judged[was]:
+        # marks of older versions have no reason
+        if now is not None and now == now | row.judged[was]:
             self._set_turn_outcome(row, row.judged[becomes])
         elif now is not None and redo:
             raise BadInput(
@@ -193,7 +195,10 @@ class Deltas:
         if (turn := InteractionRow.find(self._db, row.session_id, row.interaction)) is not None:
             turn.mark, turn.why = outcome["mark"], outcome["why"]
             TurnRow.record(
-                self._db, row.session_id, turn.number, **{name: outcome[name] for name in _OUTCOME}
+                self._db,
+                row.session_id,
+                turn.number,
+                **{name: outcome[name] for name in _OUTCOME if name in outcome},
             )
 
     def _check_unchanged(self, row: DeltaRow) -> None:

@@ -109,12 +109,10 @@ class PlaybookStore(TurnRecords):
                 for name, value in lessons.figures.items():
                     db.merge(LearnedRow(name=name, value=value))
                 for command, check in lessons.checks.items():
-                    failing, project = list(check.failing), project_of(session)
-                    db.merge(
-                        CheckRow(
-                            project=project, command=command, passed=check.passed, failing=failing
-                        )
-                    )
+                    result = CheckRow(command=command, passed=check.passed)
+                    result.project, result.failing = project_of(session), list(check.failing)
+                    result.session_id, result.interaction = session.id, lessons.interaction
+                    db.add(result)
                 if lessons.known:
                     TurnRow.record(db, session.id, lessons.interaction, **lessons.known)
                 for used in changed.rows(lessons.shown).values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +27,7 @@ from swecli.store.tables.learned import (
 )
 from swecli.store.tables.sessions import InteractionRow, SessionRow
 
+_MAX_CHECKS = 200  # commands whose last result is compared with
 _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
@@ -86,10 +87,14 @@ class TurnRecords:
         )
         return {(f"P-{bullet}", kind) for bullet, kind in self._database.rows(which)}
 
-    def checks(self, session: Session, commands: Iterable[str]) -> dict[str, CheckResult]:
-        """Return the last results of these check commands in the session's project, by command."""
-        which = select(CheckRow).filter_by(project=project_of(session))
-        rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
+    def checks(self, session: Session) -> dict[str, CheckResult]:
+        """Return the last results of the check commands in the session's project, by command, without those of undone
+        turns and of commands that did not run for long."""
+        theirs = {"project": project_of(session), "undone_by": 0}
+        newest = sqlmodel.select(func.max(CheckRow.id)).filter_by(**theirs)
+        newest = newest.group_by(col(CheckRow.command))
+        which = select(CheckRow).where(col(CheckRow.id).in_(newest))
+        rows = self._database.rows(which.order_by(col(CheckRow.id).desc()).limit(_MAX_CHECKS))
         return {row.command: CheckResult(row.passed, tuple(row.failing or ())) for row in rows}
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
@@ -158,7 +163,9 @@ class TurnRecords:
 
 
 def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
-    result: dict[str, Any] = values(row, ("topic", "good", "weight", "signal")) if row else {}
+    result: dict[str, Any] = (
+        values(row, ("topic", "good", "weight", "signal", "reason")) if row else {}
+    )
     names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
     result |= {name: tuple(value or ()) for name, value in names.items()}
     result |= values(turn, ("status", "mark", "why", "started_at"))

@@ -152,6 +152,7 @@ STEPS: tuple[Step, ...] = (
     None,  # pictures of queries
     partial(_drop_table, "playbook_switch"),  # replaced by a setting
     partial(_drop_table, "judgement"),  # replaced by columns of findings
+    partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
 )
 
 

@@ -173,7 +173,7 @@ class ReflectionRow(Row, table=True):
 
 
 class TurnRow(Row, table=True):
-    """The outcome of a turn; `good` is NULL while it is unknown."""
+    """The outcome of a turn and its `reason` in words; `good` is NULL while it is unknown."""
 
     __tablename__ = "playbook_turn"
     __table_args__ = (UniqueConstraint("session_id", "interaction"),)
@@ -184,6 +184,7 @@ class TurnRow(Row, table=True):
     good: bool | None = None
     weight: float = 0.0
     signal: str = Field(default="", sa_type=CleanText)
+    reason: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     topic: str = Field(default="", sa_type=CleanText)
     withheld: Any = Field(default=None, sa_type=CleanJson)
 
@@ -212,14 +213,20 @@ class ChoiceRow(Row, table=True):
 
 
 class CheckRow(Row, table=True):
-    """The last result of a check command in a project; `failing` are the lines that name a failure."""
+    """The result of a check command at the end of a turn; `failing` are the lines that name a failure. One that is
+    `undone_by` an undo of the turn's files tells nothing about the project."""
 
-    __tablename__ = "playbook_check"
+    __tablename__ = "check_result"
+    __table_args__ = (Index("ix_check_result", "project", "undone_by", "command", "id"),)
 
-    project: str = Field(primary_key=True, sa_type=CleanText)
-    command: str = Field(primary_key=True, sa_type=CleanText)
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    project: str = Field(default="", sa_type=CleanText)
+    command: str = Field(default="", sa_type=CleanText)
+    session_id: str = Field(default="", sa_type=CleanText)
+    interaction: int = Field(default=0, sa_type=Number)
     passed: bool = False
     failing: Any = Field(default=None, sa_type=CleanJson)
+    undone_by: int = Field(default=0, sa_type=Number)
 
 
 class LearnedRow(Row, table=True):

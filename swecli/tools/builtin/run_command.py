@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import os
 import re
 import shlex
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
@@ -15,6 +17,7 @@ from pydantic import Field
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
+from swecli.tools.commands.shell_words import parse_command
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
@@ -26,6 +29,9 @@ _UNASKED_TIMEOUT = (
 )
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
+# Makes bash write the code of each program of its last pipeline to a pipe when it ends.
+_REPORT_PIPELINE = 'trap \'printf "%s " "${{PIPESTATUS[@]}}" >&{pipe}\' EXIT; '
+_MAX_CODES = 4096  # bytes read of them
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
@@ -141,15 +147,37 @@ async def _run(
         if throttle is not None:
             throttle.add(text)
 
-    shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
+    is_bash = Path("/bin/bash").exists()
+    reading, writing = os.pipe()
     try:
-        return await run_group(
-            [shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take
+        # the exit code of `pytest | tail` is that of tail, so a pipeline also reports the others
+        own_codes = is_bash and "|" in command
+        script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
+        end = await run_group(
+            ["/bin/bash" if is_bash else "/bin/sh", "-c", script],
+            cwd=ctx.root,
+            env=env,
+            timeout=timeout,
+            on_output=take,
+            pass_fds=(writing,) if own_codes else (),
         )
+        return replace(end, pipeline=_read_codes(reading, end.code))
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
     finally:
+        os.close(reading)
+        os.close(writing)
         output.add(decoder.decode(b"", final=True))
+
+
+def _read_codes(pipe: int, code: int) -> tuple[int, ...]:
+    """Read the codes that `_REPORT_PIPELINE` wrote; () if there are none or the shell went on after the pipeline."""
+    os.set_blocking(pipe, False)
+    try:
+        codes = tuple(map(int, os.read(pipe, _MAX_CODES).split()))
+    except (BlockingIOError, ValueError):
+        return ()
+    return codes if len(codes) > 1 and codes[-1] == code else ()
 
 
 async def _start_job(
@@ -189,7 +217,7 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 def _result(command: str, output: str, end: ProcessExit, timeout: float) -> ToolResult:
     code, signals = end.code, {128 + one: f" ({one.name})" for one in signal.Signals}
-    head = f"exit code {code}{signals.get(code, '')}"
+    head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
@@ -199,6 +227,21 @@ def _result(command: str, output: str, end: ProcessExit, timeout: float) -> Tool
     return ToolResult(
         code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code
     )
+
+
+def _describe_pipeline(command: str, codes: Sequence[int]) -> str:
+    """Return ` (pytest 1, tail 0)` for the codes of the last pipeline, or ""."""
+    if not codes:
+        return ""
+    try:
+        words = [part.words[0].text for part in parse_command(command)[-len(codes) :]]
+    except ToolError:
+        words = []
+    names = [re.sub(r"[^\w.+-]", "", word.rpartition("/")[2]) for word in words]
+    if len(names) != len(codes) or not all(names):
+        names = [f"program-{number}" for number in range(1, len(codes) + 1)]
+    pairs = (f"{name} {code}" for name, code in zip(names, codes, strict=True))
+    return f" ({', '.join(pairs)})"
 
 
 def _digest_scripts(root: Path, command: str) -> dict[str, str]:

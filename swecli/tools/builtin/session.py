@@ -103,9 +103,13 @@ class _RememberParams(Params):
 def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
-    return ToolPlan(
-        f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
-    )
+    summary = f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
+    why = ctx.memory.objection(params.text, params.scope, params.replaces) if ctx.memory else ""
+    if not why:
+        return ToolPlan(summary)
+    # `state` is whether the user said yes; without a user, what needs a yes waits
+    waiting = ToolPlan(summary, state=False)
+    return ToolPlan(summary, state=True, guard=why, unattended=waiting)
 
 
 @tool(READ, _RememberParams, _plan_remember)
@@ -113,7 +117,12 @@ async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
     line = ctx.memory.remember(
-        params.text, params.quote, params.when, params.scope, params.replaces
+        params.text,
+        params.quote,
+        params.when,
+        params.scope,
+        params.replaces,
+        approved=bool(plan.state),
     )
     return ToolResult(True, line, Display(title="Playbook", body=line))
 

@@ -12,13 +12,14 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import ModelRequest, Usage
-from swecli.models.playbook import Bullet, Delta, Op
+from swecli.models.message import Decision, ModelRequest, Usage
+from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.ranking import passes
+from swecli.store.records import UNDO_PARTS, CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
-from tests.support.runtime import NO, User, calls, make_runtime, run_turn
+from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
@@ -207,9 +208,58 @@ async def test_a_reflector_can_change_a_strategy_only_with_words_of_the_user_or_
     quote = "not pytest, use tox for the tests"
     update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
     runtime = runtime_with_check(["Yes."], update, reflect="always")
-    teach(runtime, "Run the tests with pytest before each commit", trust="user")
+    old = "Run the tests with pytest before each commit"
+    said = (Evidence("remember", old, trust="user"),)
+    fields = {"content": old, "scope": "project", "trust": "user"}
+    add = Op("ADD", fields=fields, evidence=said)
+    runtime.sessions.playbook.apply(Delta("said", (add,), "remember"), current_session_of(runtime))
     await run_turn(runtime, f"please, {quote}")
     assert (find_bullet(runtime, "P-1").content == text) is changed
+
+
+async def test_a_reflector_only_proposes_a_change_of_what_the_user_wrote_by_hand() -> None:
+    quote = "not pytest, use tox for the tests"
+    text = "Run the tests with tox before each commit"
+    update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
+    runtime = runtime_with_check(["Yes."], update, reflect="always")
+    teach(runtime, "Run the tests with pytest before each commit", trust="user")
+    await run_turn(runtime, f"please, {quote}")
+    assert find_bullet(runtime, "P-1").content == "Run the tests with pytest before each commit"
+    waiting = find_bullet(runtime, "P-2")
+    assert (waiting.content, waiting.state) == (text, "quarantined")
+    runtime.learning.perform("review", ["P-2", "use"])
+    assert list(current_session_of(runtime).playbook.bullets) == ["P-2"]
+
+
+async def test_a_tag_that_a_strategy_did_not_matter_is_no_evidence_of_its_worth() -> None:
+    tags = json.dumps({"tags": [{"id": "P-1", "tag": "neutral"}]})
+    runtime = runtime_with_check(["Yes."] * 10, tags, reflect="always", reflect_percent=100)
+    teach(runtime, "one thing", trust="user")
+    before = find_bullet(runtime, "P-1")
+    for _ in range(10):
+        await run_turn(runtime, "something else")
+    after = find_bullet(runtime, "P-1")
+    assert after.neutral == 10
+    assert after.worth == pytest.approx(before.worth)
+
+
+async def test_a_corrected_text_starts_its_own_counts_and_undo_gives_the_old_ones_back() -> None:
+    tags = json.dumps({"tags": [{"id": "P-1", "tag": "harmful"}]})
+    runtime = runtime_with_check(["Yes."] * 3, tags, reflect="always", reflect_percent=100)
+    teach(runtime, "Run the tests with prod")
+    await run_turn(runtime, "one")
+    await run_turn(runtime, "two")
+    old = find_bullet(runtime, "P-1")
+    runtime.learning.perform("edit", ["P-1", "Run the tests with dev"])
+    assert find_bullet(runtime, "P-1").harmful == 0
+    assert find_bullet(runtime, "P-1").belief == ()
+    runtime.learning.perform("undo", [])
+    again = find_bullet(runtime, "P-1")
+    assert (again.content, again.harmful) == (old.content, 2)
+    assert again.belief == pytest.approx(old.belief)
+    runtime.learning.perform("undo", ["--redo"])
+    await run_turn(runtime, "three")
+    assert find_bullet(runtime, "P-1").harmful == 1
 
 
 async def test_a_reflection_is_requested_once_and_its_cost_is_recorded() -> None:
@@ -300,3 +350,199 @@ async def test_two_session_managers_of_one_project_see_the_changes_of_each_other
     await first.learning.mark(True)
     second.playbook.refresh(session)
     assert session.playbook.bullets["P-1"] == find_bullet(first, "P-1")
+
+
+def run(command: str) -> tuple[str, dict[str, str]]:
+    return "run_command", {"command": command}
+
+
+async def test_a_strategy_that_the_answer_cites_as_wrong_gets_no_credit_for_what_passed() -> None:
+    Path("suite.sh").write_text('test "$1" = dev || { echo "FAILED"; exit 1; }')
+    replies = [
+        calls(run("sh ./suite.sh prod # test")),
+        calls(EDIT),
+        calls(run("sh ./suite.sh dev # test")),
+        "Yes, with dev. [P-1] is wrong here.",
+    ]
+    runtime = runtime_with_check(replies, reflect_with_model=False)
+    teach(runtime, "Run the suite with `sh ./suite.sh prod`", "Run it with `sh ./suite.sh dev`")
+    runtime.sessions.playbook.record_lessons(
+        current_session_of(runtime),
+        TurnLessons(0, checks={"sh ./suite.sh dev # test": CheckResult(False)}),
+    )
+    await run_turn(runtime, "does the suite pass?")
+    wrong, right = find_bullet(runtime, "P-1"), find_bullet(runtime, "P-2")
+    assert (wrong.helpful, wrong.belief) == (0, ())
+    assert right.helpful == 1
+
+
+async def test_a_citation_alone_gives_no_credit_for_a_check_that_passed() -> None:
+    runtime = runtime_with_check(
+        [calls(CHECK), calls(EDIT), calls(CHECK), "[P-1] is wrong here."], reflect_with_model=False
+    )
+    teach(runtime, "Answers are short")
+    await run_turn(runtime, "make it green")
+    assert find_bullet(runtime, "P-1").helpful == 0
+
+
+async def test_a_message_that_begins_with_no_marks_the_turn_and_blames_no_strategy() -> None:
+    runtime = runtime_with_check(
+        [calls(CHECK), "As [P-1] says.", "Sorry."], reflect_with_model=False
+    )
+    teach(runtime, "Run `./check.sh` after each change", "Answers are short")
+    before = find_bullet(runtime, "P-1")
+    await run_turn(runtime, "look")
+    events = await run_turn(runtime, "no, every text goes through _()")
+    lines = [line for event in events for line in getattr(event, "lines", ())]
+    assert lines == ["T1 counts as corrected"]
+    assert (before.harmful, find_bullet(runtime, "P-1").harmful) == (0, 0)
+    turn = runtime.sessions.playbook.turn(current_session_of(runtime).id, 1)
+    assert turn is not None
+    assert (turn.good, turn.why) == (False, "no, every text goes through _()")
+
+
+async def test_the_reflector_reads_the_reason_and_the_words_of_marks_and_refusals() -> None:
+    asked: list[dict[str, Any]] = []
+    replies = [calls(run("make deploy")), calls(run("ls --nope")), "Well."]
+
+    def answer(request: ModelRequest) -> Any:
+        if request.purpose != "reflect":
+            return replies.pop(0)
+        text = str(request.messages[-1]["content"])
+        asked.append(json.loads(text.removeprefix("```json").removesuffix("```")))
+        add = {"text": "Never deploy by hand: use CI", "quote": "never deploy by hand"}
+        return json.dumps({"add": [add]})
+
+    user = User([Decision(False, reason="we never deploy by hand: use CI"), YES])
+    runtime = make_runtime(answer, user, reflect="always", reflect_percent=100)
+    await run_turn(runtime, "ship it")
+    bullet = find_bullet(runtime, "P-1")
+    assert (bullet.content, bullet.state, bullet.trust) == (
+        "Never deploy by hand: use CI",
+        "active",
+        "user",
+    )
+    await runtime.learning.mark(False, "that was not what I asked for")
+    await runtime.learning.learn(asked=True)
+    assert asked[0]["outcome"] == "bad: you refused make deploy: we never deploy by hand: use CI"
+    assert asked[0]["said"] == ["we never deploy by hand: use CI"]
+    assert asked[1]["said"] == [
+        "we never deploy by hand: use CI",
+        "that was not what I asked for",
+    ]
+    assert asked[1]["outcome"] == "bad: that was not what I asked for"
+    failed = asked[0]["calls"][1]
+    assert failed["head"].startswith("exit code 2")
+    assert failed["error"] == ""
+
+
+async def test_words_typed_into_a_refusal_or_a_mark_can_be_remembered_as_the_users() -> None:
+    rule = "never edit locale files by hand: run scripts/locale_sync.py"
+    mark = "error messages end without a full stop"
+    replies = [
+        calls(run("touch locale/de.po")),
+        calls(("remember", {"text": f"N{rule[1:]}", "quote": rule})),
+        "Noted.",
+        calls(("remember", {"text": f"E{mark[1:]}", "quote": mark})),
+        "Noted.",
+    ]
+    user = User([Decision(False, reason=f"we {rule}")])
+    runtime = make_runtime(replies, user, reflect_with_model=False)
+    await run_turn(runtime, "add the translations")
+    await runtime.learning.mark(False, mark)
+    await run_turn(runtime, "go on")
+    bullets = current_session_of(runtime).playbook.bullets.values()
+    assert [(one.state, one.trust) for one in bullets] == [("active", "user"), ("active", "user")]
+
+
+async def test_a_shared_interpreter_links_no_strategy_to_a_check() -> None:
+    Path("test_x.py").write_text(
+        "import pathlib; assert 'green' in pathlib.Path('state').read_text()"
+    )
+    check = run("python3 -m test_x")
+    runtime = runtime_with_check(
+        [calls(check), calls(EDIT), calls(check), "Green."], reflect_with_model=False
+    )
+    Path(".venv/bin").mkdir(parents=True)
+    teach(
+        runtime, "Run `python3 scripts/lint.py` first", "Use `python3`", "Use `.venv/bin/python3`"
+    )
+    teach(runtime, "Run `test_x` after a change")
+    await run_turn(runtime, "make it green")
+    counts = {name: find_bullet(runtime, name).helpful for name in ("P-1", "P-2", "P-3", "P-4")}
+    assert counts == {"P-1": 0, "P-2": 0, "P-3": 0, "P-4": 1}
+
+
+async def test_a_command_refused_for_its_rest_does_not_blame_the_strategy_it_also_follows() -> None:
+    command = "pytest -q -k rate; sleep 25"
+    runtime = runtime_with_check([calls(run(command)), "As [P-1] says."], user=User([NO]))
+    runtime.set_mode("ask")
+    teach(runtime, "Run the tests with `pytest -q`")
+    await run_turn(runtime, "go")
+    assert find_bullet(runtime, "P-1").harmful == 0
+
+
+SUITE = """
+import pathlib, sys
+bad = [name for name in sorted(sys.argv[1:] or ["a", "b"]) if not pathlib.Path(name).exists()]
+print(f"{len(bad)} failed" if bad else "2 passed")
+sys.exit(bool(bad))
+"""
+
+
+async def outcomes(runtime: Runtime) -> list[tuple[bool | None, str]]:
+    session = current_session_of(runtime)
+    turns = [runtime.sessions.playbook.turn(session.id, n + 1) for n in range(session.interactions)]
+    return [(turn.good, turn.reason) for turn in turns if turn is not None]
+
+
+async def test_the_state_of_checks_is_seen_through_pipes_and_wider_runs() -> None:
+    Path("suite_test.py").write_text(SUITE)
+    piped, narrow, wide = (
+        run("python3 suite_test.py 2>&1 | tail -4"),
+        run("python3 suite_test.py b"),
+        run("python3 suite_test.py"),
+    )
+    replies = [
+        *(calls(piped), calls(run("touch a b")), calls(piped), "Green."),
+        *(calls(run("rm b")), calls(narrow), calls(run("touch b")), calls(wide), "Green."),
+        *(calls(narrow), "Green."),
+    ]
+    runtime = runtime_with_check(replies, reflect_with_model=False)
+    for query in ("one", "two", "three"):
+        await run_turn(runtime, query)
+    assert await outcomes(runtime) == [
+        (True, "python3 suite_test.py 2>&1 | tail -4 went from failing to passing"),
+        (True, "python3 suite_test.py still passes"),
+        (None, ""),
+    ]
+
+
+async def test_undo_takes_the_state_of_checks_back_and_redo_restores_it() -> None:
+    replies = [
+        calls(EDIT),
+        calls(CHECK),
+        "Green.",
+        calls(run("echo red > state")),
+        calls(CHECK),
+        "Red.",
+    ]
+    replies += [calls(CHECK), "Green."]
+    runtime = runtime_with_check(replies, reflect_with_model=False)
+    await run_turn(runtime, "one")
+    await run_turn(runtime, "break it")
+    assert [good for good, _ in await outcomes(runtime)] == [None, False]
+    history = runtime.history
+    assert history is not None
+    known = runtime.sessions.playbook.checks
+    history.undo(2, UNDO_PARTS, history.plan(2))
+    runtime.resume(current_session_of(runtime).id)
+    assert known(current_session_of(runtime))["./check.sh"].passed
+    step, plan = history.plan_redo()
+    history.redo(step, plan)
+    runtime.resume(current_session_of(runtime).id)
+    assert not known(current_session_of(runtime))["./check.sh"].passed
+    history.undo(2, UNDO_PARTS, history.plan(2))
+    runtime.resume(current_session_of(runtime).id)
+    await run_turn(runtime, "run the check")
+    assert [good for good, _ in await outcomes(runtime)] == [None, None]

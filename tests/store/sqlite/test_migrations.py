@@ -132,7 +132,14 @@ def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]
     }
 
 
-GONE = ("sqlite_sequence", "playbook_switch", "playbook_standing", "reflection_draft", "judgement")
+GONE = (
+    "sqlite_sequence",
+    "playbook_switch",
+    "playbook_standing",
+    "reflection_draft",
+    "judgement",
+    "playbook_check",
+)
 VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # 1 for any other type
 
 

@@ -143,3 +143,22 @@ def test_escape_sequences_and_overwritten_lines_are_removed_from_output() -> Non
 @given(st.text(alphabet="ab\r\n\x1b[;m0", max_size=40))
 def test_output_contains_no_carriage_return(text: str) -> None:
     assert "\r" not in strip_terminal_codes(text)
+
+
+@pytest.mark.parametrize(
+    ("command", "head"),
+    [
+        ("false | cat", "exit code 0 (false 1, cat 0)"),
+        ("cd . && sh -c 'exit 3' 2>&1 | tail -2", "exit code 0 (sh 3, tail 0)"),
+        ("true | false", "exit code 1 (true 0, false 1)"),
+        ("echo a | cat; exit 5", "exit code 5"),
+        ("echo a || echo b", "exit code 0"),
+        ("echo 'a | b'", "exit code 0"),
+        ("for i in 1; do false; done | cat", "exit code 0 (program-1 1, program-2 0)"),
+    ],
+)
+async def test_each_program_of_the_last_pipeline_has_its_own_status(
+    run: RunTool, command: str, head: str
+) -> None:
+    result = await run("run_command", command=command)
+    assert result.for_model.splitlines()[0] == head
