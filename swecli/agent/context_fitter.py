@@ -24,7 +24,7 @@ from swecli.models.session import Session
 from swecli.tools.limits import lean_specs
 
 _SUMMARY_ATTEMPTS = 2  # the turn waits for them
-_WITHDRAWN = "The following was said or noted in this session and does not hold any more. The summary must not repeat it:"
+_WITHDRAWN = "This was said or noted in this session and does not hold any more; leave it out of the summary:"
 
 
 @dataclass(slots=True)
