@@ -162,8 +162,12 @@ async def _reflect(ctx: CommandContext, args: str) -> None:
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     await ctx.wait_for_background()
-    events = await learning.learn(number, asked=True)
-    if not events:
+    ctx.renderer.begin(f"Reflecting on T{number}")
+    try:
+        events = await learning.learn(number, asked=True)
+    finally:
+        ctx.renderer.end()
+    if not any(event.describe() for event in events):
         alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
         ctx.screen.note(f"T{number}: nothing to learn{alone}")
     for event in events:

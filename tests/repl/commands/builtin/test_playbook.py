@@ -166,7 +166,7 @@ async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> No
     assert "Greet in French" not in system(runtime)
     assert "Greet in French" in await ctx.type("/reflect")
     runtime.learning.percent = 0
-    assert "reflection budget is used up" in await ctx.type("/reflect")
+    assert "the setting reflect_percent is 0" in await ctx.type("/reflect")
 
 
 @pytest.mark.slow
