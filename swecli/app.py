@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -113,15 +114,14 @@ class Runtime:
         self.restore_todos(self.sessions.resume(ref, str(self.cwd)))
 
     def restore_todos(self, session: Session) -> None:
-        """Restore the to-do list of the session in use."""
-        calls = (
-            call
-            for message in session.messages
-            for call in message.tool_calls
-            if call.name == "todo"
-        )
-        made = [call.parameters["items"] for call in calls if call.result and not call.error]
-        items = made[-1] if made else ()
+        """Restore the to-do list of the session in use, unless its turn ended with an answer."""
+        items: Sequence[dict[str, str]] = ()
+        for message in session.messages:
+            if message.is_answer:
+                items = ()
+            for call in message.tool_calls:
+                if call.name == "todo" and call.result and not call.error:
+                    items = call.parameters["items"]
         self.agent.ctx.todos[:] = [
             {"text": one["text"], "status": one.get("status", "pending")} for one in items
         ]

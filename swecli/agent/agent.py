@@ -135,6 +135,8 @@ class Agent:
         try:
             async with aclosing(loop.run(turn)) as events:
                 async for event in events:
+                    if isinstance(event, TurnFinished) and event.reason == "done":
+                        self.ctx.todos.clear()  # the list ends with the turn's answer
                     yield event
         finally:
             self._running, self.observed = False, fitter.observed

@@ -9,7 +9,7 @@ from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
 from swecli.context import budget, epochs, validate
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
-from swecli.context.system_message import cache_marks, load_prompt
+from swecli.context.system_message import cache_marks, load_prompt, render_withdrawn
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import (
     TruncateOptions,
@@ -24,6 +24,7 @@ from swecli.models.session import Session
 from swecli.tools.limits import lean_specs
 
 _SUMMARY_ATTEMPTS = 2  # the turn waits for them
+_WITHDRAWN = "This was said or noted in this session and does not hold any more; leave it out of the summary:"
 
 
 @dataclass(slots=True)
@@ -322,6 +323,8 @@ class ContextFitter:
         which the provider has cached. Its usage becomes an effect."""
         model, limits = self.condense_model, self._limits(self.condense_model)
         instruction = self.builder.settings.custom_condensing_prompt or load_prompt("condense")
+        if withdrawn := self.builder.withdrawn(self.session):
+            instruction += f"\n\n{_WITHDRAWN}\n{render_withdrawn(withdrawn)}"
         instruction += f"\n\nThe user asks to focus on: {wish}" if wish else ""
         try:  # truncated last if this model takes less than the session's: removed messages are not summarised
             messages = [*validate.strip_keys(cut.asked), {"role": "user", "content": instruction}]

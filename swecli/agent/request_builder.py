@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, request_limit
 from swecli.context.epochs import (
+    CONDENSE,
     Opening,
     OpeningConditions,
     environment_notes,
@@ -22,6 +23,7 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage, Image
+from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
@@ -29,6 +31,7 @@ from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.finding import Finding
     from swecli.playbook.workspace import StaleStrategies
+    from swecli.store.records import FoundInteraction
     from swecli.store.session_manager import SessionManager
 
 _MENTIONED = (
@@ -138,6 +141,8 @@ class RequestBuilder:
         head = HeadParts(
             self.system_prompt, instructions, selection.bullets, self._open_findings(session)
         )
+        if opening is not None:
+            head = self._with_withdrawn(head, session)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         request = build_request(RequestInput(session, sent, head, notes, opening, images), counter)
@@ -148,7 +153,26 @@ class RequestBuilder:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
         session = self.sessions.session
         selection, findings = self._select(session, query, counter), self._open_findings(session)
-        return HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
+        head = HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
+        return self._with_withdrawn(head, session)
+
+    def withdrawn(self, session: Session) -> Sequence[Withdrawn]:
+        """Return what was withdrawn from the playbook since the session began."""
+        return self.sessions.playbook.withdrawn(session) if session.id else ()
+
+    def _with_withdrawn(self, head: HeadParts, session: Session) -> HeadParts:
+        """Add what was withdrawn since the session began, and since its newest summary was written."""
+        withdrawn = self.withdrawn(session)
+        if not withdrawn:
+            return head
+        summaries = (
+            row.created_at
+            for row in self.sessions.context.log(session)
+            if row.how == CONDENSE and not row.undone
+        )
+        written = next(summaries, None)
+        outdated = [one for one in withdrawn if written is not None and one.at >= written]
+        return replace(head, withdrawn=withdrawn, outdated=outdated)
 
     def _select(
         self,
@@ -201,7 +225,16 @@ class RequestBuilder:
         if not self.settings.search_earlier or first - 1 <= len(pinned):
             return [], []
         found = self.sessions.search_session(query, before=first, limit=_MAX_FOUND + len(pinned))
-        unsent = [one for one in found if one.interaction not in pinned][:_MAX_FOUND]
+        taken_back = {
+            number
+            for one in (self.withdrawn(session) if found else ())
+            for number in one.interactions
+        }
+        unsent = [
+            _without_query(one) if one.interaction in taken_back else one
+            for one in found
+            if one.interaction not in pinned
+        ][:_MAX_FOUND]
         window = model.profile.window
         return render_excerpts(unsent, window // 10 if window else None, counter)
 
@@ -214,3 +247,9 @@ class RequestBuilder:
         )
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return OpeningConditions(cold, allowed, "", settings.window_min, settings.window_max)
+
+
+def _without_query(found: FoundInteraction) -> FoundInteraction:
+    """Remove the excerpts of the user's own words."""
+    excerpts = tuple(one for one in found.excerpts if one.where != "query")
+    return replace(found, excerpts=excerpts)

@@ -209,10 +209,8 @@ class TurnRecord:
         return self.sessions.append(message)
 
     def store_steering(self, line: str) -> ChatMessage:
-        """Store a line that the user sent to the running turn, and the constraints in it."""
-        message = self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
-        self.store_facts(message)
-        return message
+        """Store a line that the user sent to the running turn."""
+        return self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
 
     def store_facts(self, message: ChatMessage) -> None:
         """Store the retained facts of a message; of a reply when its calls are finished."""

@@ -81,7 +81,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))
             nothing = f"nothing to learn{'' if model else ' (by rules only; no model was asked)'}"
-            lines = [] if events else [nothing]
+            lines = [] if any(event.describe() for event in events) else [nothing]
         else:
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
             lines = [f"marked {args.action}"]
@@ -139,7 +139,9 @@ def _choose_reflector(settings: Settings, named: str | None) -> ChatModel | None
 
 def _format_lines(event: LearningEvent) -> list[str]:
     if isinstance(event, PlaybookUpdated):
-        return [*event.lines, *(f"not applied: {line}" for line in event.refused)]
+        refused = [f"not applied: {line}" for line in event.refused]
+        told = replace(event, interaction=0, refused=()).describe()
+        return [*filter(None, [told]), *refused]
     return [f"reflecting failed: {event.reason}"]
 
 

@@ -168,7 +168,7 @@ class Settings:
     reflect_percent: int = _setting(
         15,
         integer(0, 100),
-        "percent of what a session takes that reflection may use",
+        "percent of what a session costs that reflection may cost",
         tightens=True,
     )
     holdout: int = _setting(

@@ -229,6 +229,7 @@ class SummaryCut:
         """Return the epoch that begins with a summary, its edits and its messages."""
         number, context = self.interaction, session.context
         pins = tuple(pin for pin in context.pins if pin < number)
+        parts = replace(parts, outdated=())  # the summary was written with what is withdrawn
         system = parts.compose(session, summary, pins if self.dropped else {*pins, number})
         epoch = Epoch(
             number, system, parts.contents, pins, summary, str(session.window), number + 1

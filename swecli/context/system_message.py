@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from swecli.context.budget import is_lean
 from swecli.models.context import Epoch, RetainedFact
 from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role, ToolCall
-from swecli.models.playbook import Bullet, quote_content, render_bullets
+from swecli.models.playbook import Bullet, Withdrawn, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ _PROMPTS = Path(__file__).parent / "prompts"
 _MAX_ITEMS = 40  # newest facts of one kind
 _MAX_LENGTH = 400  # characters of one fact
 _MAX_FINDINGS = 20  # open findings that are listed
-_MAX_WORDS = 60  # of a constraint; a first request may have twice as many
+_MAX_WORDS = 120  # of the first request
 _TITLES = (
     ("request", "The user's first request"),
-    ("constraint", "What the user asked to keep to"),
     ("todo", "Steps still open"),
     ("changed", "Files changed"),
     ("read", "Files read"),
@@ -36,13 +35,6 @@ _TITLES = (
 )
 _LISTS = ("changed", "read")  # kinds rendered as names on one line
 
-_BINDING = re.compile(
-    r"\b(always|never|must|mustn't|must not|do not|don't|only use|use only|make sure|from now on|remember|keep in mind|"
-    r"under no circumstances|at most|at least|without changing|avoid|prefer|require[sd]?|"
-    r"immer|nie|niemals|nicht|nur|muss|müssen|darf|dürfen|bitte kein\w*|ab jetzt|merk dir)\b",
-    re.IGNORECASE,
-)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
 _READS, _CHANGES = ("read_file",), ("write_file", "edit_file")
 _REPORTS = re.compile(r"code_?smell_?type", re.IGNORECASE)
@@ -51,12 +43,15 @@ _REPORTS = re.compile(r"code_?smell_?type", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class HeadParts:
     """Parts of a system message that the session does not store: static prompt, project instructions ("" for none),
-    strategies, and the open review findings in the session's files."""
+    strategies, the open review findings in the session's files, and the texts of strategies that were `withdrawn`;
+    those in `outdated` were withdrawn after the epoch's summary was written."""
 
     system_prompt: str
     instructions: str = ""
     strategies: tuple[Bullet, ...] = ()
     findings: Sequence[Finding] = ()
+    withdrawn: Sequence[Withdrawn] = ()
+    outdated: Sequence[Withdrawn] = ()
 
     @property
     def contents(self) -> dict[str, str]:
@@ -68,9 +63,11 @@ class HeadParts:
         the head."""
         complete = {number for number in sent if not session.context.is_cut(number)}
         facts = _missing_facts(session.context.facts.values(), complete, summary)
+        facts = [_without_withdrawn(fact, self.withdrawn) for fact in facts]
         rules = f"\n\n{self.instructions.strip()}" if self.instructions.strip() else ""
-        head = render_bullets(self.strategies) + _render_summary(summary) + _render_facts(facts)
-        head += _render_findings(self.findings)
+        head = render_bullets(self.strategies) + _render_summary(summary)
+        head += _render_outdated(self.outdated) if summary else ""
+        head += _render_facts(facts) + _render_findings(self.findings)
         return f"{self.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
 
     def split(self, epoch: Epoch) -> list[tuple[str, str]]:
@@ -111,6 +108,35 @@ def _render_summary(summary: str) -> str:
     )
 
 
+def _render_outdated(withdrawn: Sequence[Withdrawn]) -> str:
+    """Render what a summary may still claim as the user's word; "" for nothing."""
+    if not withdrawn:
+        return ""
+    opening = "Withdrawn since the summary was written. It does not hold any more, whatever the summary says:"
+    return f"\n\n{opening}\n{render_withdrawn(withdrawn)}"
+
+
+def render_withdrawn(withdrawn: Iterable[Withdrawn]) -> str:
+    """Render one line for each text, with the text that holds in its place."""
+    rows = [
+        f'- "{quote_content(one.content)}"'
+        + (f': now "{quote_content(one.replacement)}"' if one.replacement else "")
+        for one in withdrawn
+    ]
+    return "\n".join(rows)
+
+
+def _without_withdrawn(fact: RetainedFact, withdrawn: Iterable[Withdrawn]) -> RetainedFact:
+    """Remove words of the user's that a withdrawn strategy was learned from."""
+    if fact.kind != "request":
+        return fact
+    text = fact.text
+    for quote in (quote for one in withdrawn for quote in one.quotes):
+        words = re.escape(" ".join(quote.split()))
+        text = re.sub(words, "[withdrawn]", text, flags=re.IGNORECASE) if words else text
+    return replace(fact, text=text)
+
+
 def _render_facts(facts: Sequence[RetainedFact]) -> str:
     parts = [
         _render_kind(kind, title, some)
@@ -130,7 +156,7 @@ def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
     ]
     if kind in _LISTS:
         return f"- {title}: {', '.join(texts)}{left}"
-    if kind in ("request", "constraint"):
+    if kind == "request":
         texts = [
             f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)
         ]
@@ -165,32 +191,23 @@ def load_prompt(name: _PromptName, window: int | None = None) -> str:
 
 
 def extract_facts(message: ChatMessage) -> Iterator[RetainedFact]:
-    """Extract the facts that every reduction keeps from a stored message: of the user's the first request and the
-    constraints; of the assistant's the findings, files read and changed, and open to-do items."""
+    """Extract the facts that every reduction keeps from a stored message: of the user's the first request; of the
+    assistant's the findings, files read and changed, and the to-do list, which ends with the turn's answer."""
     if message.role is Role.USER:
-        yield from _parse_query(message)
-    else:
-        yield from _parse_answer(message.content, message.interaction)
-        yield from _inspect_calls(message.tool_calls, message.interaction)
+        yield from _parse_request(message)
+        return
+    yield from _parse_answer(message.content, message.interaction)
+    yield from _inspect_calls(message.tool_calls, message.interaction)
+    if message.is_answer:
+        yield RetainedFact("todo", "list", "", message.interaction)
 
 
-def _parse_query(message: ChatMessage) -> Iterator[RetainedFact]:
-    """Find the constraints in a user's own words, code fences excluded, and the first request of a session. Questions
-    are skipped."""
-    text, interaction = _FENCE.sub(" ", message.content), message.interaction
-    if message.is_query and interaction == 1 and text.strip():
-        yield RetainedFact(
-            "request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction
-        )
-    for sentence in _SENTENCE.split(text):
-        words = " ".join(sentence.split())
-        if (
-            words
-            and not words.endswith("?")
-            and len(words.split()) <= _MAX_WORDS
-            and _BINDING.search(words)
-        ):
-            yield RetainedFact("constraint", words.casefold()[:200], words, interaction)
+def _parse_request(message: ChatMessage) -> Iterator[RetainedFact]:
+    """Find the first request of a session, code fences excluded."""
+    text = _FENCE.sub(" ", message.content)
+    if message.is_query and message.interaction == 1 and text.strip():
+        words = text.split()[:_MAX_WORDS]
+        yield RetainedFact("request", "first", " ".join(words), message.interaction)
 
 
 def _inspect_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[RetainedFact]:

@@ -157,7 +157,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class RetainedFact:
-    """A fact that every reduction keeps; `kind` (request, constraint, read, changed, todo or finding) and `key`
+    """A fact that every reduction keeps; `kind` (request, read, changed, todo or finding) and `key`
     identify it."""
 
     kind: str

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from swecli.models.events import Event
+from swecli.models.money import format_dollars
+
+_MAX_PARTS = 4  # changes that one line names
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookUpdated(Event):
-    """A delta was applied after turn `interaction`. `lines` describe it for the user."""
+    """What was learned from turn `interaction`, of the session `elsewhere` if that is not "": the delta with `delta_id`
+    ("": none) and a model's answer of `tokens` (0: none was asked). `lines` describe the changes for the user; the
+    strategies in `waiting` need the user's approval."""
 
     interaction: int
     delta_id: str
@@ -20,20 +25,63 @@ class PlaybookUpdated(Event):
     refused: tuple[str, ...] = ()
     cost: float | None = 0.0
     tokens: int = 0
+    waiting: tuple[str, ...] = ()
+    elsewhere: str = ""
+
+    def describe(self, review: str = "swecli playbook review") -> str:
+        """Return one line, with the command `review` if something waits for it; "" if nothing happened and nothing was
+        paid. Proposals of a model that were refused are counted, those of the user have their reasons."""
+        parts = [*self.lines, *_format_waiting(self.waiting, review)]
+        if self.tokens and self.refused:
+            parts.append(f"{len(self.refused)} not applied")
+        elif self.refused:
+            parts += [f"rejected: {line}" for line in self.refused]
+        if not parts and self.cost != 0:
+            parts.append("nothing to learn")
+        if not parts:
+            return ""
+        if len(parts) > _MAX_PARTS:
+            left = len(parts) - _MAX_PARTS
+            parts = [*parts[:_MAX_PARTS], f"{left} more ({review.replace('review', 'list --log')})"]
+        place = [_format_turn(self.interaction, self.elsewhere)] if self.interaction else []
+        return ": ".join([*place, " · ".join([*parts, *_format_cost(self.cost)])])
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionFailed(Event):
-    """Reflection on a turn failed. If `kept`, it will be retried; with `paused`, no model was asked, and the event is
-    emitted once for each reason."""
+    """Reflection on a turn, of the session `elsewhere` if that is not "", failed. If `kept`, it will be retried; with
+    `paused`, no model was asked, and the event is emitted once for each reason."""
 
     interaction: int
     reason: str
     kept: bool
     paused: bool = False
+    cost: float | None = 0.0
+    elsewhere: str = ""
 
     def describe(self) -> str:
         if self.paused:
             return f"learning paused: {self.reason}"
         again = "will retry later" if self.kept else "will not be retried"
-        return f"could not learn from T{self.interaction}: {self.reason} · {again}"
+        turn = _format_turn(self.interaction, self.elsewhere)
+        parts = [f"could not learn from {turn}: {self.reason}", again, *_format_cost(self.cost)]
+        return " · ".join(parts)
+
+
+def _format_waiting(names: tuple[str, ...], review: str) -> tuple[str, ...]:
+    if not names:
+        return ()
+    if len(names) > _MAX_PARTS:
+        return (f"{len(names)} strategies wait ({review})",)
+    return (f"{', '.join(names)} {'waits' if len(names) == 1 else 'wait'} ({review})",)
+
+
+def _format_turn(interaction: int, elsewhere: str) -> str:
+    return f"T{interaction} of {elsewhere}" if elsewhere else f"T{interaction}"
+
+
+def _format_cost(cost: float | None) -> tuple[str, ...]:
+    """Format what a reflection cost; () if it was free."""
+    if cost is None:
+        return ("cost unknown",)
+    return (format_dollars(cost),) if cost else ()

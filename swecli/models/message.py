@@ -112,6 +112,11 @@ class ChatMessage:
         """Whether this is a user message that begins an interaction."""
         return self.role is Role.USER and self.status != STEER
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is an answer of the model that ends a turn: complete, and without calls."""
+        return self.role is Role.ASSISTANT and not self.tool_calls and self.status == "complete"
+
     def to_api(self) -> list[ApiMessage]:
         """Return the message in the OpenAI format, followed by the results of its calls in order."""
         content = self.content if self.sent is None else self.sent

@@ -127,6 +127,18 @@ class Bullet:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The former `content` of a strategy that was removed or rewritten at a time, and the text that holds now, "" for
+    none. `quotes` are the user's words that it was learned from, said in these `interactions` of the session."""
+
+    content: str
+    at: datetime
+    replacement: str = ""
+    quotes: tuple[str, ...] = ()
+    interactions: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Op:
     """One operation of a delta. ADD has no `bullet_id`, because the store assigns it; with the author "import" it may
     have counts and times (ISO 8601).

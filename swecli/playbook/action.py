@@ -47,11 +47,12 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A pending decision: `answers` pairs the arguments of `review` with their label."""
+    """A pending decision on the strategy `id`: its text, why it needs one, and where it comes from."""
 
-    title: str
-    answers: tuple[tuple[str, str], ...]
-    details: tuple[str, ...] = ()
+    id: str
+    content: str
+    reason: str
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from swecli.models.context import KEY, Epoch, Reduction, interaction_of, key_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
 from swecli.models.message import ApiMessage, Usage
+from swecli.models.playbook import Withdrawn
+from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database, reader
 from tests.support.histories import Message, call, complaint, legal_histories, result
@@ -81,6 +83,9 @@ class FittedTurn:
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         return HeadParts(SYSTEM)
+
+    def withdrawn(self, session: Session) -> list[Withdrawn]:
+        return []
 
     def fit(self) -> list[Event]:
         fitted = asyncio.run(self.fitter.fit(self.messages, self.at))

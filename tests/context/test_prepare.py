@@ -266,7 +266,7 @@ def test_pinned_turns_are_sent_before_the_window() -> None:
 
 def test_the_head_contains_retained_facts_of_turns_that_left_the_window() -> None:
     session = Session("s", window=WindowSpec(1))
-    session.context.keep([RetainedFact("constraint", "x", "Never touch setup.py", 1)])
+    session.context.keep([RetainedFact("request", "first", "Never touch setup.py", 1)])
     store_turn(session, prepare_request(session))
     assert "Never touch" not in prepare_request(session).messages[0]["content"], (
         "turn 1 is still sent verbatim"

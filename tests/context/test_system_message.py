@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from swecli.context import dedupe_findings
 from swecli.context.system_message import extract_facts
+from swecli.models.context import ContextState
 from swecli.models.finding import Finding
-from swecli.models.message import STEER, ChatMessage, Role
+from swecli.models.message import STEER, ChatMessage, Role, ToolCall
 
 
 def test_the_first_of_duplicate_findings_is_kept() -> None:
@@ -41,8 +42,26 @@ def test_an_empty_list_of_findings_stays_empty() -> None:
     assert dedupe_findings([]) == []
 
 
-def test_a_line_sent_during_the_first_turn_gives_a_constraint_but_no_request() -> None:
-    query = ChatMessage(Role.USER, "Fix the parser.", interaction=1)
-    line = ChatMessage(Role.USER, "Never touch the lexer.", interaction=1, status=STEER)
-    facts = [(fact.kind, fact.text) for message in (query, line) for fact in extract_facts(message)]
-    assert facts == [("request", "Fix the parser."), ("constraint", "Never touch the lexer.")]
+def test_of_the_users_words_only_the_first_request_is_a_fact() -> None:
+    query = ChatMessage(Role.USER, "Fix the parser. Never touch the lexer.", interaction=1)
+    line = ChatMessage(Role.USER, "Always run the tests.", interaction=1, status=STEER)
+    later = ChatMessage(Role.USER, "Remember that main is frozen.", interaction=2)
+    facts = [
+        (fact.kind, fact.text)
+        for message in (query, line, later)
+        for fact in extract_facts(message)
+    ]
+    assert facts == [("request", "Fix the parser. Never touch the lexer.")]
+
+
+def test_a_complete_answer_ends_the_to_do_list() -> None:
+    items = [{"text": "read", "status": "done"}, {"text": "write"}]
+    call = ToolCall("call_1", "todo", {"items": items}, result="[x] read")
+    context = ContextState()
+    for message, kept in (
+        (ChatMessage(Role.ASSISTANT, "", [call], interaction=1), ["write"]),
+        (ChatMessage(Role.ASSISTANT, "I wr", interaction=1, status="partial"), ["write"]),
+        (ChatMessage(Role.ASSISTANT, "I wrote it.", interaction=1), []),
+    ):
+        context.keep(extract_facts(message))
+        assert [fact.text for fact in context.facts.values()] == kept

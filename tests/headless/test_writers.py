@@ -145,6 +145,12 @@ def test_json_writes_one_object_with_all_keys_of_a_result() -> None:
     ]
 
 
+def test_the_total_cost_has_no_noise_of_floating_point_sums() -> None:
+    costs = [0.009639, 0.009639, 0.009639]
+    events = [*BEGUN, *(UsageReported(Usage(1), cost) for cost in costs), turn_finished("x")]
+    assert '"total_cost_usd": 0.028917,' in write_events("json", events)[0]
+
+
 def test_the_total_cost_is_null_if_the_cost_of_one_request_is_unknown() -> None:
     events = [
         *BEGUN,
@@ -235,7 +241,7 @@ def test_playbook_updates_and_failed_reflections_are_reported() -> None:
         "text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), turn_finished("x")]
     )
     assert err.splitlines() == [
-        "learned: P-1 is new",
+        "T1: P-1 is new",
         "could not learn from T1: no answer · will retry later",
     ]
 

@@ -13,6 +13,7 @@ from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.store.reviews import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import Reply
 
 
 def teach(runtime: Runtime, *contents: str) -> None:
@@ -115,3 +116,70 @@ async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
         Path("AGENTS.md").write_text("Answer in prose.\n")
     assert ["verse" in head for head in heads] == [True, True, True, False]
     assert "prose" in heads[3]
+
+
+async def test_a_withdrawn_statement_is_gone_from_the_head() -> None:
+    said = "remember that the tests run with PROFILE=prod since last week"
+    back = "prod was my mistake, it stays dev. forget the prod thing"
+    runtime = make_runtime(
+        [
+            remember("The tests run with `PROFILE=prod`.", said),
+            "Noted.",
+            remember("The tests run with `PROFILE=dev`.", back, replaces="P-1"),
+            "Changed.",
+            "You are welcome.",
+            "Yes, with dev.",
+        ],
+        window=WindowSpec(1),
+    )
+    for query in (said, back, "thanks", "do the tests pass with the prod profile?"):
+        await run_turn(runtime, query, learn=False)
+    whole = "\n".join(sent_texts(runtime)[:-1])
+    assert "The tests run with `PROFILE=dev`." in whole
+    assert "PROFILE=prod" not in "\n".join(sent_texts(runtime))
+
+
+async def test_a_summary_is_told_what_was_replaced_and_an_older_one_is_corrected() -> None:
+    runtime = make_runtime(
+        ["word " * 2_000, "SUMMARY: tests run with prod.", "word " * 2_000, "two", "SUMMARY: none."]
+    )
+    teach(runtime, "The tests run with `PROFILE=prod`.")
+    await run_turn(runtime, "hello", learn=False)
+    await compact(runtime)
+    runtime.learning.perform("edit", ["P-1", "The", "tests", "run", "with", "`PROFILE=dev`."])
+    runtime.agent.begin_epoch("for this test")
+    await run_turn(runtime, "and now?", learn=False)
+    changed = '- "The tests run with `PROFILE=prod`.": now "The tests run with `PROFILE=dev`."'
+    head = sent_texts(runtime)[0]
+    assert head.index("SUMMARY: tests run with prod.") < head.index(changed)
+    await run_turn(runtime, "go on", learn=False)
+    await compact(runtime)
+    assert changed in sent_texts(runtime)[-1], "the request for a summary"
+    epoch = runtime.session.context.epoch
+    assert epoch is not None
+    assert "SUMMARY: none." in epoch.system
+    assert "prod" not in epoch.system
+
+
+async def test_a_to_do_list_ends_with_the_answer_of_its_turn() -> None:
+    items = [{"text": "add show_rate", "status": "in_progress"}, {"text": "run the tests"}]
+    runtime = make_runtime(
+        [calls(("todo", {"items": items})), "Both are done.", "two", "three"],
+        window=WindowSpec(1),
+        learn=False,
+    )
+    for query in ("add it", "thanks", "and now?"):
+        await run_turn(runtime, query, learn=False)
+        assert runtime.agent.ctx.todos == []
+    assert "show_rate" not in "\n".join(sent_texts(runtime))
+    resumed = make_runtime([], resume=runtime.session.id)
+    assert resumed.agent.ctx.todos == []
+
+
+def remember(text: str, quote: str, **more: str) -> Reply:
+    return calls(("remember", {"text": text, "quote": quote, **more}))
+
+
+async def compact(runtime: Runtime) -> None:
+    async for _ in runtime.context_control.compact():
+        pass

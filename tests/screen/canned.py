@@ -165,7 +165,7 @@ def events() -> list[Event]:
         TurnFinished("done", ANSWER, Usage(1_000, 204, 0, 70, 10), 0.0021, 2, 2_340),
         PlaybookUpdated(7, "d1", ("+ run tests with pytest -q  (P-3)",), added=("P-3",), cost=0.0),
         PlaybookUpdated(
-            7, "d2", ("P-1 helpful 3 → 4", "P-2 harmful 0 → 1"), tagged=("P-1", "P-2"), cost=None
+            7, "d2", ("P-1 helped", "P-2 hurt"), waiting=("P-9",), cost=0.0021, tokens=900
         ),
         ReflectionFailed(8, "the provider did not answer", kept=True),
         Notice("The model chosen is demo: no key was found."),

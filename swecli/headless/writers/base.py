@@ -21,10 +21,10 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
-from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import ToolCall, Usage
 
 _INTERRUPTED = (129, 130, 143)
+_COST_DIGITS = 8  # of dollars: a token costs more, and a sum of floats ends in noise
 _STOPS = {
     "max_turns": (
         "The turn reached its limit of requests.",
@@ -97,7 +97,7 @@ class _TurnSummary:
             "num_turns": self.steps,
             "result": done.text if done else text,
             "session_id": self.session_id,
-            "total_cost_usd": self.cost,
+            "total_cost_usd": None if self.cost is None else round(self.cost, _COST_DIGITS),
             "usage": asdict(self.usage),
             "permission_denials": [
                 {"tool": c.name, "input": c.parameters, "reason": c.reason} for c in self.denied
@@ -186,6 +186,4 @@ def _describe(event: Event) -> str:
             return f"denied: {event.summary}: {event.call.reason or event.result.for_model}"
         case ToolFinished():
             return f"{'ok' if event.result.ok else 'failed'}: {event.summary}"
-        case PlaybookUpdated() if event.lines:
-            return "learned: " + "; ".join(event.lines)
     return event.describe()

@@ -19,7 +19,7 @@ from swecli.playbook.action import (
     split_flags,
     summarize,
 )
-from swecli.playbook.actions.show import VIEWS, parse_count
+from swecli.playbook.actions.show import VIEWS, format_sources, parse_count
 from swecli.playbook.ranking import most_similar
 from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import check_new_anchors, find_anchors
@@ -211,8 +211,10 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         present = (name for name in replaced if name in ctx.session.playbook.bullets)
         ops += [Op("REMOVE", name, evidence=decision) for name in present]
     ctx.apply(_delta(ctx, f"reviewed: {args[1]}", *ops))
-    done = "is active" if use else f"is removed; `{ctx.command} undo` restores it"
-    return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
+    done = "is active" if use else "is removed"
+    hint = "" if use else f"`{ctx.command} undo` restores it."
+    value = {"id": bullet.id, "decision": args[1]}
+    return ActionResult(value, (f"{bullet.id} {done}: {bullet.content}",), note=hint)
 
 
 def _needs_review(bullet: Bullet) -> bool:
@@ -239,12 +241,8 @@ def _questions(
         bullet = ctx.session.playbook.bullets[name]
         value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
         lines.append(f"{name} {bullet.content} ({reason})")
-        answers = (
-            (f"{name} use", "use it in prompts"),
-            (f"{name} remove", "remove it (can be undone)"),
-        )
-        details = tuple(f"because ({item.source}): {item.quote}" for item in evidence[name])
-        questions.append(Question(f"{name} {bullet.content}\n{reason}", answers, details))
+        said = [item for item in evidence[name] if item.source != DOUBT]  # it is the reason
+        questions.append(Question(name, bullet.content, reason, format_sources(ctx, said)))
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
     return ActionResult(
         value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions)

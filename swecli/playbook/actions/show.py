@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, shorten
+from swecli.models.playbook import AppliedDelta, Bullet, Evidence, shorten
 from swecli.playbook.action import (
+    DOUBT,
     ActionContext,
     ActionResult,
     pop_option,
@@ -227,9 +228,9 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · helps {helpful:.0%}, does nothing {inert:.0%}, harms {harmful:.0%}")
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
-    lines += [f"because ({item.source}{_format_place(item)}): {item.quote}" for item in evidence]
+    lines += format_sources(ctx, evidence)
     lines += [
-        f"evidence ({item.source}{_format_place(item)}): {item.quote}"
+        f"{_format_place(ctx, item) or 'evidence'} ({item.source}): {item.quote}"
         for item in verdicts[-_PROMPTS:]
     ]
     lines += [
@@ -247,8 +248,38 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     return ActionResult(value, tuple(lines))
 
 
-def _format_place(item: Any) -> str:
-    return f" T{item.interaction} of {item.session_id[:_SESSION]}" if item.interaction else ""
+def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """Format what a strategy was learned from, one line for each quotation, with who wrote it."""
+    lines = []
+    for item in evidence:
+        place = f", {found}" if (found := _format_place(ctx, item)) else ""
+        if item.source == DOUBT:
+            lines.append(f"doubt: {item.quote}")
+        else:
+            lines.append(f'{_format_writer(item)}{place}: "{item.quote}"')
+    return tuple(lines)
+
+
+def _format_writer(item: Evidence) -> str:
+    """Return who wrote the quotation of a source."""
+    if item.trust == "user":
+        return "you wrote" if item.source == "user" else f"your words, noted by {item.source}"
+    if item.call_id:
+        return f"in the result of {item.call_id}"
+    if item.trust == "web":
+        return "on a web page"
+    if item.trust == "repository":
+        return "in the project's files"
+    return f"quoted by {item.source}, not taken as your words"
+
+
+def _format_place(ctx: ActionContext, item: Evidence) -> str:
+    """Return the turn of a quotation, or ""."""
+    if not item.interaction:
+        return ""
+    if item.session_id == ctx.session.id:
+        return f"T{item.interaction}"
+    return f"T{item.interaction} of {item.session_id[:_SESSION]}"
 
 
 def _evidence_json(item: Any) -> dict[str, Any]:

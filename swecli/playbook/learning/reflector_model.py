@@ -16,6 +16,7 @@ from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
 from swecli.models.ids import parse_short_id
 from swecli.models.message import ModelRequest, Usage
+from swecli.models.money import format_dollars
 from swecli.models.playbook import Bullet, Kind, Tag, shorten
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal
 from swecli.playbook.learning.evidence import CallDigest, TurnEvidence
@@ -29,7 +30,7 @@ _OUTPUT = 12_000  # characters of results in one question, shared by its calls
 _ATTEMPTS = 2
 _LETTERS = 4  # characters per token, if a service reports no usage
 REFLECTING: Final = "reflect"  # the purpose in request records
-_MIN_UNITS = 20_000  # budget of any session: a share of a short session is less than one question
+_MIN_UNITS = 20_000  # tokens of input that any session may use: a share of a short one is less than one question
 _SMOOTH = 2 / 3  # share of the budget for turns without friction
 _CACHED, _WRITTEN, _ANSWERED = (
     0.1,
@@ -53,22 +54,33 @@ class ReflectorModel:
     def blocked_reason(
         self, question: str, totals: UsageTotals, percent: int, *, friction: bool
     ) -> str:
-        """Return why the model cannot be asked now, or "". The budget is `percent` of the session's units (0: none); a
-        third of it is reserved for turns with `friction`."""
+        """Return why the model cannot be asked now, or "". The budget is `percent` (0: none) of the money that the
+        session's other requests cost, or of their tokens if a price is unknown; a third of it is reserved for turns
+        with `friction`."""
         if self.model is None:
             return self.missing
-        used = _units(totals.by_purpose.get(REFLECTING, UsageTotals()).usage)
-        allowed = max(_MIN_UNITS if percent else 0, (_units(totals.usage) - used) * percent / 100)
-        wanted = (
-            used
-            + (len(question) + len(self.template)) // _MIN_LETTERS
-            + _EXPECTED_ANSWER * _ANSWERED
-        )
-        if wanted > allowed * (1 if friction else _SMOOTH):
-            return (
-                f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
-            )
-        return ""
+        if not percent:
+            return "the setting reflect_percent is 0"
+        reflected = totals.by_purpose.get(REFLECTING, UsageTotals())
+        letters = len(question) + len(self.template)
+        expected = Usage(input=letters // _MIN_LETTERS, output=_EXPECTED_ANSWER)
+        price = self.model.profile.price
+        smallest, next_cost = cost_of(Usage(input=_MIN_UNITS), price), cost_of(expected, price)
+        part = 1 if friction else _SMOOTH
+        kind = "" if friction else " for turns without trouble"
+        budget = f"reflect_percent = {percent}"
+        if totals.cost is None or reflected.cost is None or smallest is None or next_cost is None:
+            used = _units(reflected.usage)
+            allowed = part * max(_MIN_UNITS, (_units(totals.usage) - used) * percent / 100)
+            if used + _units(expected) <= allowed:
+                return ""
+            amounts = f"{used:,.0f} of {allowed:,.0f} weighted tokens{kind}, as no price is known"
+        else:
+            allowed = part * max(smallest, (totals.cost - reflected.cost) * percent / 100)
+            if reflected.cost + next_cost <= allowed:
+                return ""
+            amounts = f"{format_dollars(reflected.cost)} of {format_dollars(allowed)}{kind}"
+        return f"one more reflection would exceed this session's budget ({budget}), used: {amounts}"
 
     @staticmethod
     def build_question(turn: TurnEvidence, bullets: Mapping[str, Bullet]) -> str:

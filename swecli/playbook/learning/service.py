@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.config.settings import Settings
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta
+from swecli.models.playbook import AppliedDelta, Verdict
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons
@@ -21,7 +21,9 @@ from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_ne
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 
-_MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
+_MANY_PROPOSALS = 3  # from which a start reminds of them
+_EFFECTS = {"helpful": "helped", "harmful": "hurt"}  # of the tags that say something
+_SESSION = 13  # characters that identify a session
 _MAX_ELSEWHERE = 20  # pending turns of other sessions that one start catches up with
 _log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ class LearningService:
     reflector: ReflectorModel
     instructions: Callable[[], str] = str
     enabled: bool = True
-    percent: int = 15  # of the session's units that reflecting may use
+    percent: int = 15  # of what the session costs that reflecting may cost
     _reported: set[str] = field(default_factory=set)
 
     @classmethod
@@ -137,9 +139,11 @@ class LearningService:
             if blocked := self.reflector.blocked_reason(
                 question, totals, self.percent, friction=friction
             ):
-                if (reason := blocked.partition(":")[0]) in self._reported:
+                # a missing model is the program's cause, a budget the session's
+                cause = blocked if self.reflector.model is None else session.id
+                if cause in self._reported:
                     return []
-                self.mark_reported(reason)
+                self.mark_reported(cause)
                 return [ReflectionFailed(interaction, blocked, kept=True, paused=True)]
             answer = await self._ask(session, turn, question)
             self.sessions.playbook.refresh(session)
@@ -163,10 +167,14 @@ class LearningService:
         if pending.session_id == session.id:
             return await self.learn(pending.interaction)
         others = SessionManager(self.sessions.database)
-        others.resume(pending.session_id, "")
-        events = await replace(self, sessions=others, enabled=True).learn(pending.interaction)
+        other = others.resume(pending.session_id, "")
+        service = replace(self, sessions=others, enabled=True, _reported=set())
+        events = await service.learn(pending.interaction)
         self.sessions.playbook.refresh(session)
-        return events
+        # the other session's budget is no news here: its turns wait
+        told = [e for e in events if not (isinstance(e, ReflectionFailed) and e.paused)]
+        name = f'"{other.title}"' if other.title else other.id[:_SESSION]
+        return [replace(event, elsewhere=name) for event in told]
 
     async def backfill(
         self, sessions: Sequence[str], epochs: int = 1
@@ -189,8 +197,12 @@ class LearningService:
             lines = await _check_anchors(self.sessions, session)
         except Exception as error:  # noqa: BLE001 - as in `after_turn`
             return [_failure(session.interactions, error)]
-        found = [PlaybookUpdated(session.interactions, "", lines)] if lines else []
-        return [*found, *self._proposals(session)]
+        bullets = session.playbook.bullets.values()
+        waiting = tuple(bullet.id for bullet in bullets if bullet.state == "quarantined")
+        reminded = waiting if len(waiting) >= _MANY_PROPOSALS else ()
+        if not lines and not reminded:
+            return []
+        return [PlaybookUpdated(0, "", lines, waiting=reminded)]
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """Store the user's mark of the last turn. Asks no model."""
@@ -209,15 +221,6 @@ class LearningService:
 
     def _lessons(self, session: Session) -> lessons.LessonBuilder:
         return lessons.LessonBuilder(self.sessions, session, self.instructions)
-
-    def _proposals(self, session: Session) -> list[PlaybookUpdated]:
-        """Report pending proposals, from three on and once per program."""
-        waiting = sum(bullet.state == "quarantined" for bullet in session.playbook.bullets.values())
-        if waiting < _MANY_PROPOSALS or _PROPOSALS in self._reported:
-            return []
-        self.mark_reported(_PROPOSALS)
-        line = f"{waiting} {_PROPOSALS} need your approval: /playbook review"
-        return [PlaybookUpdated(session.interactions, "", (line,))]
 
     def _mark(self, session: Session, number: int, good: bool, why: str) -> list[LearningEvent]:
         learned = self._lessons(session).from_mark(number, good=good, why=why)
@@ -276,15 +279,13 @@ class LearningService:
                 cost=learned.cost,
             )
             applied = store.record_lessons(session, learned)
-        events: list[LearningEvent] = []
-        if applied is not None or learned.lines or refused or learned.cost != 0:
-            events.append(_report(learned, applied, refused))
-        if applied is not None and applied.added:
-            events += self._proposals(session)
         if learned.failure:
             kept = StoredTurn(session.id, learned.interaction) in store.pending(session.id)
-            events.append(ReflectionFailed(learned.interaction, learned.failure, kept))
-        return events
+            reason, cost = learned.failure, learned.cost
+            return [ReflectionFailed(learned.interaction, reason, kept, cost=cost)]
+        if applied is not None or learned.lines or refused or learned.usage.total:
+            return [_report(learned, applied, refused)]
+        return []
 
 
 def _failure(interaction: int, error: Exception) -> ReflectionFailed:
@@ -322,13 +323,15 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
 def _report(
     learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]
 ) -> PlaybookUpdated:
-    """Build the event of lessons, without quarantined proposals."""
+    """Build the event of lessons: its changes, and the effects that a model saw."""
     ops = applied.ops_by_id() if applied else []
-    news = [format_op(op, name) for name, op in ops if op.fields.get("state") != "quarantined"]
+    waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
+    news = [format_op(op, name) for name, op in ops if name not in waiting]
+    effects = _format_effects(learned.verdicts) if applied else ()
     return PlaybookUpdated(
         learned.interaction,
         applied.delta.id if applied else "",
-        (*news, *learned.lines),
+        (*effects, *news, *learned.lines),
         added=applied.added if applied else (),
         tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in learned.verdicts))
         if applied
@@ -337,4 +340,13 @@ def _report(
         refused=tuple(refused),
         cost=learned.cost,
         tokens=learned.usage.total,
+        waiting=tuple(waiting),
     )
+
+
+def _format_effects(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield which strategies helped and which hurt, by a model's tags."""
+    for tag, effect in _EFFECTS.items():
+        names = [one.bullet_id for one in verdicts if one.kind == "tag" and one.tag == tag]
+        if names:
+            yield f"{', '.join(names)} {effect}"

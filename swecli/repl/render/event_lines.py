@@ -76,14 +76,9 @@ def render_remark(event: Event) -> RenderableType | None:
 
 
 def _render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
-    """Render a playbook change and its cost in one line; None for none and for rejected proposals of a model."""
-    lines = [sanitize(line, keep_newlines=False).strip() for line in event.lines]
-    lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
-    if not lines:
-        return None
-    label = "learned" if event.added or event.removed else "playbook"
-    more = f" · {len(lines) - 1} more: /playbook list --log" if len(lines) > 1 else ""
-    return add_prefix(Text(f"{label}: {lines[0]}{more} · {_format_cost(event.cost)}"), "✎ ")
+    """Render what was learned and its cost in one line; None if nothing was, and no model was asked."""
+    text = one_line(event.describe("/playbook review"), _MAX_REMARK)
+    return add_prefix(Text(text), "✎ ") if text else None
 
 
 def _render_window(event: WindowApplied) -> RenderableType | None:

@@ -7,12 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-
-def format_dollars(cost: float | None) -> str:
-    """Format US dollars; None is "unknown", never "$0.00"."""
-    if cost is None:
-        return "unknown"
-    return f"${cost:.4f}" if 0 < cost < 0.01 else f"${cost:.2f}"
+from swecli.models.money import format_dollars as format_dollars
 
 
 def format_tokens(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +14,15 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id
-from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook, Tag
+from swecli.models.playbook import (
+    AppliedDelta,
+    Bullet,
+    Delta,
+    Evidence,
+    SessionPlaybook,
+    Tag,
+    Withdrawn,
+)
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import Bullets, applies, evidence_query, number_of, project_of
 from swecli.store.playbook.deltas import EVIDENCE, Deltas
@@ -233,6 +241,34 @@ class PlaybookStore(TurnRecords):
         gone = select(BulletRow).where(applies(session)).filter_by(state="deleted")
         return [row.to_bullet() for row in self._database.rows(gone)]
 
+    def withdrawn(self, session: Session) -> list[Withdrawn]:
+        """Return the texts that strategies had before they were removed, switched off or rewritten since the session
+        began, oldest first. A text that holds again is left out."""
+        which = select(DeltaRow).where(
+            _is_undoable(session), col(DeltaRow.created_at) >= session.created_at
+        )
+        which = which.filter_by(undone=False).order_by(col(DeltaRow.number))
+        changes = [row for row in self._database.rows(which) if any(row.before.values())]
+        names = {name for row in changes for name in row.before}
+        if not names:
+            return []
+        with self._database.reading() as db:
+            holding = {
+                name: row.content
+                for name, row in Bullets(db).rows(names).items()
+                if row.state not in ("disabled", "deleted")
+            }
+        sources = self.evidence_by_id(names)
+        found: dict[str, Withdrawn] = {}
+        for row in changes:
+            added = " ".join(holding[name] for name in row.added if name in holding)
+            for name, former in row.before.items():
+                content = former.get("content", "") if former else ""  # old snapshots may lack it
+                replacement = holding.get(name, added)
+                if content and content != replacement:
+                    found[content] = _withdraw(content, replacement, row, sources[name], session)
+        return list(found.values())
+
     def prompts(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
         """Return the (session id, interaction) of prompts that contained a strategy, newest first."""
         which = sqlmodel.select(InteractionRow.session_id, InteractionRow.number)
@@ -254,3 +290,22 @@ def _is_undoable(session: Session) -> ColumnElement[bool]:
     )  # an unsaved session owns nothing
     wide = col(DeltaRow.reach).in_(("project", "user"))
     return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))
+
+
+def _withdraw(
+    content: str, replacement: str, row: DeltaRow, sources: Iterable[Evidence], session: Session
+) -> Withdrawn:
+    """Return the text that a delta withdrew, with the user's words from before it."""
+    words = [
+        one
+        for one in sources
+        if one.trust == "user" and one.created_at is not None and one.created_at < row.created_at
+    ]
+    own = (one.interaction for one in words if one.session_id == session.id)
+    return Withdrawn(
+        content,
+        row.created_at,
+        replacement,
+        tuple(one.quote for one in words),
+        frozenset(number for number in own if number is not None),
+    )

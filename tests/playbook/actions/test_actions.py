@@ -211,7 +211,7 @@ def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
     result = perform(runtime, f"add --from {file}")
     assert result.value["waiting"] == ["P-3"]
     [question] = perform(runtime, "review").questions
-    assert question.answers[0][0] == "P-3 use"
+    assert (question.id, question.content) == ("P-3", "use the mirror")
     assert perform(runtime, f"add --from {file} --trust").value["changed"] == ["P-3"], (
         "as the line of the first import offers"
     )

@@ -24,6 +24,7 @@ from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
 
+LEARNING = ("playbook_updated", "reflection_failed")
 CHECK = ("run_command", {"command": "./check.sh"})
 EDIT = ("run_command", {"command": "echo green > state"})
 
@@ -267,6 +268,7 @@ async def test_a_reflection_is_requested_once_and_its_cost_is_recorded() -> None
     runtime = runtime_with_check([calls(("run_command", {"command": "false"})), "No."], reply)
     [event] = [e for e in await run_turn(runtime, "try") if isinstance(e, PlaybookUpdated)]
     assert (event.cost, event.tokens, event.lines) == (0.01, 40, ())
+    assert event.describe() == "T1: nothing to learn · $0.01"
     assert runtime.sessions.totals().by_purpose["reflect"].cost == 0.01
     assert runtime.learning.pending() == []
 
@@ -288,13 +290,37 @@ async def test_a_reflection_budget_of_zero_is_reported_once() -> None:
     )
     events = [*await run_turn(runtime, "try"), *await run_turn(runtime, "again")]
     [failed] = [event for event in events if isinstance(event, ReflectionFailed)]
-    assert (failed.paused, failed.reason) == (
-        True,
-        "this session's reflection budget is used up: 0 of 0 units",
-    )
+    assert (failed.paused, failed.reason) == (True, "the setting reflect_percent is 0")
 
 
-async def test_waiting_proposals_are_reported_once_when_there_are_three() -> None:
+async def test_each_paid_reflection_has_one_line_with_its_proposals_and_effects() -> None:
+    quote = "alpha reads amber"
+    answer = {
+        "tags": [{"id": "P-1", "tag": "helpful"}],
+        "add": [{"text": quote, "quote": quote, "kind": "fact"}],
+    }
+    replies = [calls(("run_command", {"command": f"echo '{quote}'"})), "Seen."]
+    runtime = runtime_with_check(replies, Reply(json.dumps(answer), cost=0.002), reflect="always")
+    model = runtime.agent.model
+    runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
+    teach(runtime, "Answers are short")
+    events = await run_turn(runtime, "look")
+    lines = [event.describe() for event in events if isinstance(event, PlaybookUpdated)]
+    review = "swecli playbook review"
+    assert [line for line in lines if line] == [f"T1: P-1 helped · P-2 waits ({review}) · $0.0020"]
+
+
+async def test_a_failed_reflection_that_was_paid_has_one_line_with_its_cost() -> None:
+    runtime = runtime_with_check(["Yes."], Reply("no idea", cost=0.01), reflect="always")
+    model = runtime.agent.model
+    runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
+    events = await run_turn(runtime, "hello")
+    lines = [event.describe() for event in events if event.type in LEARNING]
+    assert [line for line in lines if line][0].endswith("will retry later · $0.02")
+    assert len(lines) == 1
+
+
+async def test_waiting_proposals_are_reported_at_the_start_when_there_are_three() -> None:
     quotes = [
         "alpha reads amber",
         "beta writes cedar",
@@ -313,9 +339,16 @@ async def test_waiting_proposals_are_reported_once_when_there_are_three() -> Non
     runtime.learning.percent = 100_000
     lines = []
     for _ in quotes:
-        events = await run_turn(runtime, "look")
-        lines.append([line for event in events for line in getattr(event, "lines", ())])
-    assert lines == [[], [], ["3 proposals need your approval: /playbook review"], [], []]
+        await run_turn(runtime, "look")
+        lines.append([event.describe() for event in await runtime.learning.check_anchors()])
+    review = "(swecli playbook review)"
+    assert lines == [
+        [],
+        [],
+        [f"P-1, P-2, P-3 wait {review}"],
+        [f"P-1, P-2, P-3, P-4 wait {review}"],
+        [f"5 strategies wait {review}"],
+    ]
 
 
 async def test_a_turn_without_friction_is_reflected_only_by_a_model_for_every_turn() -> None:

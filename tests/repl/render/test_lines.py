@@ -54,20 +54,28 @@ def test_durations_are_given_in_seconds_or_minutes(milliseconds: int, shown: str
 
 
 def test_the_line_about_learning_names_the_change_and_its_cost() -> None:
-    one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
-    assert render(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
-    many = PlaybookUpdated(
-        7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02
-    )
+    one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q (P-3)",), added=("P-3",))
+    assert render(render_remark(one)) == "✎ T7: + run tests with pytest -q (P-3)"
+    paid = PlaybookUpdated(7, "d", ("P-3 helped",), waiting=("P-9",), cost=0.002, tokens=90)
     assert (
-        render(render_remark(many))
-        == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+        render(render_remark(paid)) == "✎ T7: P-3 helped · P-9 waits (/playbook review) · $0.0020"
     )
+    assert paid.describe() == "T7: P-3 helped · P-9 waits (swecli playbook review) · $0.0020"
+    many = PlaybookUpdated(7, "d", tuple(f"+ rule (P-{n})" for n in range(9)), cost=0.02)
+    assert many.describe().endswith("(P-3) · 5 more (swecli playbook list --log) · $0.02")
+    waiting = PlaybookUpdated(0, "", (), waiting=tuple(f"P-{n}" for n in range(9)))
+    assert waiting.describe() == "9 strategies wait (swecli playbook review)"
+
+
+def test_a_paid_reflection_always_has_a_line_and_a_free_one_only_for_a_change() -> None:
+    nothing = PlaybookUpdated(7, "", (), cost=0.002, tokens=90)
+    assert render(render_remark(nothing)) == "✎ T7: nothing to learn · $0.0020"
+    unknown = replace(nothing, cost=None, elsewhere='"fix the parser"')
+    assert unknown.describe() == 'T7 of "fix the parser": nothing to learn · cost unknown'
+    assert render_remark(replace(nothing, cost=0.0)) is None
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it contains a secret",))
     assert "it contains a secret" in render(render_remark(refused))
-    assert render_remark(replace(refused, tokens=90)) is None, (
-        "rejected proposals of a model are only logged"
-    )
+    assert replace(refused, tokens=90, cost=0.1).describe() == "T7: 1 not applied · $0.10"
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 
 
@@ -78,7 +86,8 @@ def test_lines_about_failures_and_retries_name_the_next_step() -> None:
     assert ReflectionFailed(8, "the budget is used up", True, paused=True).describe() == (
         "learning paused: the budget is used up"
     )
-    assert "will not be retried" in ReflectionFailed(8, "no answer", False).describe()
+    paid = ReflectionFailed(8, "no answer", False, cost=0.02)
+    assert paid.describe() == "could not learn from T8: no answer · will not be retried · $0.02"
     assert StepRetried(2, 1.6, "429").describe() == "429 · retrying in 2 s (attempt 2)"
     assert ContextReduced("cut", 1_200, 900, "by hand").describe() == (
         "context reduced (cut): 1,200 → 900 tokens · by hand"

@@ -9,6 +9,7 @@ from swecli.playbook.action import ACTIONS as PLAYBOOK_ACTIONS
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.context import ACTIONS
 from swecli.repl.commands.base import Command, CommandContext, Complete, command
+from swecli.repl.input.question import Option
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -100,7 +101,13 @@ _CHOICES = tuple(
     (action.name, f"{action.usage}: {action.help}".lstrip(": "))
     for action in PLAYBOOK_ACTIONS.values()
 )
-_ANSWERS = [("later", "decide later"), ("stop", "stop here")]
+# A number means the same as in an approval.
+_DECISIONS = {
+    "use": Option("yes, use it in prompts", "1", "y"),
+    "remove": Option("no, remove it (can be undone)", "3", "n"),
+    "later": Option("decide later", "l"),
+    "stop": Option("stop here", "s"),
+}
 
 
 @command(
@@ -125,14 +132,18 @@ async def _playbook(ctx: CommandContext, args: str) -> None:
 
 
 async def _review(ctx: CommandContext, result: ActionResult) -> None:
+    decisions = list(_DECISIONS)
     for question in result.questions:
-        for line in question.details:
-            ctx.screen.note(line)
-        answer = await ctx.pick(question.title, [*question.answers, *_ANSWERS])
-        if answer in (None, "stop"):
+        ctx.screen.line(f"{question.id}  {question.content}", "head")
+        for line in question.sources:
+            ctx.screen.detail(line)
+        title = f"Use {question.id} in prompts? {question.reason}"
+        picked = await ctx.asker.choose(title, list(_DECISIONS.values()), guarded=True)
+        decision = "stop" if picked is None else decisions[picked]
+        if decision == "stop":
             return
-        if answer != "later":
-            ctx.report(ctx.runtime.learning.perform("review", str(answer).split()))
+        if decision != "later":
+            ctx.report(ctx.runtime.learning.perform("review", [question.id, decision]))
 
 
 @command(usage="[T7|stop]")
@@ -151,8 +162,12 @@ async def _reflect(ctx: CommandContext, args: str) -> None:
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     await ctx.wait_for_background()
-    events = await learning.learn(number, asked=True)
-    if not events:
+    ctx.renderer.begin(f"Reflecting on T{number}")
+    try:
+        events = await learning.learn(number, asked=True)
+    finally:
+        ctx.renderer.end()
+    if not any(event.describe() for event in events):
         alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
         ctx.screen.note(f"T{number}: nothing to learn{alone}")
     for event in events:

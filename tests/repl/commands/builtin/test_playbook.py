@@ -12,7 +12,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from tests.support.command_context import ScriptedContext
-from tests.support.runtime import make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime, run_turn
 
 
 def system(runtime: Runtime) -> str:
@@ -27,7 +27,7 @@ async def test_an_added_strategy_is_in_the_next_request_with_the_user_as_evidenc
     assert "P-1" in await ctx.type("/playbook")
     shown = await ctx.type("/playbook show p1")
     assert "Run the tests with make check" in shown
-    assert "because (user" in shown
+    assert 'you wrote: "Run the tests with make check"' in shown
     assert "0 helpful · 0 harmful · 0 neutral" in shown
 
 
@@ -106,14 +106,27 @@ async def test_review_shows_one_proposal_after_the_other_until_the_user_stops(
             "ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),)
         )
         runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
-    ctx = ScriptedContext(runtime, "P-1 use", "P-2 remove", "later", None)
+    ctx = ScriptedContext(runtime, "1", "3", "l", None)
     lines = await ctx.type("/playbook review")
-    assert "P-1 is active" in lines
-    assert "P-2 is removed" in lines
+    for number, decision in ((1, "P-1 is active: one"), (2, "P-2 is removed: two")):
+        shown, _, after = lines.partition(decision)
+        text = ("one", "two")[number - 1]
+        assert f"P-{number}  {text}" in shown, "the text is on the screen before the answer"
+        assert f'on a web page: "a page says {text}"' in shown
+        assert after
     states = {name: bullet.state for name, bullet in session.playbook.bullets.items()}
     assert states == {"P-1": "active", "P-3": "quarantined", "P-4": "quarantined"}
     assert runtime.sessions.playbook.evidence("P-1")[-1].trust == "user"
     assert len(ctx.offered) == 4
+
+
+async def test_review_does_not_claim_that_the_user_wrote_an_invented_quote() -> None:
+    told = {"text": "Indent with tabs.", "quote": "I like tabs"}
+    runtime = make_runtime([calls(("remember", told)), "Noted."])
+    await run_turn(runtime, "format the file", learn=False)
+    ctx = ScriptedContext(runtime, None)
+    lines = await ctx.type("/playbook review")
+    assert 'quoted by remember, not taken as your words, T1: "I like tabs"' in lines
 
 
 @pytest.mark.parametrize("setting", ["playbook_tokens", "max_strategies"])
@@ -153,7 +166,7 @@ async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> No
     assert "Greet in French" not in system(runtime)
     assert "Greet in French" in await ctx.type("/reflect")
     runtime.learning.percent = 0
-    assert "reflection budget is used up" in await ctx.type("/reflect")
+    assert "the setting reflect_percent is 0" in await ctx.type("/reflect")
 
 
 @pytest.mark.slow
