@@ -107,7 +107,8 @@ _Answer = Literal["once", "session", "project", "no", "instead"]
 
 
 def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
-    """Return the possible answers. A number means the same in every question: 3 is always no."""
+    """Return the possible answers. A number means the same in every question: 3 is always no. One key never approves
+    what outlasts the session."""
     answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
     covered = request.session_label or request.session_rule
     if request.session_rule:
@@ -118,7 +119,7 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
     if request.session_rule and request.project_file:
         saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
-        answers.append(("project", Option(saved, "5")))
+        answers.append(("project", Option(saved, "5", needs_enter=True)))
     return answers
 
 

@@ -85,6 +85,13 @@ def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]
     for sequence, condition, handler in simple_keys:
         keys.add(*sequence, filter=condition)(handler)
 
+    def interrupt_and_type(event: KeyPressEvent) -> None:
+        program.interrupt()
+        event.current_buffer.insert_text(event.data)
+
+    for digit in "123456789":  # a numbered list typed right after Esc is no Alt key
+        keys.add("escape", digit, filter=is_escape & is_working)(interrupt_and_type)
+
     @keys.add("up", filter=_TYPING & _EMPTY & has_queue)
     def edit_queued(event: KeyPressEvent) -> None:
         event.app.current_buffer.document = Document(program.queue.pop_newest() or "")

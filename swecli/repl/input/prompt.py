@@ -180,7 +180,9 @@ class PromptLine:
         """Return the index of the chosen option, or None for no answer. With `details`, lines about each option, the
         user searches the options by typing; the draft is restored. `guarded`: see `Question`."""
         if not details:
-            answer = await self._ask(Question(title, options, guarded=guarded))
+            answer = await self._ask(
+                Question(title, options, guarded=guarded, stop=self._stop_question)
+            )
         else:
             draft, self.buffer.document = self.buffer.document, Document()
             try:
@@ -188,6 +190,13 @@ class PromptLine:
             finally:
                 self.buffer.document = draft
         return answer if isinstance(answer, int) else None
+
+    def _stop_question(self) -> None:
+        """Interrupt the line that asks; a question of something else is not answered."""
+        if self._program.working:
+            self._program.interrupt()
+        elif self.question is not None:
+            self.question.answer(None)
 
     async def ask_text(self, label: str) -> str | None:
         """Return a line that the user types, or None for no answer."""

@@ -97,13 +97,29 @@ def test_a_question_can_be_answered_with_and_without_a_draft() -> None:
         terminal.keys("again\r")
         wait_for_question(terminal)
         terminal.keys("a draft")
-        terminal.wait("answer with Alt\\+number")
+        terminal.wait("Typing a line: answer with ↑↓")
         terminal.keys("1\r")
         terminal.wait("queued")
         assert not Path("made").exists()
-        terminal.keys("\x1b1")
+        terminal.keys("\x1b[B\r")
         terminal.wait("Done again.")
         assert Path("made").exists()
+
+
+@pytest.mark.parametrize("typed", ["1", "5", "1. do it otherwise"])
+def test_a_list_typed_right_after_escape_approves_nothing(typed: str) -> None:
+    with start_terminal(RUN, "Otherwise.") as terminal:
+        terminal.keys("go\r")
+        wait_for_question(terminal)
+        terminal.keys("\x1b")
+        pump(terminal, 0.15)
+        for letter in typed:
+            terminal.keys(letter)
+            pump(terminal, 0.15)
+        terminal.wait("interrupted")
+        terminal.wait(f"^> {typed}$")
+        pump(terminal, 1.0)
+        assert not Path("made").exists()
 
 
 def test_the_queue_is_shown_can_be_edited_and_is_kept_after_an_interrupt() -> None:
