@@ -162,7 +162,8 @@ class REPL(Program):
         self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
-        if self.working and self._startup.is_loaded and self.agent.steer(text):
+        sent = self.prompt.history.pastes.expand(text)
+        if self.working and self._startup.is_loaded and self.agent.steer(sent):
             self.prompt.echo(text)
         else:
             self.queue.put(text)

@@ -199,7 +199,7 @@ def test_a_paste_of_three_megabytes_during_an_answer_is_one_placeholder() -> Non
             sent = os.write(terminal.process.fileno(), data[:4096])
             data = data[sent:]
             terminal.pump(0)
-        terminal.wait(r"^> \[Pasted text #1\]$")
+        terminal.wait(r"^> \[Pasted text #1 · 196,609 lines\]$")
         terminal.keys("\x03")
         terminal.wait("the end.")
 

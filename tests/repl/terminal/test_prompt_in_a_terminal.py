@@ -112,7 +112,7 @@ def test_an_unknown_command_gets_suggestions(demo: Terminal) -> None:
 
 def test_a_long_paste_is_shown_as_a_placeholder(demo: Terminal) -> None:
     demo.keys("see \x1b[200~" + "\r".join("abc" for _ in range(30)) + "\x1b[201~")
-    demo.wait(r"> see \[Pasted text #1\]")
+    demo.wait(r"> see \[Pasted text #1 · 30 lines\]")
 
 
 def test_shift_tab_cycles_through_the_modes(demo: Terminal) -> None:
