@@ -174,7 +174,7 @@ class REPL(Program):
 
     def expand_last(self) -> None:
         if self._startup.is_loaded and not self.renderer.expand_last():
-            self.renderer.screen.note("no tool has run yet")
+            self.renderer.screen.note("nothing is folded that was not shown")
 
     def set_draft(self, text: str) -> None:
         self.prompt.set_draft(text)

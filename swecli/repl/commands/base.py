@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.program import Background, Program
+from swecli.repl.render.formatting import escape_invisible, one_line
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
@@ -84,9 +85,10 @@ class CommandContext:
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
         answers = _answers(request)
-        picked = await self.asker.choose(
-            request.question, [option for _, option in answers], guarded=True
-        )
+        title = request.question
+        if request.preview.kind == "diff":  # whose head line may have left the screen
+            title = f"{title} {one_line(escape_invisible(request.summary))}"
+        picked = await self.asker.choose(title, [option for _, option in answers], guarded=True)
         answer = "no" if picked is None else answers[picked][0]
         if answer == "instead":
             return Decision(
