@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _SEPARATOR = " · "
 _MODES_BY_KEY: tuple[Mode, ...] = ("ask", "edits", "plan")  # auto never asks: only by its name
+# Types of events, by name (importing the events takes 10 ms before the first prompt): a session begins, its cost grows,
+# a call may have started a background job.
+_CHANGES = frozenset({"turn_started", "usage_reported", "tool_finished"})
 _Fragments = list[tuple[str, str]]
 
 
@@ -53,12 +56,12 @@ class Footer:
             self._runtime.set_mode(self.mode)
 
     def observe(self, event: Event) -> None:
-        """Update the context share from an event."""
-        if (
-            event.type == "context_measured"
-        ):  # by name: importing the events takes 10 ms before the first prompt
+        """Update the values that an event has changed, during the turn."""
+        if event.type == "context_measured":
             measured = cast("ContextMeasured", event)
             self.context = percent(measured.tokens, measured.limit)
+        elif event.type in _CHANGES:
+            self.refresh()
 
     def measure(self) -> None:
         """After the first request, update the context share to that of the next request, as `/context` shows it."""

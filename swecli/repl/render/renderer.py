@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -59,6 +59,15 @@ class Renderer:
                 self._draw_periodically()
             )
         self.draw(force=True)
+
+    @contextmanager
+    def working(self, label: str) -> Iterator[None]:
+        """Show that work is in progress, and how to stop it, until the end of the context."""
+        self.begin(label)
+        try:
+            yield
+        finally:
+            self.end()
 
     def show(self, event: events.Event) -> None:
         print_count = self.screen.print_count

@@ -285,3 +285,32 @@ def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends() -> None
         terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")
         terminal.wait("the end.")
         terminal.wait_until_gone("to do · 0 of 2 done")
+
+
+@pytest.mark.parametrize(
+    ("command", "label"),
+    [("/compact", "Summarising the conversation"), ("/reflect", "Reflecting on T3")],
+)
+def test_a_command_that_asks_a_model_shows_that_it_works_and_can_be_interrupted(
+    command: str, label: str
+) -> None:
+    slow = {"text": "word " * 400, "piece": 1, "delay": 0.2}
+    with start_terminal(
+        "One.", "Two.", "Three.", slow, SWECLI_REFLECT_WITH_MODEL="true"
+    ) as terminal:
+        for word in ("One", "Two", "Three"):
+            terminal.keys(f"say {word} " + "and more " * 90 + "\r")
+            terminal.wait(f"^{word}\\.")
+        terminal.keys(f"{command}\r")
+        terminal.wait(f"{label} · [1-9] s · Esc to interrupt")
+        terminal.keys("\x1b")
+        terminal.wait_until_gone(label)
+
+
+def test_the_footer_counts_the_cost_while_the_turn_runs() -> None:
+    first = {"text": "Looking.", "calls": [{"name": "list_files", "arguments": {}}], "cost": 0.25}
+    with start_terminal(first, {**LONG, "cost": 0.5}) as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        screen = terminal.wait(r"context \d+% · \$0\.25$")
+        assert "the end." not in screen
