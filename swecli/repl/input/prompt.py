@@ -304,9 +304,8 @@ class PromptLine:
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
-        needed = sum(
-            1 + (get_cwidth(line) + len(_MARK)) // columns for line in self.buffer.text.split("\n")
-        )
+        text = f"{self.buffer.text}{_RESTORED if self.buffer.is_restored else ''}"
+        needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in text.split("\n"))
         return min(needed, max(1, rows // 2))
 
     def _lines_above(self) -> list[StyleAndTextTuples]:

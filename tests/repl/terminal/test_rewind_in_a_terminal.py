@@ -122,3 +122,16 @@ def test_undo_sent_ten_times_at_once_undoes_all_turns_and_sends_no_prompt(
         three_turns.pump(0.05)
     assert "Paid for." not in three_turns.text
     assert not Path("one").exists()
+
+
+def test_the_mark_of_a_restored_draft_hides_nothing_of_it_on_a_narrow_screen() -> None:
+    query = "make the one that is as long as the line of a narrow screen"
+    arguments = ("-m", script("s.json", "Made."))
+    with Terminal(*arguments, columns=66, rows=24) as terminal:
+        terminal.wait("· ask")
+        terminal.keys(f"{query}\r")
+        terminal.wait("Made.")
+        terminal.wait("^>$")
+        terminal.keys("/undo\r")
+        terminal.wait("undid T1")
+        terminal.wait(f"^> {query} [^~]*/ replaces it")
