@@ -149,9 +149,9 @@ class Agent:
         sessions, ask_user = self.sessions.start_task(title), self.kit.ask
 
         async def ask(request: AskRequest) -> Decision:
-            return await ask_user(
-                replace(request, why=f"{request.why} Asked for the task {title!r}.".strip())
-            )
+            why = f"{request.why} Asked for the task {title!r}.".strip()
+            with self.kit.user_time.counted():
+                return await ask_user(replace(request, why=why))
 
         readers = {tool.name for tool in self.tools.values() if tool.kind.is_read_only} - {
             *_NOT_IN_TASKS

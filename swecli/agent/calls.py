@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -48,14 +49,37 @@ from swecli.tools.permissions import Permissions
 _Outcome = tuple[ToolCall, str, ToolResult]
 
 
+@dataclass(slots=True)
+class UserTime:
+    """The seconds in which a question waited for the user; questions at the same time count once."""
+
+    seconds: float = 0.0
+    _open: int = 0
+    _since: float = 0.0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the time until the end of the context."""
+        if not self._open:
+            self._since = time.monotonic()
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self.seconds += time.monotonic() - self._since
+
+
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """Tools, permissions, workspace and approval callback for calls."""
+    """Tools, permissions, workspace and approval callback for calls. `user_time` is how long that callback waited."""
 
     tools: ToolRegistry
     permissions: Permissions
     ctx: ToolContext
     ask: Ask
+    user_time: UserTime = field(default_factory=UserTime)
 
     @classmethod
     def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
@@ -116,6 +140,11 @@ class CallRunner:
         self._running: dict[str, HeadTail] = {}
         self._saved: dict[str, int] = {}  # length of the output at the last autosave
         self._asking = asyncio.Lock()
+
+    @property
+    def user_seconds(self) -> float:
+        """Return the seconds in which questions of this program's calls waited for the user, so far."""
+        return self._kit.user_time.seconds
 
     async def run(
         self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
@@ -232,7 +261,8 @@ class CallRunner:
 
     async def _ask(self, request: AskRequest) -> Decision:
         async with self._asking:  # one question at a time for concurrent calls
-            return await self._kit.ask(request)
+            with self._kit.user_time.counted():
+                return await self._kit.ask(request)
 
 
 async def _cancel_all(tasks: list[asyncio.Task[_Outcome]]) -> None:

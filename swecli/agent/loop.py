@@ -68,7 +68,9 @@ class Loop:
     async def _run_steps(self, state: TurnState) -> AsyncGenerator[events.Event, None]:
         """Run steps until the model is done or a limit is reached."""
         reason: events.FinishReason | None = None
-        calls, record, started = self.calls, self.record, time.monotonic()
+        calls, record = self.calls, self.record
+        started = time.monotonic()
+        waited_before = calls.user_seconds
         while reason is None:
             if reason := self._reached_limit(state):
                 break
@@ -104,9 +106,11 @@ class Loop:
                     state.add(record.store_steering(self.steering.popleft()))
             if reason is None and not await calls.may_continue():
                 reason = "loop"
-        elapsed, denied = round((time.monotonic() - started) * 1000), tuple(state.denied)
+        waited = calls.user_seconds - waited_before
+        worked = round((time.monotonic() - started - waited) * 1000)
+        denied = tuple(state.denied)
         yield events.TurnFinished(
-            reason, state.text, state.usage, state.cost, state.steps, elapsed, denied
+            reason, state.text, state.usage, state.cost, state.steps, worked, denied
         )
 
     def _reached_limit(self, state: TurnState) -> events.FinishReason | None:

@@ -43,7 +43,8 @@ class TurnStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished(Event):
-    """The last event of a successful turn. `usage` and `cost` are the turn's; `cost` in US dollars, None if unknown."""
+    """The last event of a successful turn. `usage` and `cost` are the turn's; `cost` in US dollars, None if unknown.
+    `duration_ms` does not include waiting for the user's answers."""
 
     reason: FinishReason
     text: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from prompt_toolkit.application import get_app
 from prompt_toolkit.enums import EditingMode
 
-from swecli.models.message import MODES, Mode
+from swecli.models.message import Mode
 from swecli.repl.render.formatting import format_dollars, percent
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from swecli.models.session import Session
 
 _SEPARATOR = " · "
+_MODES_BY_KEY: tuple[Mode, ...] = ("ask", "edits", "plan")  # auto never asks: only by its name
+# Types of events, by name (importing the events takes 10 ms before the first prompt): a session begins, its cost grows,
+# a call may have started a background job.
+_CHANGES = frozenset({"turn_started", "usage_reported", "tool_finished"})
 _Fragments = list[tuple[str, str]]
 
 
@@ -45,17 +49,19 @@ class Footer:
         self.refresh()
 
     def cycle_mode(self) -> None:
-        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+        """Set the next mode that a key can reach; after auto, that is ask."""
+        following = dict(zip(_MODES_BY_KEY, _MODES_BY_KEY[1:], strict=False))
+        self.mode = following.get(self.mode, _MODES_BY_KEY[0])
         if self._runtime is not None:
             self._runtime.set_mode(self.mode)
 
     def observe(self, event: Event) -> None:
-        """Update the context share from an event."""
-        if (
-            event.type == "context_measured"
-        ):  # by name: importing the events takes 10 ms before the first prompt
+        """Update the values that an event has changed, during the turn."""
+        if event.type == "context_measured":
             measured = cast("ContextMeasured", event)
             self.context = percent(measured.tokens, measured.limit)
+        elif event.type in _CHANGES:
+            self.refresh()
 
     def measure(self) -> None:
         """After the first request, update the context share to that of the next request, as `/context` shows it."""
@@ -83,10 +89,11 @@ class Footer:
         if self.hint:
             return [("class:footer.hint", _truncate(self.hint, width))]
         app = get_app()
-        style, sent = "class:footer", "" if self.sent_turns is None else f": {self.sent_turns}"
+        style = "class:footer.auto" if self.mode == "auto" else "class:footer"
+        sent = "" if self.sent_turns is None else f": {self.sent_turns}"
         pieces: _Fragments = [  # most important first
             (style, self.model),
-            (f"{style}.{self.mode}", self.mode),
+            (f"class:footer.{self.mode}", self.mode),
             *(
                 [(style, app.vi_state.input_mode.value.replace("-", " "))]
                 if app.editing_mode is EditingMode.VI

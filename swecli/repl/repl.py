@@ -162,7 +162,8 @@ class REPL(Program):
         self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
-        if self.working and self._startup.is_loaded and self.agent.steer(text):
+        sent = self.prompt.history.pastes.expand(text)
+        if self.working and self._startup.is_loaded and self.agent.steer(sent):
             self.prompt.echo(text)
         else:
             self.queue.put(text)
@@ -173,7 +174,7 @@ class REPL(Program):
 
     def expand_last(self) -> None:
         if self._startup.is_loaded and not self.renderer.expand_last():
-            self.renderer.screen.note("no tool has run yet")
+            self.renderer.screen.note("nothing is folded that was not shown")
 
     def set_draft(self, text: str) -> None:
         self.prompt.set_draft(text)

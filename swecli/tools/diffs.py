@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _CONTEXT = 3
-_MAX_COMPARED = (
-    6000  # lines; a minimal diff of more takes too long, so the whole range is shown as replaced
-)
+_MAX_COMPARED = 6000  # lines; difflib takes too long for more
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,56 +33,144 @@ class _Diff:
 def unified_diff(path: str, old: str | None, new: str) -> _Diff:
     """Return the diff from `old` (None for a new file) to `new`, with three lines of context."""
     before, after = _lines(old or ""), _lines(new)
-    groups = _groups(before, after)
+    changes = list(_changes(before, after))
     out = ["--- /dev/null\n" if old is None else f"--- a/{path}\n", f"+++ b/{path}\n"]
-    for group in groups:
+    for group in _group(changes):
         out.extend(_hunk(group, before, after))
-    real = [code for group in groups for code in group if code[0] != "equal"]
     return _Diff(
-        text="".join(out) if real else "",
-        added=sum(j2 - j1 for _, _, _, j1, j2 in real),
-        removed=sum(i2 - i1 for _, i1, i2, _, _ in real),
-        changed=tuple((j1 + 1, max(j2, j1 + 1)) for _, _, _, j1, j2 in real),
+        text="".join(out) if changes else "",
+        added=sum(change.j2 - change.j1 for change in changes),
+        removed=sum(change.i2 - change.i1 for change in changes),
+        changed=tuple((change.j1 + 1, max(change.j2, change.j1 + 1)) for change in changes),
     )
 
 
-_Code = tuple[str, int, int, int, int]
+class _Range(NamedTuple):
+    """Lines `i1` to `i2` of the old text and `j1` to `j2` of the new one, ends excluded."""
+
+    i1: int
+    i2: int
+    j1: int
+    j2: int
 
 
 def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _groups(before: list[str], after: list[str]) -> list[list[_Code]]:
-    """Return difflib's grouped opcodes. Equal lines at both ends are cut off first, which makes large files cheap."""
-    if before == after:
-        return []
-    most = min(len(before), len(after))
-    head = next((i for i in range(most) if before[i] != after[i]), most)
-    tail = next((i for i in range(most - head) if before[-1 - i] != after[-1 - i]), most - head)
-    large = max(len(before), len(after)) - head - tail > _MAX_COMPARED
-    start, rest = max(0, head - _CONTEXT), tail if large else max(0, tail - _CONTEXT)
-    left, right = before[start : len(before) - rest], after[start : len(after) - rest]
-    # if all lines are junk, difflib only finds the common start
-    matcher = difflib.SequenceMatcher(
-        (lambda _: True) if large else None, left, right, autojunk=len(left) > 1000
-    )
-    groups = matcher.get_grouped_opcodes(_CONTEXT)
-    return [
-        [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in g]
-        for g in groups
-    ]
+def _changes(before: list[str], after: list[str]) -> Iterator[_Range]:
+    """Generate the ranges between the equal lines."""
+    i = j = 0
+    for same in _equal_ranges(before, after, _Range(0, len(before), 0, len(after))):
+        if (i, j) != (same.i1, same.j1):
+            yield _Range(i, same.i1, j, same.j1)
+        i, j = same.i2, same.j2
+    if (i, j) != (len(before), len(after)):
+        yield _Range(i, len(before), j, len(after))
 
 
-def _hunk(group: list[_Code], before: list[str], after: list[str]) -> Iterator[str]:
-    old, new = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
-    yield f"@@ -{_range(*old)} +{_range(*new)} @@\n"
-    for tag, i1, i2, j1, j2 in group:
-        yield from (_line(" " if tag == "equal" else "-", line) for line in before[i1:i2])
-        yield from (_line("+", line) for line in after[j1:j2] if tag != "equal")
+def _equal_ranges(before: list[str], after: list[str], whole: _Range) -> Iterator[_Range]:
+    """Generate the equal ranges in order. What is too large for difflib is split at the lines that occur only once."""
+    head, tail = _common_ends(before, after, whole)
+    if head:
+        yield _Range(whole.i1, whole.i1 + head, whole.j1, whole.j1 + head)
+    part = _Range(whole.i1 + head, whole.i2 - tail, whole.j1 + head, whole.j2 - tail)
+    old_count = part.i2 - part.i1
+    new_count = part.j2 - part.j1
+    if not old_count or not new_count:
+        pass
+    elif max(old_count, new_count) <= _MAX_COMPARED:
+        yield from _minimal_ranges(before, after, part)
+    elif anchors := _unique_pairs(before, after, part):
+        i, j = part.i1, part.j1
+        for next_i, next_j in anchors:
+            yield from _equal_ranges(before, after, _Range(i, next_i, j, next_j))
+            yield _Range(next_i, next_i + 1, next_j, next_j + 1)
+            i, j = next_i + 1, next_j + 1
+        yield from _equal_ranges(before, after, _Range(i, part.i2, j, part.j2))
+    elif old_count == new_count:  # a replacement in many lines that are alike
+        for i, j in zip(range(part.i1, part.i2), range(part.j1, part.j2), strict=True):
+            if before[i] == after[j]:
+                yield _Range(i, i + 1, j, j + 1)
+    if tail:
+        yield _Range(whole.i2 - tail, whole.i2, whole.j2 - tail, whole.j2)
 
 
-def _range(start: int, end: int) -> str:
+def _common_ends(before: list[str], after: list[str], part: _Range) -> tuple[int, int]:
+    """Return the numbers of equal lines at the start and at the end."""
+    most = min(part.i2 - part.i1, part.j2 - part.j1)
+    head = 0
+    while head < most and before[part.i1 + head] == after[part.j1 + head]:
+        head += 1
+    tail = 0
+    while tail < most - head and before[part.i2 - 1 - tail] == after[part.j2 - 1 - tail]:
+        tail += 1
+    return head, tail
+
+
+def _minimal_ranges(before: list[str], after: list[str], part: _Range) -> Iterator[_Range]:
+    left, right = before[part.i1 : part.i2], after[part.j1 : part.j2]
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=len(left) > 1000)
+    for i, j, size in matcher.get_matching_blocks():
+        if size:
+            yield _Range(part.i1 + i, part.i1 + i + size, part.j1 + j, part.j1 + j + size)
+
+
+def _unique_pairs(before: list[str], after: list[str], part: _Range) -> list[tuple[int, int]]:
+    """Return the longest sequence, in the order of both texts, of lines that occur once in each (patience diff)."""
+    old = _places_of_unique_lines(before, part.i1, part.i2)
+    new = _places_of_unique_lines(after, part.j1, part.j2)
+    pairs = [(i, new[line]) for line, i in old.items() if line in new]
+    ends: list[int] = []  # the smallest place in `after` at which a sequence of each length ends
+    last: list[int] = []  # the index of that pair
+    previous: list[int] = []  # for each pair, the index of the one before it; -1 for none
+    for index, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        previous.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [j]
+        last[length : length + 1] = [index]
+    found: list[tuple[int, int]] = []
+    index = last[-1] if last else -1
+    while index >= 0:
+        found.append(pairs[index])
+        index = previous[index]
+    return found[::-1]
+
+
+def _places_of_unique_lines(lines: list[str], start: int, end: int) -> dict[str, int]:
+    counts = Counter(lines[start:end])
+    return {lines[place]: place for place in range(start, end) if counts[lines[place]] == 1}
+
+
+def _group(changes: list[_Range]) -> Iterator[list[_Range]]:
+    """Group the changes whose lines of context touch."""
+    group: list[_Range] = []
+    for change in changes:
+        if group and change.i1 - group[-1].i2 > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _hunk(group: list[_Range], before: list[str], after: list[str]) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    lead = min(_CONTEXT, first.i1, first.j1)
+    trail = min(_CONTEXT, len(before) - last.i2)
+    old = _format_range(first.i1 - lead, last.i2 + trail)
+    new = _format_range(first.j1 - lead, last.j2 + trail)
+    yield f"@@ -{old} +{new} @@\n"
+    at = first.i1 - lead
+    for change in group:
+        yield from (_line(" ", line) for line in before[at : change.i1])
+        yield from (_line("-", line) for line in before[change.i1 : change.i2])
+        yield from (_line("+", line) for line in after[change.j1 : change.j2])
+        at = change.i2
+    yield from (_line(" ", line) for line in before[at : at + trail])
+
+
+def _format_range(start: int, end: int) -> str:
     length = end - start
     if length == 1:
         return str(start + 1)

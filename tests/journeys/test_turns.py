@@ -11,7 +11,7 @@ import pytest
 from swecli.models.context import WindowSpec
 from swecli.models.errors import AuthFailed, ContextOverflow, StoreError, Unavailable
 from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
-from swecli.models.message import ModelRequest, Role
+from swecli.models.message import AskRequest, Decision, ModelRequest, Role
 from tests.support.runtime import NO, YES, User, calls, event_types, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.stored import stored_calls
@@ -267,3 +267,21 @@ async def test_a_provider_that_refuses_every_request_fails_the_turn_after_few_re
     events = await run_turn(runtime, "hello", learn=False)
     assert isinstance(events[-1], TurnFailed)
     assert len(runtime.agent.model.requests) <= 4  # type: ignore[attr-defined]
+
+
+class SlowUser(User):
+    """Takes a second for each answer."""
+
+    async def __call__(self, request: AskRequest) -> Decision:
+        await asyncio.sleep(1.0)
+        return await super().__call__(request)
+
+
+async def test_the_time_of_a_turn_does_not_include_the_wait_for_an_answer() -> None:
+    replies = [calls(("write_file", {"path": "a.txt", "content": "x"})), "Written."]
+    runtime = make_runtime(replies, SlowUser())
+    events = await run_turn(runtime, "write a.txt")
+    finished = next(event for event in events if isinstance(event, TurnFinished))
+    assert Path("a.txt").exists()
+    assert finished.duration_ms < 1_000
+    runtime.close()

@@ -58,6 +58,23 @@ def test_modes_other_than_ask_have_their_own_colour(mode: str) -> None:
     assert (f"class:footer.{mode}", mode) in Footer("m", mode, "5").line(80)
 
 
+def test_the_whole_footer_of_auto_is_in_the_warning_colour() -> None:
+    styles = {style for style, _ in Footer("m", "auto", "5", 3, 2, 0.0).line(80)}
+    assert styles == {"class:footer.auto"}
+
+
+def test_the_key_for_modes_never_reaches_auto_and_leaves_it_to_ask() -> None:
+    footer = Footer("m", "ask", "5")
+    seen = []
+    for _ in range(6):
+        footer.cycle_mode()
+        seen.append(footer.mode)
+    assert seen == ["edits", "plan", "ask"] * 2
+    footer.mode = "auto"
+    footer.cycle_mode()
+    assert footer.mode == "ask"
+
+
 @given(
     st.builds(
         Footer,

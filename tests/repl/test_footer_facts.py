@@ -12,6 +12,7 @@ from swecli.models.session import Session
 from swecli.repl.actions.context import _show
 from swecli.repl.footer import Footer, _count_sent_turns
 from tests.support.runtime import make_runtime, run_turn
+from tests.support.scripted import Reply, ScriptedCall
 
 
 @pytest.fixture
@@ -105,3 +106,34 @@ def test_the_sent_turns_are_those_of_the_next_request(
     )
     assert _count_sent_turns(session) == kept
     assert _count_sent_turns(None) == 0
+
+
+async def test_the_cost_and_the_context_share_grow_with_each_request_of_a_turn(
+    footer: Footer,
+) -> None:
+    reading = Reply(calls=(ScriptedCall("list_files", {}),), cost=0.25)
+    runtime = make_runtime([reading, reading, Reply("Done.", cost=0.25)])
+    footer.loaded(runtime)
+    seen = []
+    for_turn = runtime.agent.prepare("go")
+    async for event in runtime.agent.run(for_turn):
+        footer.observe(event)
+        if event.type == "usage_reported":
+            seen.append((footer.cost, footer.context is not None))
+    assert seen == [(0.25, True), (0.5, True), (0.75, True)]
+    runtime.close()
+
+
+async def test_a_background_job_is_counted_while_the_turn_still_runs(footer: Footer) -> None:
+    command = {"command": "sleep 20", "background": True}
+    runtime = make_runtime([Reply(calls=(ScriptedCall("run_command", command),)), "Started."])
+    runtime.set_mode("auto")
+    footer.loaded(runtime)
+    jobs = []
+    async for event in runtime.agent.run(runtime.agent.prepare("go")):
+        footer.observe(event)
+        if event.type == "step_started":
+            jobs.append(footer.jobs)
+    assert jobs == [0, 1]
+    await runtime.agent.ctx.jobs.close()
+    runtime.close()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from swecli.app import Runtime
+from swecli.models.events import Event
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.question import Option
@@ -48,6 +49,9 @@ class ScriptedContext(CommandContext):
 
     def quit(self, code: int = 0) -> None:
         self.left = True
+
+    def show(self, event: Event) -> None:
+        self.renderer.show(event)
 
     async def pick(
         self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()

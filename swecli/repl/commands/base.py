@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.program import Background, Program
+from swecli.repl.render.formatting import escape_invisible, one_line
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
@@ -84,9 +85,10 @@ class CommandContext:
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
         answers = _answers(request)
-        picked = await self.asker.choose(
-            request.question, [option for _, option in answers], guarded=True
-        )
+        title = request.question
+        if request.preview.kind == "diff":  # whose head line may have left the screen
+            title = f"{title} {one_line(escape_invisible(request.summary))}"
+        picked = await self.asker.choose(title, [option for _, option in answers], guarded=True)
         answer = "no" if picked is None else answers[picked][0]
         if answer == "instead":
             return Decision(
@@ -107,7 +109,8 @@ _Answer = Literal["once", "session", "project", "no", "instead"]
 
 
 def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
-    """Return the possible answers. A number means the same in every question: 3 is always no."""
+    """Return the possible answers. A number means the same in every question: 3 is always no. One key never approves
+    what outlasts the session."""
     answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
     covered = request.session_label or request.session_rule
     if request.session_rule:
@@ -118,7 +121,7 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
     if request.session_rule and request.project_file:
         saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
-        answers.append(("project", Option(saved, "5")))
+        answers.append(("project", Option(saved, "5", needs_enter=True)))
     return answers
 
 

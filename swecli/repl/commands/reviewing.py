@@ -73,11 +73,12 @@ async def _run(ctx: CommandContext, review: Review) -> ReviewFinished | None:
     """Run the review and show its events. Returns the last one, None if it failed before."""
     finished: ReviewFinished | None = None
     try:
-        async with aclosing(review.run()) as events:
-            async for event in events:
-                if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
-                    ctx.renderer.show(event)
-                finished = event if isinstance(event, ReviewFinished) else finished
+        with ctx.renderer.working("Reviewing"):
+            async with aclosing(review.run()) as events:
+                async for event in events:
+                    if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
+                        ctx.renderer.show(event)
+                    finished = event if isinstance(event, ReviewFinished) else finished
     except asyncio.CancelledError:
         ctx.renderer.show(review.finish("interrupted"))
         ctx.screen.note("/review --continue continues it")
@@ -139,11 +140,11 @@ async def _repair(ctx: CommandContext, ref: str) -> None:
         raise BadInput(
             f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again."
         )
-    async with aclosing(
-        agent.run(agent.prepare(build_repair_prompt(finding, agent.ctx.root)))
-    ) as events:
-        async for event in events:
-            ctx.renderer.show(event)
+    turn = agent.prepare(build_repair_prompt(finding, agent.ctx.root))
+    with ctx.renderer.working(f"Repairing {finding.id}"):
+        async with aclosing(agent.run(turn)) as events:
+            async for event in events:
+                ctx.program.show(event)
     for before, after in recheck(store, agent.ctx.root):
         if before.state != after.state:
             ctx.screen.line(format_change(before, after))
@@ -238,7 +239,8 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     if not claims or await ctx.pick(question, [("yes", "yes"), ("no", "no")]) != "yes":
         ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
         return
-    event, result = await verifier.check(ctx.runtime.sessions, claims)
+    with ctx.renderer.working("Checking"):
+        event, result = await verifier.check(ctx.runtime.sessions, claims)
     for line in result.problems:
         ctx.screen.warn(line)
     ctx.renderer.show(event)

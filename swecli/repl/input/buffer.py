@@ -1,13 +1,15 @@
-"""The history of the input line, kept across sessions; its long pastes; completion of commands, arguments and files."""
+"""The input line's text, history (kept across sessions) and long pastes; completion of commands, arguments, files."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
@@ -161,7 +163,9 @@ class _Pastes:
         text = _CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
         if len(text) <= _MAX_CHARS and text.count("\n") < _MAX_LINES:
             return text
-        placeholder = f"[Pasted text #{len(self._texts) + 1}]"
+        lines = text.count("\n") + 1
+        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        placeholder = f"[Pasted text #{len(self._texts) + 1} · {size}]"
         self._texts[placeholder] = text
         return placeholder
 
@@ -180,6 +184,26 @@ class _Pastes:
         """Replace every known placeholder by its text, not recursively."""
         return _PLACEHOLDER.sub(lambda match: self._texts.get(match[0], match[0]), line)
 
+    def collapse(self, line: str) -> str:
+        """Replace every paste by its placeholder. A sent line was stripped, so the last one may lack its end."""
+        for placeholder, text in self._texts.items():
+            line = line.replace(text, placeholder).replace(text.strip(), placeholder)
+        return line
+
+    def widen(self, line: str, start: int, end: int) -> tuple[int, int]:
+        """Return the range that contains, whole, every placeholder that the given one overlaps."""
+        for match in _PLACEHOLDER.finditer(line):
+            if match[0] in self._texts and match.start() < end and start < match.end():
+                start = min(start, match.start())
+                end = max(end, match.end())
+        return start, end
+
+    def has_remains(self, line: str) -> bool:
+        """Return True if the line has one half of a placeholder: what was pasted would not be sent."""
+        rest = _PLACEHOLDER.sub(lambda match: "" if match[0] in self._texts else match[0], line)
+        halves = ((text[: len(text) // 2], text[len(text) // 2 :]) for text in self._texts)
+        return any(head in rest or tail in rest for head, tail in halves)
+
 
 class LineHistory(FileHistory):
     """A history file that several programs may append to. I/O errors are not raised: see `pop_error`."""
@@ -190,10 +214,9 @@ class LineHistory(FileHistory):
         self._error: str | None = None  # "" after it was reported
 
     def append_string(self, string: str) -> None:
-        """Append a line with its pastes expanded, unless it repeats the last one."""
-        line = self.pastes.expand(string)
-        if line.strip() and self._loaded_strings[:1] != [line]:
-            super().append_string(line)
+        """Append a line, unless it repeats the last one. The file gets it with its pastes expanded."""
+        if string.strip() and self._loaded_strings[:1] != [string]:
+            super().append_string(string)
 
     def pop_error(self) -> str:
         """Return the first I/O error, once; "" if there is none."""
@@ -213,10 +236,89 @@ class LineHistory(FileHistory):
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)
-            super().store_string(string)
+            super().store_string(self.pastes.expand(string))
         except OSError as error:
             self._record_error("written", error)
 
     def _record_error(self, action: str, error: OSError) -> None:
         if self._error is None:
             self._error = f"the line history cannot be {action}: {error.strerror} ({self._path})"
+
+
+_UNREAD_SECONDS = (
+    0.7  # a draft that has just been restored was not read yet, so Enter does not send it
+)
+
+
+class LineBuffer(Buffer):
+    """The text of the input line, in which the placeholder of a paste is one piece.
+
+    A draft may be restored into it: the user has not typed it, and does not have to send it.
+    """
+
+    _restored = ""
+    _restored_at = 0.0
+
+    def __init__(self, history: LineHistory, **options: Any) -> None:
+        super().__init__(history=history, **options)
+        self._pastes = history.pastes
+
+    @property
+    def has_cut_paste(self) -> bool:
+        """Return True if a placeholder was cut, as by a command of vi."""
+        return self._pastes.has_remains(self.text)
+
+    @property
+    def is_restored(self) -> bool:
+        """Return True if the text is a restored draft that was not touched."""
+        is_at_end = self.cursor_position == len(self.text)
+        return bool(self._restored) and self.text == self._restored and is_at_end
+
+    @property
+    def is_unread(self) -> bool:
+        """Return True if the text was restored so recently that no key can be meant for it."""
+        return self.is_restored and time.monotonic() - self._restored_at < _UNREAD_SECONDS
+
+    def restore(self, text: str) -> None:
+        """Put a line back, in place of one restored before. What the user is typing stays; then ↑ has the line."""
+        text = self._pastes.collapse(text)
+        if self.text and not self.is_restored:
+            self.history.append_string(text)
+            return
+        self._restored = text
+        self._restored_at = time.monotonic()
+        self.document = Document(text)
+
+    def insert_text(
+        self,
+        data: str,
+        overwrite: bool = False,
+        move_cursor: bool = True,
+        fire_event: bool = True,
+    ) -> None:
+        """Insert text; a command replaces a restored draft, which ↑ has then."""
+        if self.is_restored and data.startswith("/"):
+            self.reset(append_to_history=True)
+        at = self.cursor_position
+        start, end = self._pastes.widen(self.text, at, at)
+        if start < at < end:  # inside a placeholder, which stays whole
+            self.cursor_position = end
+        super().insert_text(data, overwrite, move_cursor, fire_event)
+
+    def delete(self, count: int = 1) -> str:
+        """Delete after the cursor, placeholders whole, and return what was deleted."""
+        at = self.cursor_position
+        return self._cut(at, min(at + count, len(self.text)))
+
+    def delete_before_cursor(self, count: int = 1) -> str:
+        """Delete before the cursor, placeholders whole, and return what was deleted."""
+        at = self.cursor_position
+        return self._cut(max(0, at - count), at)
+
+    def _cut(self, start: int, end: int) -> str:
+        text = self.text
+        if start == end:
+            return ""
+        start, end = self._pastes.widen(text, start, end)
+        self.document = Document(text[:start] + text[end:], start)
+        return text[start:end]

@@ -13,6 +13,7 @@ from tempfile import NamedTemporaryFile
 from urllib.parse import unquote, urlsplit
 
 from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import (
@@ -27,13 +28,16 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.buffer import LineHistory
+from swecli.repl.input.buffer import LineBuffer, LineHistory
 from swecli.repl.program import Program
 
 _QUIT_TIMEOUT = 2.0  # seconds for the second key press
 _TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 _LINE_EDITORS = (*_EDITORS, "vim", "nvim", "micro", "kak")  # open a file at `+LINE`
+_CUT_PASTE = (
+    "Not sent: part of a paste's mark is missing. Undo that, or delete the rest of the mark."
+)
 _CLIPBOARD_TIMEOUT = 5  # seconds
 _PNG = b"\x89PNG"
 # Commands that print the clipboard's picture as PNG; osascript prints it in hexadecimal, as «data PNGf…».
@@ -47,7 +51,7 @@ _CLIPBOARD_COMMANDS = (
 def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
-    _add_enter_keys(keys)
+    _add_enter_keys(keys, program)
     _add_paste_keys(keys, program, history)
     _add_stop_keys(keys, program)
     is_working, has_queue = (
@@ -85,16 +89,24 @@ def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]
     for sequence, condition, handler in simple_keys:
         keys.add(*sequence, filter=condition)(handler)
 
+    def interrupt_and_type(event: KeyPressEvent) -> None:
+        program.interrupt()
+        event.current_buffer.insert_text(event.data)
+
+    for digit in "123456789":  # a numbered list typed right after Esc is no Alt key
+        keys.add("escape", digit, filter=is_escape & is_working)(interrupt_and_type)
+
     @keys.add("up", filter=_TYPING & _EMPTY & has_queue)
     def edit_queued(event: KeyPressEvent) -> None:
         event.app.current_buffer.document = Document(program.queue.pop_newest() or "")
 
     @keys.add("c-t", filter=_TYPING & ~_EMPTY)
     def steer(event: KeyPressEvent) -> None:
-        buffer, text = event.app.current_buffer, event.app.current_buffer.text
-        buffer.append_to_history()
-        buffer.reset()
-        program.steer(text)
+        buffer = event.app.current_buffer
+        text = buffer.text
+        if _can_send(buffer, program):
+            buffer.reset(append_to_history=True)
+            program.steer(text)
 
     @keys.add("c-g", filter=_TYPING)
     async def edit(event: KeyPressEvent) -> None:
@@ -131,7 +143,7 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
     def stop(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if buffer.text:
-            buffer.reset()
+            buffer.reset(append_to_history=True)
             if not program.working:
                 confirm_quit("Ctrl+C")
         elif program.queue:
@@ -152,14 +164,14 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
             program.quit()
 
 
-def _add_enter_keys(keys: KeyBindings) -> None:
+def _add_enter_keys(keys: KeyBindings, program: Program) -> None:
     @keys.add("enter", filter=_TYPING)
     def send(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-        elif buffer.text.strip():
+        elif buffer.text.strip() and _can_send(buffer, program):
             buffer.validate_and_handle()
 
     @keys.add("enter", filter=_TYPING & completion_is_selected)
@@ -171,6 +183,16 @@ def _add_enter_keys(keys: KeyBindings) -> None:
             buffer.validate_and_handle()
         elif not buffer.document.text_before_cursor.endswith("/"):
             buffer.insert_text(" ")
+
+
+def _can_send(buffer: Buffer, program: Program) -> bool:
+    """Return True if the line may be sent; else the footer has the reason, or the user has not read the line yet."""
+    if not isinstance(buffer, LineBuffer):
+        return True
+    if buffer.has_cut_paste:
+        program.footer.hint = _CUT_PASTE
+        return False
+    return not buffer.is_unread
 
 
 def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory) -> None:

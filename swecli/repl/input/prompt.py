@@ -21,12 +21,13 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import DynamicKeyBindings, merge_key_bindings
 from prompt_toolkit.layout import BufferControl, Dimension, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.input.buffer import CommandSource, LineCompleter, LineHistory
+from swecli.repl.input.buffer import CommandSource, LineBuffer, LineCompleter, LineHistory
 from swecli.repl.input.keys import make_keys, run_editor
 from swecli.repl.input.question import Option, Picker, Question
 from swecli.repl.input.terminal import COLOR_STYLES, PLAIN_STYLES, InlineApplication, make_rows
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
 
 _MARK = "> "
+_RESTORED = "   (restored · / replaces it)"
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
@@ -44,6 +46,22 @@ _MIN_ROWS_FOR_FOOTER = 4
 _PROMPT_START, _PROMPT_END, _OUTPUT_START, _OUTPUT_END = (
     f"\x1b]133;{letter}\x07" for letter in "ABCD"
 )
+
+
+class _RestoredMark(Processor):
+    """Shows that a draft was restored, not typed."""
+
+    def __init__(self, buffer: LineBuffer) -> None:
+        self._buffer = buffer
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        fragments = transformation_input.fragments
+        if not self._buffer.is_restored:
+            return Transformation(fragments)
+        dim: StyleAndTextTuples = [("class:quiet", text) for _, text, *_ in fragments]
+        if transformation_input.lineno == transformation_input.document.line_count - 1:
+            dim.append(("class:quiet", _RESTORED))
+        return Transformation(dim)
 
 
 class PromptLine:
@@ -67,7 +85,7 @@ class PromptLine:
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
         self._question_lock = asyncio.Lock()
-        self.buffer = Buffer(
+        self.buffer = LineBuffer(
             completer=self._completer,
             history=self.history,
             complete_while_typing=True,
@@ -124,8 +142,8 @@ class PromptLine:
         return columns, rows
 
     def set_draft(self, text: str) -> None:
-        """Insert text at the beginning of the line."""
-        self.buffer.document = Document(f"{text} {self.buffer.text}" if self.buffer.text else text)
+        """Restore a line that can be sent again: see `LineBuffer.restore`."""
+        self.buffer.restore(text)
 
     def write(self, text: str) -> None:
         """Print whole lines above the input line."""
@@ -180,7 +198,9 @@ class PromptLine:
         """Return the index of the chosen option, or None for no answer. With `details`, lines about each option, the
         user searches the options by typing; the draft is restored. `guarded`: see `Question`."""
         if not details:
-            answer = await self._ask(Question(title, options, guarded=guarded))
+            answer = await self._ask(
+                Question(title, options, guarded=guarded, stop=self._stop_question)
+            )
         else:
             draft, self.buffer.document = self.buffer.document, Document()
             try:
@@ -188,6 +208,13 @@ class PromptLine:
             finally:
                 self.buffer.document = draft
         return answer if isinstance(answer, int) else None
+
+    def _stop_question(self) -> None:
+        """Interrupt the line that asks; a question of something else is not answered."""
+        if self._program.working:
+            self._program.interrupt()
+        elif self.question is not None:
+            self.question.answer(None)
 
     async def ask_text(self, label: str) -> str | None:
         """Return a line that the user types, or None for no answer."""
@@ -246,7 +273,12 @@ class PromptLine:
     def _layout(self) -> Layout:
         search = SearchToolbar(ignore_case=True)
         line = Window(
-            BufferControl(self.buffer, search_buffer_control=search.control, preview_search=True),
+            BufferControl(
+                self.buffer,
+                [_RestoredMark(self.buffer)],
+                search_buffer_control=search.control,
+                preview_search=True,
+            ),
             height=lambda: Dimension(min=1, max=self._line_rows()),
             wrap_lines=True,
             dont_extend_height=True,
@@ -272,9 +304,8 @@ class PromptLine:
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
-        needed = sum(
-            1 + (get_cwidth(line) + len(_MARK)) // columns for line in self.buffer.text.split("\n")
-        )
+        text = f"{self.buffer.text}{_RESTORED if self.buffer.is_restored else ''}"
+        needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in text.split("\n"))
         return min(needed, max(1, rows // 2))
 
     def _lines_above(self) -> list[StyleAndTextTuples]:

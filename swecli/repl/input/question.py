@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import wrap
 
@@ -22,34 +22,45 @@ _QUIET_SECONDS = (
 _CONFIRM_DELAY = 0.5  # seconds in which a second key turns a lone letter or digit into text
 _PREVIEW_ROWS = 6
 _MIN_ROWS_FOR_PREVIEW = 7
-_MOVES = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
+_MOVES = {"up": -1, "down": 1}
+_PAGES = {"pageup": -10, "pagedown": 10}
 _Line = tuple[str, str]  # style, text
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer. `mark` is the digit that selects it, `letter` another key; "" for none."""
+    """One answer. `mark` is the digit that selects it, `letter` another key; "" for none.
+
+    To a guarded question the mark answers alone unless `needs_enter`, the letter only with Enter: words begin with it.
+    """
 
     label: str
     mark: str = ""
     letter: str = ""
+    needs_enter: bool = False
 
 
 class Question:
     """A question. `result` is an option's index, the typed text if there are no options, or None for no answer.
 
     A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
-    before it could be read never answer it, and none of its options is selected for Enter.
+    before it could be read never answer it, and none of its options is selected for Enter. Its Esc calls `stop`, and
+    no key answers it afterwards: what is typed after "stop" is a new line, whatever its first letter.
     """
 
     def __init__(
-        self, title: str, options: Sequence[Option] = (), *, guarded: bool = False
+        self,
+        title: str,
+        options: Sequence[Option] = (),
+        *,
+        guarded: bool = False,
+        stop: Callable[[], None] | None = None,
     ) -> None:
         self.title = sanitize(title).strip()
-        self.options = [
-            Option(one_line(option.label), option.mark, option.letter) for option in options
-        ]
+        self.options = [replace(option, label=one_line(option.label)) for option in options]
         self.guarded = guarded
+        self._stop = stop
+        self._is_stopped = False
         self.cursor = None if guarded or not options else 0  # index of the highlighted option
         self.pending: int | None = (
             None  # index of the option whose letter or digit awaits confirmation
@@ -72,10 +83,12 @@ class Question:
             self.pending = self.cursor = None
 
     def mark_drawn(self) -> float | None:
-        """Start the quiet time; return when it ends, in the loop's seconds, or None if the question is open."""
+        """Start the quiet time; return when it ends, in the loop's seconds, or None if nothing is waited for."""
         if self._quiet_since is None:
             self._quiet_since = self._loop.time()
-        return None if self.is_open else self._quiet_since + _QUIET_SECONDS
+        if self.is_open or self._is_stopped:
+            return None
+        return self._quiet_since + _QUIET_SECONDS
 
     def key_pressed(self) -> None:
         """Restart the quiet time unless the question is open."""
@@ -89,6 +102,8 @@ class Question:
     @property
     def is_open(self) -> bool:
         """Return True if keys may answer."""
+        if self._is_stopped:
+            return False
         if not self._open:
             self._open = (
                 self._quiet_since is not None
@@ -125,19 +140,14 @@ class Question:
             )
 
     def _make_keys(self) -> KeyBindings:
-        keys, is_open = (
-            KeyBindings(),
-            Condition(lambda: self.is_open and bool(self.options)) & ~has_completions,
-        )
+        keys = KeyBindings()
+        is_open = Condition(lambda: self.is_open and bool(self.options)) & ~has_completions
+        is_guarded = Condition(lambda: self.guarded)
+        is_empty = Condition(lambda: not get_app().current_buffer.text)
         for key, step in _MOVES.items():
             keys.add(key, filter=is_open)(lambda event, step=step: self.move(step))
-
-        def answer_key(event: KeyPressEvent) -> None:
-            if (index := self.find_option(event.data)) is not None and self.is_open:
-                self.answer(index)
-
-        for digit in "123456789":  # also before the question is open: Esc alone would interrupt
-            keys.add("escape", digit)(answer_key)
+        for key, step in _PAGES.items():  # they scroll: they do not choose what Enter approves
+            keys.add(key, filter=is_open & ~is_guarded)(lambda event, step=step: self.move(step))
 
         @keys.add(
             "enter",
@@ -155,22 +165,40 @@ class Question:
             event.current_buffer.reset()
             self.answer(text)
 
-        @keys.add("escape", filter=Condition(lambda: not self.guarded) & ~has_completions)
+        @keys.add("escape", filter=~is_guarded & ~has_completions)
         def decline(event: KeyPressEvent) -> None:
             self.answer(None)
 
-        @keys.add(Keys.Any, filter=is_open & Condition(lambda: not get_app().current_buffer.text))
+        # Eager: the next key must not make it an Alt key. Alt has no use while there is no draft.
+        is_proposed = Condition(lambda: self.pending is not None)
+
+        @keys.add("escape", filter=is_guarded & (is_empty | is_proposed), eager=True)
+        def stop(event: KeyPressEvent) -> None:
+            event.current_buffer.reset()
+            self._is_stopped = True
+            self.pending = None
+            self.cursor = None
+            if self._stop is not None:
+                self._stop()
+
+        @keys.add(Keys.Any, filter=is_open & is_empty)
         def propose(event: KeyPressEvent) -> None:
-            if not self.guarded and self.find_option(event.data) is not None:
-                self.answer(self.find_option(event.data))
+            index = self.find_option(event.data)
+            if index is not None and not self.guarded:
+                self.answer(index)
                 return
             event.current_buffer.insert_text(event.data)  # which deselects
-            self.pending = self.find_option(event.data)
-            asyncio.get_running_loop().call_later(
-                _CONFIRM_DELAY, self._confirm, event.current_buffer, event.data
-            )
+            self.pending = index
+            if index is not None and self._answers_alone(event.data, self.options[index]):
+                self._loop.call_later(
+                    _CONFIRM_DELAY, self._confirm, event.current_buffer, event.data
+                )
 
         return keys
+
+    @staticmethod
+    def _answers_alone(key: str, option: Option) -> bool:
+        return key == option.mark and not option.needs_enter
 
     def _confirm(self, buffer: Buffer, typed: str) -> None:
         """Answer with a lone digit or letter, unless a second key has made it text."""
@@ -221,8 +249,10 @@ class Question:
             return ""
         if not self.is_open:
             return "You can answer once you stop typing."
+        if self.pending is not None:
+            return "Enter to answer"
         if self._has_draft:
-            return "Typing a line: answer with Alt+number or ↑↓ + Enter"
+            return "Typing a line: answer with ↑↓ + Enter"
         keys = "a number" if any(option.mark.isdigit() for option in self.options) else "a letter"
         return f"Answer with {keys} or ↑↓ + Enter · Esc to interrupt"
 

@@ -225,7 +225,7 @@ COLOR_STYLES = {
     "footer": "fg:ansibrightblack",
     "footer.plan": "fg:ansicyan",
     "footer.edits": "fg:ansigreen",
-    "footer.auto": "fg:ansired",
+    "footer.auto": "fg:ansiyellow",  # the whole line: nothing is asked
     "footer.hint": "fg:ansiyellow",
     "footer.busy": "fg:ansibrightblack italic",
     "completion-menu": "bg:default fg:default",
@@ -236,4 +236,8 @@ COLOR_STYLES = {
     "scrollbar.background": "bg:default",
     "scrollbar.button": "bg:ansibrightblack",
 }
-PLAIN_STYLES = {"completion-menu.completion.current": "reverse", "selected": "bold"}
+PLAIN_STYLES = {
+    "completion-menu.completion.current": "reverse",
+    "selected": "bold",
+    "footer.auto": "bold",
+}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -38,7 +38,7 @@ class Renderer:
         self._activity = event_lines.Activity(clock)
         self._stream: MarkdownStream | None = None
         self._reasoning: event_lines.Reasoning | None = None
-        self._last_call: events.ToolFinished | None = None
+        self._whole: Callable[[], RenderableType] | None = None  # renders what was folded last
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
         self._needs_gap = False  # an empty line comes before the next block
@@ -59,6 +59,15 @@ class Renderer:
                 self._draw_periodically()
             )
         self.draw(force=True)
+
+    @contextmanager
+    def working(self, label: str) -> Iterator[None]:
+        """Show that work is in progress, and how to stop it, until the end of the context."""
+        self.begin(label)
+        try:
+            yield
+        finally:
+            self.end()
 
     def show(self, event: events.Event) -> None:
         print_count = self.screen.print_count
@@ -84,6 +93,7 @@ class Renderer:
         self.screen.show_live(None)
         self._previewed.add(request.call.id)
         self._print_block(tools.render_approval(request))
+        self.set_folded(lambda: tools.render_approval(request, max_rows=0))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
         """Print the user's decision; None if the question was cancelled."""
@@ -93,11 +103,16 @@ class Renderer:
         self._paused = False
         self.draw(force=True)
 
+    def set_folded(self, whole: Callable[[], RenderableType]) -> None:
+        """Let the next `expand_last` print what `whole` renders, because it has just been printed folded."""
+        self._whole = whole
+
     def expand_last(self) -> bool:
-        """Print the whole output of the last call; return False if there is none."""
-        if (last := self._last_call) is None:
+        """Print, once, the whole of what was folded last; return False if there is nothing."""
+        if self._whole is None:
             return False
-        self._print_block(tools.render_expanded(last))
+        self._print_block(self._whole())
+        self._whole = None
         self.draw(force=True)
         return True
 
@@ -151,7 +166,7 @@ class Renderer:
         self._activity.running.pop(event.call.id, None)
         self._activity.set_label("Working")
         previewed = event.call.id in self._previewed
-        self._last_call = event
+        self.set_folded(lambda: tools.render_expanded(event))
         if previewed and event.result.denied:
             return  # the decision is printed
         has_head = self._decided_call != event.call.id

@@ -102,6 +102,7 @@ def _render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Te
 
 _OUTPUT_LINES = 6
 _DIFF_LINES = 24
+ASKED_DIFF_ROWS = 60  # of a diff that the user asks for, or is asked about: two screens
 _MAX_CHARS = 300  # characters of one line in a folded result
 _MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
 _TOOL_LINES = {"todo": 20}  # tools whose results are short and shown whole
@@ -179,8 +180,9 @@ def render_expanded(event: ToolFinished) -> RenderableType:
     )
 
 
-def render_approval(request: AskRequest) -> RenderableType:
-    """Render a call that needs approval: its whole preview, untruncated, with invisible characters escaped."""
+def render_approval(request: AskRequest, max_rows: int = ASKED_DIFF_ROWS) -> RenderableType:
+    """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited."""
     parts: list[RenderableType] = [render_head(escape_invisible(request.summary), "asking")]
     preview = request.preview
     body = escape_invisible(
@@ -188,7 +190,7 @@ def render_approval(request: AskRequest) -> RenderableType:
     )
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(add_prefix(render_diff(body, 0), "  "))
+        parts.append(add_prefix(render_diff(body, 0, max_rows), "  "))
     elif body.strip() != target:
         parts.append(add_prefix(_render_line(body.rstrip("\n"), 0, ""), "    "))
     notes = [note for note in (preview.title, request.why) if note and note not in target]

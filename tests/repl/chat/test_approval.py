@@ -24,11 +24,13 @@ class Answers:
     def __init__(self, *marks: str | None, reason: str | None = None) -> None:
         self.marks, self.reason = list(marks), reason
         self.seen: list[dict[str, str]] = []
+        self.titles: list[str] = []
         self.open = 0
 
     async def choose(
         self, title: str, options: Sequence[Option], *, guarded: bool = False
     ) -> int | None:
+        self.titles.append(title)
         assert guarded, "an approval can never be answered before it could be read"
         assert self.open == 0, "one question at a time"
         self.open += 1
@@ -80,6 +82,13 @@ async def test_a_refusal_can_carry_an_instruction() -> None:
 
 async def test_a_refusal_without_a_reason_refuses() -> None:
     assert (await ask_approval(Answers("4")))[0] == [Decision(False)]
+
+
+async def test_the_question_about_a_diff_names_the_file_again_below_it() -> None:
+    answers = Answers("1", "1")
+    await ask_approval(answers, ASK_EDIT)
+    await ask_approval(answers, ASK_RUN)
+    assert answers.titles == ["Make this change? Edit swecli/app.py (+2 −2)", "Run this?"]
 
 
 async def test_an_approval_prints_the_whole_diff_above_and_one_line_below() -> None:

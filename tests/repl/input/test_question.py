@@ -23,8 +23,10 @@ OPTIONS = [
     Option("for longer", "2"),
     Option("no", "3", "n"),
     Option("instead", "4"),
+    Option("always", "5", needs_enter=True),
 ]
 UP, DOWN, ENTER, ESC, CTRL_C, BACKSPACE = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03", "\x7f"
+PAGE_UP, PAGE_DOWN = "\x1b[5~", "\x1b[6~"
 
 
 class TerminalOutput(DummyOutput):
@@ -133,21 +135,21 @@ def run_prompt(play: Callable[[Typist], Awaitable[None]]) -> Typist:
     ("keys", "place"),
     [
         (("1",), 0),
-        (("y",), 0),
         (("2",), 1),
         (("3",), 2),
-        (("n",), 2),
         (("4",), 3),
         (("y", ENTER), 0),
+        (("n", ENTER), 2),
+        (("5", ENTER), 4),
         ((DOWN, ENTER), 0),
         ((DOWN, DOWN, ENTER), 1),
-        ((UP, ENTER), 3),
-        (("\x1b1",), 0),
-        (("\x1b3",), 2),
+        ((UP, ENTER), 4),
     ],
 )
 @pytest.mark.slow
-def test_digits_letters_arrows_and_alt_answer_a_question(keys: tuple[str, ...], place: int) -> None:
+def test_digits_letters_with_enter_and_arrows_answer_a_question(
+    keys: tuple[str, ...], place: int
+) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) == place
         assert typist.prompt.buffer.text == "", "the key of an answer is not left in the line"
@@ -156,13 +158,72 @@ def test_digits_letters_arrows_and_alt_answer_a_question(keys: tuple[str, ...], 
 
 
 @pytest.mark.parametrize(
-    "keys", [(ENTER,), (ENTER, ENTER), ("9",), ("x",), ("\x1b9",), ("yes",), ("1 more thing",)]
+    "keys",
+    [
+        (ENTER,),
+        (ENTER, ENTER),
+        ("9",),
+        ("x",),
+        ("\x1b9",),
+        ("yes",),
+        ("1 more thing",),
+        ("y",),
+        ("n",),
+        ("5",),
+        (PAGE_DOWN, ENTER),
+        (PAGE_UP, ENTER),
+        (PAGE_DOWN, PAGE_DOWN, PAGE_UP, ENTER),
+    ],
 )
 def test_enter_other_keys_and_words_do_not_answer(keys: tuple[str, ...]) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) is None
 
     run_prompt(play)
+
+
+@pytest.mark.parametrize("pause", [0.3, 0.6, 1.5])
+def test_a_word_typed_slowly_does_not_answer_by_its_first_letter(pause: float) -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(*"yes", gap=pause) is None
+        assert typist.prompt.buffer.text == "yes"
+
+    run_prompt(play)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.02, 0.15, 0.29, 0.35, 0.6])
+@pytest.mark.parametrize("typed", ["1", "2", "5", "y", "1. do it otherwise", "5\r", "\r"])
+@pytest.mark.slow
+def test_what_is_typed_after_escape_never_answers(typed: str, gap: float) -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(ESC, *typed, gap=gap) is None
+
+    assert run_prompt(play).ctx.done == ["interrupt"]
+
+
+def test_escape_and_a_digit_in_one_read_stop_and_do_not_answer() -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer("\x1b1") is None
+
+    assert run_prompt(play).ctx.done == ["interrupt"]
+
+
+@pytest.mark.parametrize("key", ["1", "5", "y"])
+def test_escape_takes_back_a_key_that_has_not_answered_yet(key: str) -> None:
+    async def play(typist: Typist) -> None:
+        assert await typist.answer(key, ESC, gap=0.4) is None
+        assert typist.prompt.buffer.text == ""
+
+    assert run_prompt(play).ctx.done == ["interrupt"]
+
+
+def test_a_digit_right_after_escape_is_typed_into_the_draft_and_the_turn_is_interrupted() -> None:
+    async def play(typist: Typist) -> None:
+        await typist.type(*"see ")
+        assert await typist.answer(ESC, "1", gap=0.1) is None
+        assert typist.prompt.buffer.text == "see 1"
+
+    assert run_prompt(play).ctx.done == ["interrupt"]
 
 
 @pytest.mark.parametrize(
@@ -197,13 +258,13 @@ def test_a_deleted_digit_does_not_answer() -> None:
     run_prompt(play)
 
 
-def test_with_a_draft_digits_are_text_and_arrows_or_alt_answer() -> None:
+def test_with_a_draft_digits_are_text_and_arrows_answer() -> None:
     async def play(typist: Typist) -> None:
         await typist.type(*"half a line")
         assert await typist.answer("1") is None
         assert typist.prompt.buffer.text == "half a line1"
         assert await typist.answer(DOWN, ENTER) == 0
-        assert await typist.answer("\x1b3") == 2
+        assert await typist.answer(UP, UP, UP, ENTER) == 2
         assert typist.prompt.buffer.text == "half a line1", "the draft is kept after the answers"
 
     assert run_prompt(play).sent == []

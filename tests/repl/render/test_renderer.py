@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pyte
 import pytest
@@ -269,6 +270,22 @@ def test_the_last_output_can_be_expanded() -> None:
     )
     assert stage.renderer.expand_last()
     assert any("test_part_30" in line for line in stage.seen())
+
+    assert not stage.renderer.expand_last(), "it is shown: the same output again is no help"
+
+
+def test_a_long_diff_is_folded_for_approval_and_can_be_expanded_before_the_answer() -> None:
+    stage = Stage(80, 400)
+    stage.renderer.begin()
+    body = "".join(f"+line {number}\n" for number in range(1, 101))
+    diff = f"--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,100 @@\n{body}"
+    request = replace(canned.ASK_EDIT, preview=Display("new.py", diff, "diff"))
+    stage.renderer.show_approval(request)
+    seen = [line.strip() for line in stage.seen()]
+    assert "59 + line 59" in seen
+    assert "… 41 more lines (Ctrl+O to expand)" in seen
+    assert stage.renderer.expand_last()
+    assert "100 + line 100" in [line.strip() for line in stage.seen()]
 
 
 def test_a_strategy_learned_after_the_turn_is_printed_under_its_last_line() -> None:

@@ -120,14 +120,16 @@ def test_the_expanded_output_is_the_text_that_the_model_got() -> None:
 
 
 @pytest.mark.slow
-def test_an_approval_shows_the_whole_diff() -> None:
+def test_an_approval_can_show_the_whole_diff_and_folds_it_at_first() -> None:
     long = (
         "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n"
         + "".join(f"+row {n}\n" for n in range(3_000))
         + "+"
         + "z" * 9_000
     )
-    shown = render(tools.render_approval(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
+    request = replace(ASK_EDIT, preview=Display("x", long, "diff"))
+    assert "… 2,942 more lines (Ctrl+O to expand)" in render(tools.render_approval(request))
+    shown = render(tools.render_approval(request, max_rows=0))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
 

@@ -97,13 +97,29 @@ def test_a_question_can_be_answered_with_and_without_a_draft() -> None:
         terminal.keys("again\r")
         wait_for_question(terminal)
         terminal.keys("a draft")
-        terminal.wait("answer with Alt\\+number")
+        terminal.wait("Typing a line: answer with ↑↓")
         terminal.keys("1\r")
         terminal.wait("queued")
         assert not Path("made").exists()
-        terminal.keys("\x1b1")
+        terminal.keys("\x1b[B\r")
         terminal.wait("Done again.")
         assert Path("made").exists()
+
+
+@pytest.mark.parametrize("typed", ["1", "5", "1. do it otherwise"])
+def test_a_list_typed_right_after_escape_approves_nothing(typed: str) -> None:
+    with start_terminal(RUN, "Otherwise.") as terminal:
+        terminal.keys("go\r")
+        wait_for_question(terminal)
+        terminal.keys("\x1b")
+        pump(terminal, 0.15)
+        for letter in typed:
+            terminal.keys(letter)
+            pump(terminal, 0.15)
+        terminal.wait("interrupted")
+        terminal.wait(f"^> {typed}$")
+        pump(terminal, 1.0)
+        assert not Path("made").exists()
 
 
 def test_the_queue_is_shown_can_be_edited_and_is_kept_after_an_interrupt() -> None:
@@ -183,7 +199,7 @@ def test_a_paste_of_three_megabytes_during_an_answer_is_one_placeholder() -> Non
             sent = os.write(terminal.process.fileno(), data[:4096])
             data = data[sent:]
             terminal.pump(0)
-        terminal.wait(r"^> \[Pasted text #1\]$")
+        terminal.wait(r"^> \[Pasted text #1 · 196,609 lines\]$")
         terminal.keys("\x03")
         terminal.wait("the end.")
 
@@ -269,3 +285,32 @@ def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends() -> None
         terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")
         terminal.wait("the end.")
         terminal.wait_until_gone("to do · 0 of 2 done")
+
+
+@pytest.mark.parametrize(
+    ("command", "label"),
+    [("/compact", "Summarising the conversation"), ("/reflect", "Reflecting on T3")],
+)
+def test_a_command_that_asks_a_model_shows_that_it_works_and_can_be_interrupted(
+    command: str, label: str
+) -> None:
+    slow = {"text": "word " * 400, "piece": 1, "delay": 0.2}
+    with start_terminal(
+        "One.", "Two.", "Three.", slow, SWECLI_REFLECT_WITH_MODEL="true"
+    ) as terminal:
+        for word in ("One", "Two", "Three"):
+            terminal.keys(f"say {word} " + "and more " * 90 + "\r")
+            terminal.wait(f"^{word}\\.")
+        terminal.keys(f"{command}\r")
+        terminal.wait(f"{label} · [1-9] s · Esc to interrupt")
+        terminal.keys("\x1b")
+        terminal.wait_until_gone(label)
+
+
+def test_the_footer_counts_the_cost_while_the_turn_runs() -> None:
+    first = {"text": "Looking.", "calls": [{"name": "list_files", "arguments": {}}], "cost": 0.25}
+    with start_terminal(first, {**LONG, "cost": 0.5}) as terminal:
+        terminal.keys("go\r")
+        terminal.wait("word word")
+        screen = terminal.wait(r"context \d+% · \$0\.25$")
+        assert "the end." not in screen

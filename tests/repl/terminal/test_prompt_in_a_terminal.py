@@ -112,13 +112,17 @@ def test_an_unknown_command_gets_suggestions(demo: Terminal) -> None:
 
 def test_a_long_paste_is_shown_as_a_placeholder(demo: Terminal) -> None:
     demo.keys("see \x1b[200~" + "\r".join("abc" for _ in range(30)) + "\x1b[201~")
-    demo.wait(r"> see \[Pasted text #1\]")
+    demo.wait(r"> see \[Pasted text #1 · 30 lines\]")
 
 
 def test_shift_tab_cycles_through_the_modes(demo: Terminal) -> None:
-    for mode in ("edits", "plan", "auto", "ask"):
+    for mode in ("edits", "plan", "ask", "edits"):
         demo.keys("\x1b[Z")
         demo.wait(f"demo · {mode} ·")
+    demo.keys("/mode auto\r")
+    demo.wait("demo · auto ·")
+    demo.keys("\x1b[Z")
+    demo.wait("demo · ask ·")
 
 
 def test_esc_interrupts_a_shell_command_and_its_processes(demo: Terminal) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +72,66 @@ def test_undo_asks_before_it_overwrites_a_file_the_user_changed() -> None:
         terminal.keys("3")
         terminal.wait("nothing was changed")
         assert Path("one").read_text() == "mine"
+
+
+@pytest.fixture
+def three_turns() -> Iterator[Terminal]:
+    """Three finished turns, each of which wrote a file; a fourth request is answered too."""
+    names = ("one", "two", "three")
+    replies = [
+        reply for name in names for reply in (write_call(name, name), f"{name.title()} done.")
+    ]
+    arguments = ("-m", script("s.json", *replies, "Paid for."), "--mode", "auto")
+    environ = {"SWECLI_REFLECT_WITH_MODEL": "false"}
+    with Terminal(*arguments, columns=100, rows=60, environ=environ) as terminal:
+        terminal.wait("· auto")
+        for name in names:
+            terminal.keys(f"make {name}\r")
+            terminal.wait(f"{name.title()} done.")
+            terminal.wait("^>$")
+        yield terminal
+
+
+def test_undo_typed_twice_undoes_two_turns_and_sends_no_prompt(three_turns: Terminal) -> None:
+    three_turns.keys("/undo\r")
+    three_turns.wait(r"^> make three   \(restored · / replaces it\)$")
+    three_turns.keys("/undo\r")
+    three_turns.wait("undid T2")
+    three_turns.wait(r"^> make two   \(restored")
+    assert sorted(path.name for path in Path().iterdir() if path.suffix == "") == ["one"]
+    three_turns.keys("/redo\r")
+    three_turns.wait("redid T2")
+    assert Path("two").exists()
+
+
+def test_a_part_of_a_turn_can_be_undone_after_an_undo(three_turns: Terminal) -> None:
+    three_turns.keys("/undo\r")
+    three_turns.wait(r"^> make three   \(restored")
+    three_turns.keys("/rewind T1 files\r")
+    three_turns.wait("files only")
+    assert not Path("one").exists()
+
+
+def test_undo_sent_ten_times_at_once_undoes_all_turns_and_sends_no_prompt(
+    three_turns: Terminal,
+) -> None:
+    three_turns.keys("/undo\r" * 10)
+    three_turns.wait(r"undid T1\n")
+    three_turns.wait(r"^> make one   \(restored")
+    for _ in range(20):
+        three_turns.pump(0.05)
+    assert "Paid for." not in three_turns.text
+    assert not Path("one").exists()
+
+
+def test_the_mark_of_a_restored_draft_hides_nothing_of_it_on_a_narrow_screen() -> None:
+    query = "make the one that is as long as the line of a narrow screen"
+    arguments = ("-m", script("s.json", "Made."))
+    with Terminal(*arguments, columns=66, rows=24) as terminal:
+        terminal.wait("· ask")
+        terminal.keys(f"{query}\r")
+        terminal.wait("Made.")
+        terminal.wait("^>$")
+        terminal.keys("/undo\r")
+        terminal.wait("undid T1")
+        terminal.wait(f"^> {query} [^~]*/ replaces it")

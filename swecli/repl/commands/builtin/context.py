@@ -53,12 +53,13 @@ def _run_action(ctx: CommandContext, action: str, text: str) -> None:
 @command(aliases=("condense",), usage="[FOCUS]")
 async def _compact(ctx: CommandContext, args: str) -> None:
     """Summarise the conversation (optional: what to focus on)"""
-    async for event in ctx.runtime.context_control.compact(args.strip()):
-        ctx.renderer.show(event)
-        if event.type == "context_reduced":
-            ctx.screen.note(
-                "/context undo restores it · /pin a turn beforehand to keep it word for word"
-            )
+    with ctx.renderer.working("Summarising the conversation"):
+        async for event in ctx.runtime.context_control.compact(args.strip()):
+            ctx.renderer.show(event)
+            if event.type == "context_reduced":
+                ctx.screen.note(
+                    "/context undo restores it · /pin a turn beforehand to keep it word for word"
+                )
 
 
 def _complete_turns(runtime: Runtime) -> list[tuple[str, str]]:
@@ -162,11 +163,8 @@ async def _reflect(ctx: CommandContext, args: str) -> None:
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     await ctx.wait_for_background()
-    ctx.renderer.begin(f"Reflecting on T{number}")
-    try:
+    with ctx.renderer.working(f"Reflecting on T{number}"):
         events = await learning.learn(number, asked=True)
-    finally:
-        ctx.renderer.end()
     if not any(event.describe() for event in events):
         alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
         ctx.screen.note(f"T{number}: nothing to learn{alone}")

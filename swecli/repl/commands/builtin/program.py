@@ -18,7 +18,7 @@ _KEYS = (
     ("Alt+Enter, Ctrl+J, \\ Enter", "new line"),
     ("Esc", "interrupt; queued lines wait for Enter"),
     ("Ctrl+C", "clear the line, then the queue, then interrupt; twice to quit"),
-    ("Shift+Tab", "switch mode: ask, edits, plan, auto"),
+    ("Shift+Tab", "switch mode: ask, edits, plan"),
     ("Ctrl+O", "show the last tool's full output"),
     ("Ctrl+R, ↑", "search history, previous line"),
     ("Ctrl+G", "edit the line in $EDITOR"),

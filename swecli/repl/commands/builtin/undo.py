@@ -144,14 +144,26 @@ def _require_history(ctx: CommandContext) -> TurnHistory:
 async def _diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
     # late: not needed to declare a command
-    from swecli.repl.render.tools import render_diff
+    from rich.console import Group, RenderableType
+    from rich.text import Text
+
+    from swecli.repl.render.formatting import sanitize
+    from swecli.repl.render.tools import ASKED_DIFF_ROWS, render_diff
 
     whole = args == "session"
     last = ctx.runtime.session.resolve_turn("" if whole else args)
     found = _require_history(ctx).diff(1 if whole else last, last)
     if not found:
         ctx.screen.note("no files changed")
-    for line, text in found:
-        ctx.screen.line(line, "head")
-        if text:
-            ctx.screen.print(render_diff(text))
+
+    def render(max_rows: int) -> RenderableType:
+        parts: list[RenderableType] = []
+        for line, text in found:
+            parts.append(Text(sanitize(line), style="head"))
+            if text:
+                parts.append(render_diff(text, max_rows=max_rows))
+        return Group(*parts)
+
+    if found:
+        ctx.screen.print(render(ASKED_DIFF_ROWS))
+        ctx.renderer.set_folded(lambda: render(0))

@@ -1,0 +1,102 @@
+"""Test drafts that are put back into the input line: by `/undo`, or because their turn did not start."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from swecli.repl.input.buffer import LineBuffer, LineHistory
+from tests.repl.input.test_question import ENTER, Typist, run_prompt
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> LineBuffer:
+    return LineBuffer(LineHistory(tmp_path / "history"), multiline=True)
+
+
+def edit(buffer: LineBuffer, change: Callable[[], object]) -> str:
+    """Make the change inside a running application, which the buffer needs, and return the text."""
+
+    async def run() -> str:
+        with create_pipe_input() as pipe, create_app_session(pipe, DummyOutput()):
+            change()
+            return buffer.text
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("typed", ["/", "/undo", "/undo\n/undo", "/rewind T1 files"])
+def test_a_command_replaces_a_restored_draft_and_the_history_keeps_it(
+    line: LineBuffer, typed: str
+) -> None:
+    def change() -> None:
+        line.restore("two")
+        line.insert_text(typed)
+
+    assert edit(line, change) == typed
+    assert line.history.get_strings() == ["two"]
+
+
+def test_other_text_continues_a_restored_draft_which_is_the_users_from_then_on(
+    line: LineBuffer,
+) -> None:
+    def change() -> None:
+        line.restore("two")
+        line.insert_text(" in src")
+        line.insert_text("/app.py")
+
+    assert edit(line, change) == "two in src/app.py"
+
+
+def test_a_slash_before_a_restored_draft_is_inserted(line: LineBuffer) -> None:
+    def change() -> None:
+        line.restore("help")
+        line.cursor_position = 0
+        line.insert_text("/")
+
+    assert edit(line, change) == "/help"
+
+
+def test_a_restored_draft_replaces_the_one_before_it(line: LineBuffer) -> None:
+    line.restore("two")
+    line.restore("one")
+    assert line.text == "one"
+    assert line.is_restored
+
+
+def test_a_line_that_is_being_typed_is_kept_and_the_history_has_the_restored_one(
+    line: LineBuffer,
+) -> None:
+    edit(line, lambda: line.insert_text("/un"))
+    line.restore("two")
+    assert line.text == "/un"
+    assert not line.is_restored
+    assert line.history.get_strings() == ["two"]
+
+
+def test_enter_pressed_before_a_restored_draft_could_be_read_does_not_send_it() -> None:
+    async def play(typist: Typist) -> None:
+        typist.prompt.set_draft("two")
+        await typist.type(ENTER, ENTER)
+        assert typist.sent == []
+        time.sleep(0.8)  # the draft is as old as the clock on the wall says
+        await typist.type(ENTER)
+
+    assert run_prompt(play).sent == ["two"]
+
+
+def test_a_line_cleared_by_ctrl_c_can_be_recalled() -> None:
+    async def play(typist: Typist) -> None:
+        await typist.type(*"a thought", "\x03")
+        assert typist.prompt.buffer.text == ""
+        await typist.type("\x1b[A")
+        assert typist.prompt.buffer.text == "a thought"
+
+    run_prompt(play)
