@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,44 @@ def test_the_exit_code_of_a_severe_finding_wins_over_that_of_an_incomplete_revie
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "critical").code == 3
 
 
+@pytest.mark.parametrize("target", [("--staged",), ("--base", "HEAD"), ("shop/prices.py",)])
+def test_a_second_review_of_the_same_code_ends_like_the_first(
+    run: Run, target: tuple[str, ...]
+) -> None:
+    code = Path("shop/prices.py").read_text()
+    Path("shop/prices.py").write_text(code.replace("TAX = 0.19", "TAX = 0.20"))
+    subprocess.run(["git", "add", "."], check=True)
+    told = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), ("shop/prices.py", 12, "ODD"))
+    yes = script_verdict(("F-1", "confirmed", "TAX = 0.20"), ("F-2", "refuted", "TAX = 0.20"))
+    words = ("review", *target, "--fail-on", "medium", "-m")
+    first = run(*words, script("../s.json", told, yes))
+    obedient = script("../s.json", END)  # it was told what is known
+    second = run(*words, obedient)
+    assert (first.code, first.out) == (1, second.out)
+    assert second.code == 1
+    assert second.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)")
+    result = run(*words, obedient, "--json").json
+    assert (result["total"], result["unique"], result["by_type"]) == (0, 1, {"MAGIC_NUMBERS": 1})
+    sarif = run(*words, obedient, "--format", "sarif").json["runs"][0]
+    assert [row["properties"]["id"] for row in sarif["results"]] == ["F-1"]
+    assert sarif["invocations"][0]["exitCode"] == 1
+
+
+def test_a_finding_outside_of_the_changed_lines_counts_only_for_the_change_that_it_was_told_of(
+    run: Run,
+) -> None:
+    Path("README.md").write_text("a new line\n")
+    subprocess.run(["git", "add", "."], check=True)
+    told = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"))
+    yes = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
+    words = ("review", "--staged", "--fail-on", "low", "-m")
+    assert run(*words, script("../s.json", told, yes)).code == 1
+    assert run(*words, script("../s.json", END)).code == 1
+    Path("README.md").write_text("another line\n")
+    subprocess.run(["git", "add", "."], check=True)
+    assert run(*words, script("../s.json", END)).code == 0
+
+
 def test_a_dry_run_reports_the_plan_and_sends_no_request(run: Run) -> None:
     Path("shop/yarn.lock").write_text("a\n")
     done = run("review", "shop", "-m", script("../s.json"), "--dry-run")
@@ -244,6 +283,68 @@ def test_a_pull_request_review_is_posted_once_and_only_with_yes(
         done = run("review", "--pr", "7", "--post", "--yes", "-m", model)
         assert "refused it" in done.complaint
         assert run("findings", "list", "--json").json[0]["id"] == "F-1"
+
+
+def commit_all() -> None:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, "commit", "-qam", "x"], check=True)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
+    patch = "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"
+    with FakeGitHub({"shop/prices.py": patch}) as hub:
+        hub.follow(Path.cwd())
+        for name, value in hub.environ().items():
+            monkeypatch.setenv(name, value)
+        yield hub
+
+
+POST = ("review", "--pr", "7", "--post", "--yes", "--fail-on", "high", "-m")
+
+
+def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGitHub) -> None:
+    place = {"path": "shop/prices.py", "line": 3, "severity": "high"}
+    rows = [
+        {**place, "code_smell_type": "MAGIC_NUMBERS", "message": "the tax rate is a bare number"},
+        {**place, "code_smell_type": "HARD_CODED", "message": "a bare number is the tax rate"},
+    ]
+    first = {"calls": [{"name": "report_findings", "arguments": {"done": False, "findings": rows}}]}
+    moved = {**rows[1], "line": 2, "end_line": 3}
+    again = {
+        "calls": [{"name": "report_findings", "arguments": {"done": True, "findings": [moved]}}]
+    }
+    done = run(*POST, script("../s.json", first, again, YES))
+    assert done.out.count("F-1") == 1
+    assert "1 finding · 3 reports" in done.err
+    assert [len(body["comments"]) for kind, body in hub.posted if kind == "reviews"] == [1]
+
+
+def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = "open() may raise when the file is missing, and nobody catches it"
+    other = "loading fails with a traceback on a missing settings file"
+    fields = {"severity": "high", "message": first}
+    told = script_report(("shop/prices.py", 3, "MISSING_ERROR_HANDLING"), **fields)
+    run(*POST, script("../s.json", told, YES))
+    monkeypatch.setenv("SWECLI_HOME", str(Path("../fresh").resolve()))
+    code = Path("shop/prices.py").read_text().replace("TAX = 0.19", "RATE = 1\nTAX = 0.20")
+    Path("shop/prices.py").write_text(code)
+    commit_all()
+    hub.follow(Path.cwd())
+    hub.patches = {"shop/prices.py": "@@ -1,3 +1,4 @@\n one\n two\n+RATE = 1\n+TAX = 0.20\n"}
+    fields = {"severity": "high", "message": other}
+    told = script_report(("shop/prices.py", 4, "MISSING_ERROR_HANDLING"), **fields)
+    rows = [
+        {"id": "F-1", "verdict": "confirmed", "quote": "TAX = 0.20", "path": "shop/prices.py"},
+        {"id": "F-2", "verdict": "confirmed", "quote": "TAX = 0.20", "same_as": "F-1"},
+    ]
+    judged = {"calls": [{"name": "judge_findings", "arguments": {"judgements": rows}}]}
+    done = run(*POST, script("../s.json", told, judged))
+    assert done.code == 1
+    assert "0 inline" in done.err
+    assert [kind for kind, _ in hub.posted].count("reviews") == 1
 
 
 def test_the_seed_format_has_the_expected_fields(run: Run) -> None:

@@ -143,14 +143,18 @@ class Source:
             for function, smell in over
         ]
 
-    def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
+    def find_quote(self, quote: str, shortest: int = 1, *, whole: bool = False) -> list[int]:
         """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less
-        than `shortest` characters is found nowhere."""
-        whole, starts = self._stripped
-        for text in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
-            found = list(re.finditer(re.escape(text), whole)) if len(text) >= shortest else []
+        than `shortest` characters is found nowhere. With `whole` it has to be one or more whole lines."""
+        text, starts = self._stripped
+        bounds = {*starts, len(text)}
+        for wanted in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
+            if len(wanted) < shortest:
+                continue
+            spans = [match.span() for match in re.finditer(re.escape(wanted), text)]
+            found = [first for first, end in spans if not whole or {first, end} <= bounds]
             if found:
-                return [bisect_right(starts, match.start()) for match in found]
+                return [bisect_right(starts, first) for first in found]
         return []
 
     def find_block(self, block: Block, anchor: str = "") -> list[tuple[int, int]]:

@@ -175,9 +175,9 @@ class Verifier:
                 more |= (
                     {finding.id: places} if places and judgement.verdict == "cannot_tell" else {}
                 )
-                if finding.same_as and row.get("same_as") == finding.same_as:
-                    out.duplicates[finding.id] = finding.same_as
-                    why = f"it is {finding.same_as}, in other words"
+                if known := _parse_same_as(finding, batch, rows):
+                    out.duplicates[finding.id] = known
+                    why = f"it is {known}, in other words"
                     judgement = Judgement("refuted", why=why, by=self.model.name)
                 judgement = judgement if see else replace(judgement, digest=self._digest(finding))
             out.judgements[finding.id] = judgement
@@ -287,6 +287,26 @@ def _parse_judgement(
     if not found:
         return Judgement("cannot_tell", why=f"{why} (its quote is in no file)".strip(), by=by)
     return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
+
+
+def _parse_same_as(
+    finding: Finding, batch: Sequence[Finding], rows: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Return the id of the finding that an answer calls the same problem, or "": the one that it was asked about, or an
+    older one of the same request. One that the answer refutes takes no other along."""
+    named = re.search(r"\d+", str(rows[finding.id].get("same_as") or ""))
+    known = f"F-{int(named[0])}" if named else ""
+    older = {other.id for other in batch if _number(other.id) < _number(finding.id)}
+    if known not in {finding.same_as, *older} - {""}:
+        return ""
+    refuted = [
+        str(rows.get(ref, {}).get("verdict")).startswith("refut") for ref in (known, finding.id)
+    ]
+    return "" if refuted == [True, False] else known
+
+
+def _number(ref: str) -> int:
+    return int(ref.removeprefix("F-"))
 
 
 def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord
+from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, worst_first
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
@@ -55,6 +55,21 @@ class ReviewJob:
     rules: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
 
+    def findings(self) -> list[Finding]:
+        """Return the findings of the review, the worst first: what it reported, and what the ledger has of the reviewed
+        lines, since the reviewer is told not to report that again."""
+        known = self.store.findings((*OPEN_STATES, "dismissed", "fixed", "refuted"))
+        kept = [f for f in self.plan.select(known) if self._is_kept(f)]
+        reported = self.store.findings_of(self.record.id)
+        found = {finding.id: finding for finding in (*kept, *reported)}
+        return sorted(found.values(), key=worst_first)
+
+    def _is_kept(self, finding: Finding) -> bool:
+        """Return whether a known finding still matters: it is settled only if the pull request is to be told so."""
+        carried = {known.fingerprint for known in self.plan.target.earlier.findings}
+        is_settled = finding.state in ("fixed", "refuted")
+        return not is_settled or finding.fingerprint in carried
+
     async def verify(self, used: int) -> tuple[FindingsJudged, Verification]:
         """Verify what the review reported, and what is gone from its files, unless verification is off. It may use two
         thirds of the tokens that the reviewer's requests have `used`."""
@@ -64,16 +79,14 @@ class ReviewJob:
                 [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
             )
             return FindingsJudged(0, 0, 0), Verification()
-        before = {known.fingerprint for known in plan.target.earlier.findings}
-        claims = [
-            f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)
-        ]
+        known = plan.select(store.findings(["open", "regressed"]))
+        claims = [*found, *(f for f in known if f.is_unchecked)]
         gone = store.findings(["gone"], plan.files if plan.target.commit else ())
         claims += [
             f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files
         ]  # undecided ones are paid once
         claims += [
-            known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict
+            other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
         ]
         sources = Sources(self.verifier.sources.root)  # not cached
         verifier = replace(
@@ -128,7 +141,8 @@ async def begin_job(
     record = ReviewRecord(
         store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules)
     )
-    record = store.record(store.begin(record), target.earlier.findings).review
+    store.adopt(target.earlier.findings)
+    record = store.begin(record)
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {
         *plan.files,

@@ -239,6 +239,39 @@ async def test_a_finding_that_the_verifier_calls_a_duplicate_is_refuted_and_beco
     assert "DIVISION_BY_ZERO|4|the mean of nothing raises" in store.get("F-1").aliases
 
 
+async def test_a_verifier_may_call_two_claims_of_one_request_the_same_problem(
+    store: ReviewStore,
+) -> None:
+    other = replace(CLAIM, line=9, message="quite other words", code_smell_type="CRASH")
+    claims = record(store, CLAIM, other, replace(other, line=4, message="and a third"))
+    rows = [
+        {"id": "F-1", "verdict": "confirmed", "quote": LINE, "same_as": "F-2"},
+        {"id": "F-2", "verdict": "confirmed", "quote": LINE, "same_as": "F-1"},
+        {"id": "F-3", "verdict": "confirmed", "quote": LINE, "same_as": "F-77"},
+    ]
+    model = ScriptedModel([calls(("judge_findings", {"judgements": rows}))])
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
+    await verifier.check(SessionManager(store.database), claims, {f.id for f in claims})
+    states = [(f.id, f.state, f.verdict) for f in store.findings()]
+    assert states == [
+        ("F-1", "open", "confirmed"),
+        ("F-2", "refuted", "refuted"),
+        ("F-3", "open", "confirmed"),
+    ]
+    assert [f.id for f in store.findings_of("R-1")] == ["F-1", "F-3"]
+
+
+async def test_a_claim_does_not_disappear_with_a_refuted_one(store: ReviewStore) -> None:
+    claims = record(store, CLAIM, replace(CLAIM, line=9, message="quite other words"))
+    rows = [
+        {"id": "F-1", "verdict": "refuted", "quote": LINE},
+        {"id": "F-2", "verdict": "confirmed", "quote": LINE, "same_as": "F-1"},
+    ]
+    taken, _ = await verify(store, claims, calls(("judge_findings", {"judgements": rows})))
+    assert [taken.judgements[ref].verdict for ref in ("F-1", "F-2")] == ["refuted", "confirmed"]
+    assert taken.duplicates == {}
+
+
 async def test_a_fixed_finding_that_is_reported_again_and_confirmed_has_regressed(
     store: ReviewStore,
 ) -> None:
