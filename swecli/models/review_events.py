@@ -187,7 +187,8 @@ class ReviewFinished(ReviewEvent):
     """The last event of a review, with its findings: what its loops reported, and what is known of the reviewed lines.
 
     `total` counts the reports of its loops; `unique` and `by_type` count the findings without the refuted ones; `lost`
-    describes entries that could not be parsed; `end` is done, unreadable, max_loops, max_budget, interrupted or failed.
+    describes entries that could not be parsed; `text` is the reviewer's last answer in words; `end` is done,
+    unreadable, max_loops, max_budget, interrupted or failed.
     """
 
     type: ClassVar[str] = "final_code_smells_summary"
@@ -209,6 +210,7 @@ class ReviewFinished(ReviewEvent):
     cost: float | None = 0.0
     coverage: Coverage = field(default_factory=Coverage)
     estimate: Estimate | None = None
+    text: str = ""
 
     @property
     def complete(self) -> bool:

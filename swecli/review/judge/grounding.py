@@ -49,12 +49,17 @@ def ground(
 ) -> list[Finding]:
     """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
     exactly once elsewhere corrects the line; without a valid line it is refuted. A path that does not exist is resolved
-    among `names`, which maps old and new names of the reviewed files to their paths."""
-    found = [(finding, sources.get(finding.path)) for finding in findings]
-    return [
-        _ground_one(f, s if s.hash else sources.get(_resolve_path(f.path, names or {})))
-        for f, s in found
-    ]
+    among `names`, which maps old and new names of the reviewed files to their paths; other files are read only if the
+    project does not ignore them."""
+    grounded = list[Finding]()
+    for finding in findings:
+        source = sources.get(finding.path)
+        if not source.hash:
+            source = sources.get(_resolve_path(finding.path, names or {}))
+        if names is not None and source.path not in names.values():
+            source = sources.find(source.path)
+        grounded.append(_ground_one(finding, source))
+    return grounded
 
 
 def _resolve_path(path: str, names: Mapping[str, str]) -> str:

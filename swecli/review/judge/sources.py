@@ -20,7 +20,15 @@ from typing import NamedTuple
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
-from swecli.tools.files import decode, digest, read_bytes, relative_path, resolve_path, split_lines
+from swecli.tools.files import (
+    decode,
+    digest,
+    is_sensitive,
+    read_bytes,
+    relative_path,
+    resolve_path,
+    split_lines,
+)
 from swecli.tools.git import SECONDS
 from swecli.tools.searching import files_below
 
@@ -194,8 +202,9 @@ class Source:
 
 
 class Sources:
-    """Reads files below `root` by path with `get`, never through a link out of it, and caches them: later changes are
-    not seen. A snapshot is a folder made for this object, which `close` or the end of the object removes."""
+    """Reads files below `root` by path with `get`, never through a link out of it and none that may hold secrets, and
+    caches them: later changes are not seen. What a model names is read with `find`, which reads no ignored file. A
+    snapshot is a folder made for this object, which `close` or the end of the object removes."""
 
     def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
         self.root, self.get = root, lru_cache(_CACHE_SIZE)(self._read)
@@ -206,6 +215,13 @@ class Sources:
     def close(self) -> None:
         if self._remove is not None:
             self._remove()
+
+    def find(self, path: str) -> Source:
+        """Read a file that a model names, unless the project ignores it."""
+        source = self.get(path)
+        if source.hash and source.path not in self._names:
+            return Source(source.path, problem="the project ignores it")
+        return source
 
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""
@@ -230,6 +246,8 @@ class Sources:
             name = relative_path(self.root, located)
             if not located.exists():
                 return Source(name, problem="there is no such file", missing=True)
+            if is_sensitive(path) or is_sensitive(name):
+                return Source(name, problem="it may contain secrets")
             data = read_bytes(self.root, located, _MAX_BYTES)
         except ToolError as error:
             return Source(

@@ -81,6 +81,7 @@ class Verifier:
     counter: TokenCounter
     max_tokens: int | None = None
     tokens: int = 10_000_000  # of a check by hand, whose price was confirmed
+    max_cost: float | None = None  # in US dollars, before a request that is not made
 
     async def check(
         self, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
@@ -113,9 +114,17 @@ class Verifier:
         for batch in _make_batches(
             [finding for finding in claims if finding.id not in out.judgements]
         ):
+            if self._is_over_budget(out):
+                out.problems.append("not all findings were checked: the cost limit is reached")
+                break
             if out.usage.total >= self.tokens or not await self._judge(batch, out):
                 break
         return out
+
+    def _is_over_budget(self, out: Verification) -> bool:
+        if self.max_cost is None or out.cost is None:
+            return False
+        return out.cost >= self.max_cost
 
     def _judge_without_request(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
         """Return the judgements that need no request: measures, and the model's own on the same claim and code."""
@@ -181,9 +190,9 @@ class Verifier:
                     judgement = Judgement("refuted", why=why, by=self.model.name)
                 judgement = judgement if see else replace(judgement, digest=self._digest(finding))
             out.judgements[finding.id] = judgement
-        return not more or await self._judge(
-            [finding for finding in batch if finding.id in more], out, more
-        )
+        if not more or self._is_over_budget(out):
+            return True
+        return await self._judge([finding for finding in batch if finding.id in more], out, more)
 
     async def _ask(
         self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification
@@ -238,10 +247,16 @@ class Verifier:
             f"Used in {line}"
             for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)
         ]
-        for path, _, line in (place.rpartition(":") for place in see):
-            if line.isdecimal() and (other := self.sources.get(path)).lines:
-                out.append(_format_code(other, path, max(1, int(line) - 20), int(line) + 20))
+        out += [self._show_place(place) for place in see]
         return "\n".join(out)
+
+    def _show_place(self, place: str) -> str:
+        """Return the code around a `path:line` that the verifier asked for, or why it is not shown."""
+        path, _, line = place.rpartition(":")
+        source = self.sources.find(path)
+        if source.problem or not line.isdecimal():
+            return f"{place} is not shown: {source.problem or 'it names no line'}."
+        return _format_code(source, path, max(1, int(line) - 20), int(line) + 20)
 
 
 def _rule_on(finding: Finding, source: Source) -> Judgement | None:
@@ -283,7 +298,8 @@ def _parse_judgement(
         return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
     quote, path = str(row.get("quote") or ""), str(row.get("path") or claimed).removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
-    found = sources.get(path).find_quote(quote, _MIN_QUOTE) if path else []
+    source = sources.get(path) if path == claimed else sources.find(path)
+    found = source.find_quote(quote, _MIN_QUOTE) if path else []
     if not found:
         return Judgement("cannot_tell", why=f"{why} (its quote is in no file)".strip(), by=by)
     return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)

@@ -225,19 +225,20 @@ def _build_summary(push: Push) -> str:
 
 
 def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
-    """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`."""
+    """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`. The response
+    is the reviewer's last answer in words; if it only called its tools, the report."""
+    told = [finding for finding in end.findings if finding.state != "refuted"]
     issues = []
-    for finding in [finding for finding in end.findings if finding.state != "refuted"]:
+    for finding in told:
         suggestion = [_fence(finding.suggestion, "suggestion")] if finding.suggestion else []
         issues.append({
             "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
+            "line": finding.line,
             "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
             "severity": finding.severity, "message": finding.message,
             "improvement": "\n\n".join([*filter(None, [finding.improvement]), *suggestion]),
         })  # fmt: skip
-    response = (
-        f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
-    )
+    response = end.text or as_markdown(told, end=end)
     workflow = {"postedCount": posted, "failedCount": failed}
     out = {
         "response": response,

@@ -70,9 +70,9 @@ class ReviewJob:
         is_settled = finding.state in ("fixed", "refuted")
         return not is_settled or finding.fingerprint in carried
 
-    async def verify(self, used: int) -> tuple[FindingsJudged, Verification]:
+    async def verify(self, used: int, cost: float | None) -> tuple[FindingsJudged, Verification]:
         """Verify what the review reported, and what is gone from its files, unless verification is off. It may use two
-        thirds of the tokens that the reviewer's requests have `used`."""
+        thirds of the tokens that the reviewer's requests have `used`, and what their `cost` left of the budget."""
         store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
             store.update(
@@ -89,9 +89,12 @@ class ReviewJob:
             other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
         ]
         sources = Sources(self.verifier.sources.root)  # not cached
-        verifier = replace(
-            self.verifier, tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)), sources=sources
+        budget, tokens = (
+            self.agent.settings.max_budget_usd,
+            max(MIN_TOKENS, int(used * TOKEN_SHARE)),
         )
+        left = None if budget is None or cost is None else budget - cost
+        verifier = replace(self.verifier, tokens=tokens, max_cost=left, sources=sources)
         return await verifier.check(self.sessions, claims, {f.id for f in found})
 
 
@@ -100,7 +103,7 @@ async def begin_job(
 ) -> ReviewJob:
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
     requests in a thread, so that Ctrl-C interrupts. Raises SwecliError."""
-    before, root = store.unfinished(), project_sources(agent.ctx.root).root
+    before = store.unfinished()
     old = before if spec is None else None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
@@ -112,6 +115,24 @@ async def begin_job(
     plan = await asyncio.to_thread(
         plan_review, agent, store, old.spec if old else spec or (), options
     )
+    try:
+        return await _make_job(agent, store, options, plan, old, before)
+    except BaseException:
+        plan.target.sources.close()
+        raise
+
+
+async def _make_job(
+    agent: Agent,
+    store: ReviewStore,
+    options: ReviewOptions,
+    plan: Plan,
+    old: ReviewRecord | None,
+    before: ReviewRecord | None,
+) -> ReviewJob:
+    """Return the job of a plan: of the review `old` that is continued, or of a new one. `before` is the project's
+    unfinished review, if there is one."""
+    root = project_sources(agent.ctx.root).root
     target, title = plan.target, f"Review of {plan.target.label}"
     verifier, sessions = (
         _make_verifier(agent, store, target.sources),
@@ -125,9 +146,10 @@ async def begin_job(
         )  # it would be of the whole
         return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
-    base = "" if not target.spec or target.spec[0] == "--staged" else target.base
+    is_own = not target.spec or target.spec[0] == "--staged"
+    base = "" if is_own and options.trusted else target.base
     rules, notes = await asyncio.to_thread(_load_rules, root, plan.files, base, agent.ctx.environ)
-    if rules and not options.trusted:
+    if rules and not base and not options.trusted:
         rules, notes = (
             {},
             [
@@ -165,7 +187,11 @@ def plan_review(
         min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     )
     target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
-    plan = build_plan(target, agent.counter, max_tokens)
+    try:
+        plan = build_plan(target, agent.counter, max_tokens)
+    except BaseException:
+        target.sources.close()
+        raise
     return plan.with_estimate(
         agent.settings.review_loops, profile.price, store.past_costs(), verify=options.verify
     )

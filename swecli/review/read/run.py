@@ -85,6 +85,7 @@ class Review:
         self._names |= {path: path for path in target.files}
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
         self._at.messages = [{"role": "system", "content": job.record.prompt}]
+        self._text = ""  # the reviewer's last words
         self._finished: ReviewFinished | None = None
 
     async def run(self) -> AsyncGenerator[Event, None]:
@@ -101,7 +102,7 @@ class Review:
             while (end := self._find_end()) is None:
                 async for event in self._run_loop():
                     yield event
-            judged, verification = await job.verify(at.state.usage.total)
+            judged, verification = await job.verify(at.state.usage.total, at.state.cost)
             at.state.spend(verification.usage, verification.cost)
             for line in verification.problems:
                 yield Notice(line, "warning")
@@ -146,8 +147,8 @@ class Review:
         coverage = job.plan.measure_coverage(self.record.seen, at.answered, end, unverified)
         self._finished = ReviewFinished(
             self.record.total, by_type.total(), self.record.loops, dict(sorted(by_type.items())),
-            self.record.id, end, tuple(found),
-            self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
+            self.record.id, end, tuple(found), self.record.lost, at.state.usage, at.state.cost, coverage,
+            job.plan.estimate, self._text,
         )  # fmt: skip
         job.verifier.sources.close()
         return self._finished
@@ -170,6 +171,7 @@ class Review:
         async for event in self._ask(report_only=last or at.is_repair or at.steps >= FREE_STEPS):
             yield event
         reply = self._reply
+        self._text = reply.text.strip() or self._text
         read = extract(reply, loop, self._names, at.shown)
         found = await asyncio.to_thread(ground, read.findings, Sources(self._root), self._names)
         accumulated = self._store_findings(found, read.lost, loop)

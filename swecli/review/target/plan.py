@@ -219,9 +219,9 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         why = source.problem or (
             "conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else ""
         )
-        if not is_included(path, target.include) and any(
-            len(text) > MAX_LINE for _, _, text in diff.rows
-        ):
+        added = source.lines if diff.is_new else [text for _, _, text in diff.rows]
+        is_long = any(len(text) > MAX_LINE for text in added)
+        if is_long and not is_included(path, target.include):
             why = why or LONG_LINE
         built = []
         for symbol, rows in _split_sections(diff, source):

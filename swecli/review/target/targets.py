@@ -181,9 +181,7 @@ def _diff_target(
     diffs = parse_diff(text)
     if untracked:
         listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
-        diffs += [FileDiff(name) for name in listed.split("\0") if name]
-    if not diffs:
-        raise BadInput(f"There is nothing to review in {target.label}.", TARGET_HINT)
+        diffs += [FileDiff(name, is_new=True) for name in listed.split("\0") if name]
     return _filter_files(ctx, target, diffs)
 
 
@@ -221,10 +219,9 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
                 old_path,
                 hunks,
                 "deleted" if row.get("status") == "removed" else "",
+                row.get("status") == "added",
             )
         )
-    if not diffs:
-        raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = (
         f"pull request {number} of {github.repository}",
         PullState.load(github, int(number)),
@@ -237,8 +234,11 @@ def _filter_files(
     ctx: _Context, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None
 ) -> Target:
     """Return the target with the files that can be reviewed, read from the work tree if that contains exactly the files
-    of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. Raises
-    BadInput when no file is left of paths, or of a merge in conflict."""
+    of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. A diff
+    without a change passes. Raises BadInput when no file is left of paths, or of a merge in conflict."""
+    if named is None and not diffs:
+        note = f"There is nothing to review in {target.label}. {TARGET_HINT}"
+        return replace(target, notes=(note,), commit="", sources=project_sources(ctx.root))
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
@@ -257,8 +257,7 @@ def _filter_files(
     if is_same and all(os.path.lexists(ctx.root / name) for name in names):
         commit = ""
     elif commit:
-        sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
-        checkout_files(ctx.root, commit, sources.root, ctx.environ)
+        sources = _take_snapshot(ctx, commit)
     target = replace(target, include=include, commit=commit, sources=sources)
     added = {
         diff.path for diff in diffs if diff.status != "deleted"
@@ -277,6 +276,17 @@ def _filter_files(
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
     return replace(target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips))
+
+
+def _take_snapshot(ctx: _Context, commit: str) -> Sources:
+    """Return the files of a commit in a folder of their own, which the sources remove."""
+    sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
+    try:
+        checkout_files(ctx.root, commit, sources.root, ctx.environ)
+    except BaseException:
+        sources.close()
+        raise
+    return sources
 
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:

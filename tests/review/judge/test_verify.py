@@ -4,6 +4,7 @@ request."""
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +155,35 @@ async def test_code_that_the_verifier_requests_is_sent_once(store: ReviewStore) 
     )
     taken, model = await verify(store, record(store, CLAIM), calls(ask), calls(ask))
     assert (len(model.requests), "LIMIT = 3" in str(model.requests[1].messages)) == (2, True)
+    assert taken.judgements["F-1"].verdict == "cannot_tell"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (".env", "it may contain secrets"),
+        ("link.py", "it may contain secrets"),
+        ("private/notes.py", "the project ignores it"),
+        ("drafts/notes.py", "the project ignores it"),
+        ("../outside.py", "the path leads out of the project"),
+    ],
+)
+async def test_a_place_that_may_hold_secrets_or_is_ignored_is_not_sent(
+    store: ReviewStore, path: str, reason: str
+) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path(".gitignore").write_text(".env\nprivate/\n")
+    Path(".aiignore").write_text("drafts/\n")
+    Path("link.py").symlink_to(".env")
+    for name in (".env", "private/notes.py", "drafts/notes.py", "../outside.py"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("TOKEN = 'abc-123'\n")
+    see = {"id": "F-1", "verdict": "cannot_tell", "see": [f"{path}:1"]}
+    quoted = {"id": "F-1", "verdict": "refuted", "path": path, "quote": "TOKEN = 'abc-123'"}
+    replies = [calls(("judge_findings", {"judgements": [row]})) for row in (see, quoted)]
+    taken, model = await verify(store, record(store, CLAIM), *replies)
+    assert f"{path}:1 is not shown: {reason}." in str(model.requests[1].messages)
+    assert "abc-123" not in str([request.messages for request in model.requests])
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 

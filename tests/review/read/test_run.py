@@ -146,6 +146,23 @@ async def test_json_quoted_from_the_reviewed_code_is_not_a_finding() -> None:
     assert (end.unique, end.end) == (0, "done")
 
 
+async def test_a_finding_in_a_secret_or_ignored_file_is_refuted_and_its_code_is_not_sent() -> None:
+    Path(".gitignore").write_text("private/\n")
+    Path("private").mkdir()
+    for name in (".env", "private/notes.py"):
+        Path(name).write_text("TOKEN = 'abc-123'\n")
+    told = report_call((".env", 1, "SECRET"), ("private/notes.py", 1, "SECRET"))
+    runtime = make_runtime([calls(told)])
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py", verify=True)))
+    whys = sorted((f.path, f.state, f.why) for f in end.findings)
+    assert whys == [
+        (".env", "refuted", "it may contain secrets"),
+        ("private/notes.py", "refuted", "the project ignores it"),
+    ]
+    sent = str([request.messages for request in runtime.agent.model.requests])  # type: ignore[attr-defined]
+    assert "abc-123" not in sent
+
+
 async def test_each_part_emits_progress_and_the_reports_of_all_parts_complete_the_review() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
@@ -279,6 +296,43 @@ async def test_an_interrupted_review_keeps_its_findings_including_those_of_a_par
     end = review.finish("interrupted")
     assert (end.end, end.unique) == ("interrupted", 2)
     assert review_store(runtime).unfinished() is not None
+
+
+async def test_an_interrupted_answer_is_counted_once_when_its_loop_is_asked_again() -> None:
+    half = Reply(findings_text(A, B) + "x" * 5_000, delay=0.002)
+    runtime = make_runtime([half])
+    review, seen = await begin_review(runtime, "shop/prices.py"), asyncio.Event()
+
+    async def consume() -> None:
+        text = ""
+        async with aclosing(review.run()) as events:
+            async for event in events:
+                text += event.text if isinstance(event, TextDelta) else ""
+                if "xxx" in text:
+                    seen.set()
+
+    task = asyncio.create_task(consume())
+    await seen.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert review.finish("interrupted").total == 2
+    again = make_runtime([calls(report_call(A, B, ("README.md", 1, "DEAD_CODE")))])
+    events = await collect(await continue_review(again))
+    assert (last_event(events).total, last_event(events).unique) == (3, 3)
+
+
+async def test_the_sums_of_the_events_add_up() -> None:
+    row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
+    wild = {"path": "no/such.py", "line": 3, "type": "LOGIC", "message": "m"}
+    call = calls(("report_findings", {"part": 1, "done": False, "findings": [row, wild]}))
+    events = await run_review(read_call(text=findings_text(A)), call, calls(report_call(A, B)))
+    told = [event for event in events if isinstance(event, FindingsAccumulated)]
+    end = last_event(events)
+    assert sum(event.reported for event in told) == told[-1].total == end.total == 5
+    assert sum(event.new for event in told) == 3
+    assert sum(end.by_type.values()) == end.unique == 2  # one is refuted
+    assert [f.state for f in end.findings].count("refuted") == 1
 
 
 @pytest.mark.slow
