@@ -221,6 +221,7 @@ def _identify(
     decide; "" for none. `mine` are ids that this review has reported: only overlapping lines match one of those."""
     rows = [row for row in known if row.path == candidate.path]
     certain = [
+        *(row for row in known if row.path != candidate.path and _is_moved(row, candidate)),
         *(row for row in rows if row.key == candidate.key),
         *(row for row in rows if row.id == candidate.same_as and _is_same_place(row, candidate)),
         *(row for row in rows if candidate.alias in row.aliases),
@@ -243,6 +244,16 @@ def _identify(
             else:
                 maybe = max(maybe, (shared, row.id))
     return best[1], "" if best[1] else maybe[1]
+
+
+def _is_moved(row: Finding, candidate: Finding) -> bool:
+    """Return whether a finding that is gone from its file was told again in another file, of the same code."""
+    is_same_line = bool(row.anchor) and row.anchor == candidate.anchor
+    is_same_block = bool(row.block) and row.block == candidate.block
+    if row.state != "gone" or not (is_same_line or is_same_block):
+        return False
+    families = {smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)}
+    return len(families) == 1 or _word_overlap(row.message, candidate.message) >= _SAME
 
 
 def identify_all(

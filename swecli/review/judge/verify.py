@@ -37,7 +37,7 @@ from swecli.models.message import (
 )
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
-from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol, strip_whitespace
+from swecli.review.judge.sources import LIMITS, Block, Source, Sources, Symbol, strip_whitespace
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -50,6 +50,8 @@ _MIN_QUOTE = 3  # characters of a quote that is evidence
 _MAX_LINES = 80  # of the enclosing symbol
 _MAX_CALLERS = 5
 _MAX_DEFINITIONS = 3
+_MAX_MOVED = 2  # places that the code of a claim may have been moved to
+_MIN_MOVED = 12  # characters of code that is searched for in other files
 _MAX_FILES = 400  # searched for callers
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _PROMPT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
@@ -231,6 +233,8 @@ class Verifier:
             first = max(first, finding.line - _MAX_LINES // 2)
         out.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
         out.append(f"Claim: {collapse_whitespace(finding.message)}")
+        if finding.state == "gone":
+            out += self._show_moved(finding)
         out.append(
             _format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1))
         )
@@ -249,6 +253,20 @@ class Verifier:
         ]
         out += [self._show_place(place) for place in see]
         return "\n".join(out)
+
+    def _show_moved(self, finding: Finding) -> list[str]:
+        """Return where the code of a finding that is gone stands now, if it was moved into another file."""
+        block, places = Block.load(finding.block, finding.anchor), list[str]()
+        for path in self.sources.similar_files(finding.path)[:_MAX_FILES]:
+            source = self.sources.get(path)
+            for first, last in source.find_block(block, finding.anchor):
+                symbol = source.symbol_at(first)
+                end = min(max(symbol.last, last), symbol.first + _MAX_LINES)
+                places.append(
+                    f"Its code stands now in {_format_code(source, path, symbol.first, end)}"
+                )
+        # what stands in many files was not moved
+        return places if len(places) <= _MAX_MOVED and block.length >= _MIN_MOVED else []
 
     def _show_place(self, place: str) -> str:
         """Return the code around a `path:line` that the verifier asked for, or why it is not shown."""
@@ -332,20 +350,26 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
     undecided = finding.same_as if verdict == "cannot_tell" else ""
     found = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
     if verdict == "refuted":
-        return move(
-            found,
-            "fixed" if finding.state in ("gone", "regressed") else "refuted",
-            judgement.why or "checked",
-        )
+        is_repaired = finding.state in ("gone", "regressed") or _has_changed(finding, judgement)
+        return move(found, "fixed" if is_repaired else "refuted", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
         back = move(found, "there", judgement.why)
-        return (
-            replace(back, line=judgement.line)
-            if judgement.path == finding.path and judgement.line
-            else back
-        )
+        if not judgement.line:
+            return back
+        is_moved_out = judgement.path != finding.path
+        file_hash = (
+            "" if is_moved_out else back.file_hash
+        )  # then the next comparison finds its lines
+        return replace(back, path=judgement.path, line=judgement.line, file_hash=file_hash)
     is_reopened = again and (verdict == "confirmed" or finding.state == "refuted")
     return move(found, "reported again", judgement.why) if is_reopened else found
+
+
+def _has_changed(finding: Finding, judgement: Judgement) -> bool:
+    """Return whether a finding was confirmed for other code than that of this judgement."""
+    before = finding.judgement
+    is_same_code = before is not None and before.digest in ("", judgement.digest)
+    return finding.verdict == "confirmed" and not is_same_code
 
 
 def _select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -70,17 +70,35 @@ class ReviewJob:
         is_settled = finding.state in ("fixed", "refuted")
         return not is_settled or finding.fingerprint in carried
 
-    async def verify(self, used: int, cost: float | None) -> tuple[FindingsJudged, Verification]:
-        """Verify what the review reported, and what is gone from its files, unless verification is off. It may use two
-        thirds of the tokens that the reviewer's requests have `used`, and what their `cost` left of the budget."""
+    def _find_changed(self, known: Sequence[Finding], read: Collection[str]) -> list[Finding]:
+        """Return the confirmed findings with a read hunk in their function: it may be their repair."""
+        sources = self.plan.target.sources
+        hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read]
+        return [
+            finding
+            for finding in known
+            if finding.verdict == "confirmed"
+            and any(
+                hunk.path == finding.path and hunk.is_around(finding, sources.get(finding.path))
+                for hunk in hunks
+            )
+        ]
+
+    async def verify(
+        self, read: Collection[str], used: int, cost: float | None
+    ) -> tuple[FindingsJudged, Verification]:
+        """Verify what the review reported, what is gone from its files, and what may be repaired by the hunks with the
+        digests `read`, unless verification is off. It may use two thirds of the tokens that the reviewer's requests
+        have `used`, and what their `cost` left of the budget."""
         store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
             store.update(
                 [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
             )
             return FindingsJudged(0, 0, 0), Verification()
-        known = plan.select(store.findings(["open", "regressed"]))
-        claims = [*found, *(f for f in known if f.is_unchecked)]
+        known = store.findings(["open", "regressed"])
+        unchecked = [f for f in plan.select(known) if f.is_unchecked]
+        claims = [*found, *unchecked, *self._find_changed(known, read)]
         gone = store.findings(["gone"], plan.files if plan.target.commit else ())
         claims += [
             f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files

@@ -102,7 +102,9 @@ class Review:
             while (end := self._find_end()) is None:
                 async for event in self._run_loop():
                     yield event
-            judged, verification = await job.verify(at.state.usage.total, at.state.cost)
+            judged, verification = await job.verify(
+                self.record.seen, at.state.usage.total, at.state.cost
+            )
             at.state.spend(verification.usage, verification.cost)
             for line in verification.problems:
                 yield Notice(line, "warning")
@@ -271,6 +273,7 @@ class Review:
         known = (
             self._store.findings(paths={finding.path for finding in findings}) if findings else []
         )
+        known += [row for row in self._store.findings(["gone"]) if findings and row not in known]
         old = {(hunk.path, line) for hunk in plan.earlier for line in hunk.lines}
         part = self._at.part or plan.parts[0]
         placed = [

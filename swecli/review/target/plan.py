@@ -70,6 +70,11 @@ class _Hunk:
         gaps = [max(first - last, finding.line - end, 0) for first, end in self.spans]
         return min(gaps, default=finding.line)
 
+    def is_around(self, finding: Finding, source: Source) -> bool:
+        """Return whether the hunk is in the function or block of a finding of its file."""
+        symbol = source.symbol_at(finding.line)
+        return any(first <= symbol.last and symbol.first <= end for first, end in self.spans)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

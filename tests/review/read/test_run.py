@@ -28,6 +28,7 @@ from tests.support.reviews import (
     findings_text,
     report_call,
     review_store,
+    verdict_call,
 )
 from tests.support.runtime import calls, make_runtime
 from tests.support.scripted import Reply, ScriptedModel
@@ -333,6 +334,52 @@ async def test_the_sums_of_the_events_add_up() -> None:
     assert sum(event.new for event in told) == 3
     assert sum(end.by_type.values()) == end.unique == 2  # one is refuted
     assert [f.state for f in end.findings].count("refuted") == 1
+
+
+MEAN = "def mean(prices):\n    total = sum(prices)\n    return total / len(prices)\n"
+BY_ZERO = ("shop/mean.py", 3, "DIVISION_BY_ZERO")
+
+
+def judge(verdict: str, quote: str, path: str = "shop/mean.py") -> Reply:
+    return calls(verdict_call(("F-1", verdict, quote), path=path))
+
+
+async def review_mean(*replies: Any, spec: str = "shop/mean.py") -> tuple[ReviewFinished, Any]:
+    runtime = make_runtime(replies)
+    end = last_event(await collect(await begin_review(runtime, spec, verify=True)))
+    return end, runtime.agent.model
+
+
+async def test_a_guard_above_a_confirmed_finding_lets_it_become_fixed() -> None:
+    Path("shop/mean.py").write_text(MEAN)
+    told = calls(report_call(BY_ZERO, message="an empty list divides by zero"))
+    await review_mean(told, judge("confirmed", "return total / len(prices)"))
+    same, model = await review_mean(END)
+    assert ([f.status for f in same.findings], len(model.requests)) == (["open, confirmed"], 1)
+    guarded = MEAN.replace("    total", "    if not prices:\n        return 0\n    total")
+    Path("shop/mean.py").write_text(guarded)
+    end, model = await review_mean(END, judge("refuted", "if not prices:"))
+    assert [f.status for f in end.findings if f.is_open] == []
+    [finding] = review_store(make_runtime()).findings()
+    assert (finding.state, finding.line) == ("fixed", 5)
+
+
+@pytest.mark.parametrize("is_told_again", [True, False])
+async def test_a_finding_follows_code_that_was_moved_into_another_file(is_told_again: bool) -> None:
+    Path("shop/mean.py").write_text(MEAN + "\n\ndef other():\n    return 1\n")
+    told = report_call(BY_ZERO, message="an empty list divides by zero")
+    await review_mean(calls(told), judge("confirmed", "return total / len(prices)"))
+    Path("shop/mean.py").write_text("def other():\n    return 1\n")
+    Path("shop/stats.py").write_text(f"import math\n\n\n{MEAN}")
+    place = ("shop/stats.py", 6, "DIVISION_BY_ZERO")
+    again = calls(report_call(place, message="dividing by zero for no prices"))
+    judged = judge("confirmed", "return total / len(prices)", path="shop/stats.py")
+    end, model = await review_mean(again if is_told_again else END, judged, spec="shop")
+    assert [(f.id, f.place, f.status) for f in end.findings] == [
+        ("F-1", "shop/stats.py:6", "open, confirmed")
+    ]
+    if not is_told_again:
+        assert "Its code stands now in shop/stats.py:" in str(model.requests[-1].messages)
 
 
 @pytest.mark.slow
