@@ -378,6 +378,33 @@ def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
     assert [kind for kind, _ in hub.posted].count("reviews") == 1
 
 
+def test_a_resolved_thread_dismisses_the_finding_for_all_later_pushes(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = script("../s.json", CALL, END, YES)
+    assert run(*POST, model).code == 1
+    hub.reply("The law says\nso.")
+    posted = len(hub.posted)
+    for number in (1, 2):  # on fresh machines
+        monkeypatch.setenv("SWECLI_HOME", str(Path(f"../fresh{number}").resolve()))
+        assert run(*POST, script("../s.json", END)).code == 0
+        [finding] = run("findings", "list", "all", "--json").json
+        assert (finding["state"], finding["reason"]) == ("dismissed", "The law says so.")
+        hub.comments.clear()  # the state carries it
+    assert [kind for kind, _ in hub.posted[posted:]] == ["summary edited"]
+    assert "0 open findings, of which 0 inline. 1 dismissed." in hub.issue[0]["body"]
+
+
+def test_unreadable_threads_are_reported_and_do_not_stop_the_review(
+    run: Run, hub: FakeGitHub
+) -> None:
+    run(*POST, script("../s.json", CALL, END, YES))
+    hub.refuse["POST graphql"] = [(403, {})]
+    done = run(*POST, script("../s.json", END))
+    assert "resolved threads could not be read: GitHub refused it" in done.err
+    assert done.code == 1
+
+
 def test_the_seed_format_has_the_expected_fields(run: Run) -> None:
     done = run(
         "review", "shop", "--no-verify", "--format", "seed", "-m", script("../s.json", CALL, END)

@@ -181,7 +181,7 @@ async def _make_job(
     record = ReviewRecord(
         store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules)
     )
-    store.adopt(target.earlier.findings)
+    _adopt(store, target.earlier.findings)
     record = store.begin(record)
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {
@@ -193,6 +193,19 @@ async def _make_job(
     return ReviewJob(
         agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes)
     )
+
+
+def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
+    """Add the findings that a pull request carries to the ledger, and dismiss those that a person dismissed there."""
+    store.adopt(carried)
+    dismissed = {f.fingerprint: f.reason for f in carried if f.state == "dismissed"}
+    known = store.findings(OPEN_STATES) if dismissed else []
+    changed = [
+        replace(finding, state="dismissed", reason=dismissed[finding.fingerprint])
+        for finding in known
+        if finding.fingerprint in dismissed
+    ]
+    store.update(changed, "resolved on the pull request", "user")
 
 
 def plan_review(

@@ -222,12 +222,17 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
                 row.get("status") == "added",
             )
         )
-    label, earlier = (
-        f"pull request {number} of {github.repository}",
-        PullState.load(github, int(number)),
-    )
-    target = Target(("--pr", number), label, base=base, commit=commit, pr=int(number), head=head)
-    return _filter_files(ctx, replace(target, earlier=earlier, github=github), diffs)
+    label, notes = f"pull request {number} of {github.repository}", list[str]()
+    earlier = PullState.load(github, int(number))
+    try:
+        earlier = earlier.with_dismissals(github, int(number))
+    except GitHubError as error:  # the review itself does not need them
+        notes.append(f"resolved threads could not be read: {error.message}")
+    target = Target(
+        ("--pr", number), label, notes=tuple(notes), base=base, commit=commit, pr=int(number), head=head,
+        earlier=earlier, github=github,
+    )  # fmt: skip
+    return _filter_files(ctx, target, diffs)
 
 
 def _filter_files(
