@@ -47,7 +47,8 @@ SMELLS: dict[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The result of checking a finding against the code. `path`, `line` and `quote` are its evidence. `digest` covers
-    the claim and code that the model was shown ("": it asked for more); the same is not paid for twice."""
+    the claim and code that the model was shown, with a `+` behind it if it asked for more; without that the same is not
+    paid for twice."""
 
     verdict: Verdict
     path: str = ""

@@ -53,6 +53,7 @@ _MAX_DEFINITIONS = 3
 _MAX_MOVED = 2  # places that the code of a claim may have been moved to
 _MIN_MOVED = 12  # characters of code that is searched for in other files
 _MAX_FILES = 400  # searched for callers
+_SAW_MORE = "+"  # ends the digest of a judgement that rests on more than was shown at first, and is not reused
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _PROMPT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
 _SPEC = ToolSpec(
@@ -190,7 +191,8 @@ class Verifier:
                     out.duplicates[finding.id] = known
                     why = f"it is {known}, in other words"
                     judgement = Judgement("refuted", why=why, by=self.model.name)
-                judgement = judgement if see else replace(judgement, digest=self._digest(finding))
+                digest = f"{self._digest(finding)}{_SAW_MORE if see else ''}"
+                judgement = replace(judgement, digest=digest)
             out.judgements[finding.id] = judgement
         if not more or self._is_over_budget(out):
             return True
@@ -368,8 +370,13 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
 def _has_changed(finding: Finding, judgement: Judgement) -> bool:
     """Return whether a finding was confirmed for other code than that of this judgement."""
     before = finding.judgement
-    is_same_code = before is not None and before.digest in ("", judgement.digest)
+    is_same_code = before is not None and _shown(before) in ("", _shown(judgement))
     return finding.verdict == "confirmed" and not is_same_code
+
+
+def _shown(judgement: Judgement) -> str:
+    """Return the digest of what was shown at first."""
+    return judgement.digest.removesuffix(_SAW_MORE)
 
 
 def _select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
