@@ -138,18 +138,17 @@ class Source:
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
         return min(inside, key=lambda symbol: symbol.last - symbol.first, default=nearby)
 
-    def measures_over_limits(self) -> list[str]:
-        """Return a line for each function and limit that it exceeds."""
-        over = [
-            (f, smell)
-            for f in self.symbols
-            for smell, count in f.measures.items()
-            if count > LIMITS[smell]
-        ]
-        return [
-            f"{self.path}:{function.line}: {function.describe_measure(smell)}"
-            for function, smell in over
-        ]
+    def measures_over_limits(self, before: Source | None = None) -> list[str]:
+        """Return a line for each function and limit that it exceeds. With the file as it was `before` a change only for
+        what grew: what a change did not touch is not its matter."""
+        old = {symbol.name: symbol.measures for symbol in before.symbols} if before else {}
+        over = list[str]()
+        for function in self.symbols:
+            for smell, count in function.measures.items():
+                known = old.get(function.name, {}).get(smell, 0)
+                if count > LIMITS[smell] and count > known:
+                    over.append(f"{self.path}:{function.line}: {function.describe_measure(smell)}")
+        return over
 
     def find_quote(self, quote: str, shortest: int = 1, *, whole: bool = False) -> list[int]:
         """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less

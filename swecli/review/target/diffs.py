@@ -61,6 +61,19 @@ class FileDiff:
         """The numbers of all lines of the new file that the diff shows."""
         return {number for sign, number, _ in self.rows if sign != "-"}
 
+    def undo(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """Return the lines of the file before the change; `lines` are those after it."""
+        old, done = list[str](), 0
+        for sign, number, text in self.rows:
+            unchanged = number - 1 if sign != " " else number
+            old += lines[done:unchanged]
+            done = max(done, unchanged)
+            if sign == "-":
+                old.append(text)
+            elif sign == "+":
+                done = number
+        return (*old, *lines[done:])
+
 
 def planned_lines(rows: Iterable[Row]) -> set[int]:
     """Return the lines to review: the added ones, and one for each place where lines were only removed."""

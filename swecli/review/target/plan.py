@@ -235,7 +235,9 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
                 [rows] if why else _pack(((row, len(row[2]) // 3 + 4) for row in rows), max_tokens)
             )
             built += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
-        leads |= {path: over} if (built or why) and (over := source.measures_over_limits()) else {}
+        before = Source(path, diff.undo(source.lines)) if diff.hunks else None
+        if (built or why) and (over := source.measures_over_limits(before)):
+            leads[path] = over
         hunks += built or (
             [_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else []
         )

@@ -33,6 +33,8 @@ from swecli.tools.git import (
 from swecli.tools.searching import files_below
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
+_MAX_NAMED = 20  # deleted files that are named
+_MAX_COMMITS = 50  # whose messages say what a change is for
 TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 
 
@@ -40,9 +42,9 @@ TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 class Target:
     """What is reviewed. `spec` are the user's words, `label` describes it, `diffs` maps paths to changes (empty for
     whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips, `include` are patterns of
-    files that no rule skips. `base` is the commit it is compared with, `commit` the one whose files are read ("": the
-    work tree) from `sources`. `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull
-    request."""
+    files that no rule skips. `intent` is what the author says of the change, `deleted` are the files that it deletes.
+    `base` is the commit it is compared with, `commit` the one whose files are read ("": the work tree) from `sources`.
+    `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull request."""
 
     spec: tuple[str, ...]
     label: str
@@ -57,6 +59,8 @@ class Target:
     earlier: PullState = PullState()
     github: GitHub | None = None
     include: tuple[str, ...] = ()
+    intent: str = ""
+    deleted: tuple[str, ...] = ()
     sources: Sources = field(default_factory=lambda: Sources(Path()), compare=False)
 
 
@@ -74,6 +78,14 @@ class _Context:
 
     def git(self, *words: str) -> str:
         return run_git(self.root, *words, environ=self.environ)
+
+    def messages(self, commits: str) -> str:
+        """Return the messages of commits, the oldest first."""
+        with suppress(GitFailed):
+            return self.git(
+                "show", "-s", "--reverse", f"-{_MAX_COMMITS}", "--format=%B", commits, "--"
+            ).strip()
+        return ""
 
     def resolve(self, name: str) -> str:
         """Return the commit's full id. Raises GitFailed."""
@@ -133,7 +145,13 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
         ) from error
     # a sparse checkout does not contain all files
     commit = "" if ctx.git("diff", "--name-only", "HEAD", "--") else ctx.resolve("HEAD")
-    target = Target(("--base", branch), f"what changed since {branch}", base=base, commit=commit)
+    target = Target(
+        ("--base", branch),
+        f"what changed since {branch}",
+        base=base,
+        commit=commit,
+        intent=ctx.messages(f"{base}..HEAD"),
+    )
     return _diff_target(ctx, target, ("diff", base), untracked=True)
 
 
@@ -160,8 +178,11 @@ def _commit_target(ctx: _Context, name: str) -> Target:
         raise BadInput(
             f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT
         )
+    intent = ctx.messages(f"{base}..{commit}" if base else commit)
     return _diff_target(
-        ctx, Target((name,), f"the {kind} {name}", base=base, commit=commit), command
+        ctx,
+        Target((name,), f"the {kind} {name}", base=base, commit=commit, intent=intent),
+        command,
     )
 
 
@@ -230,7 +251,7 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         notes.append(f"resolved threads could not be read: {error.message}")
     target = Target(
         ("--pr", number), label, notes=tuple(notes), base=base, commit=commit, pr=int(number), head=head,
-        earlier=earlier, github=github,
+        earlier=earlier, github=github, intent=f"{pull.get('title') or ''}\n{pull.get('body') or ''}".strip(),
     )  # fmt: skip
     return _filter_files(ctx, target, diffs)
 
@@ -280,7 +301,18 @@ def _filter_files(
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
-    return replace(target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips))
+    deleted = tuple(skip.path for skip in skips if skip.rule == "deleted")
+    if deleted:
+        more = f" and {len(deleted) - _MAX_NAMED} more" if len(deleted) > _MAX_NAMED else ""
+        notes.append(f"deleted, so not read: {', '.join(deleted[:_MAX_NAMED])}{more}")
+    return replace(
+        target,
+        files=tuple(kept),
+        diffs=changed,
+        notes=tuple(notes),
+        skips=tuple(skips),
+        deleted=deleted,
+    )
 
 
 def _take_snapshot(ctx: _Context, commit: str) -> Sources:
