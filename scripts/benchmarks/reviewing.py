@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from scripts.benchmarks.erring import erring
 from scripts.benchmarks.planting import planting
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
@@ -133,6 +134,7 @@ def figures(problems: int = 30, harmless: int = 20) -> Iterator[Figure]:
             yield from _stops()
             yield from _many()
             yield from (Figure(*row) for row in planting(problems, harmless))
+            yield from (Figure(*row) for row in erring())
         finally:
             os.chdir(before)
 

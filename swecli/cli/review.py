@@ -220,6 +220,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
             plan = await asyncio.to_thread(
                 plan_review, agent, store, spec or (), options
             )  # no request is made
+            plan.target.sources.close()
             event, count = plan.to_event(), len(plan.target.files)
             lines = [
                 f"{plan.target.label}: {pluralize(count, 'file')}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 _Severity = Literal["low", "medium", "high", "critical"]
@@ -24,6 +24,10 @@ _CERTAINTY: tuple[Verdict, ...] = (
     "refuted",
 )  # of verdicts, the most certain first
 
+_PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
+_WORDS = ("message", "improvement", "severity", "kind")
+_CODE = ("suggestion", "evidence")  # what was said of exactly these lines
+
 # The code smells a review looks for, with the description in the prompt.
 SMELLS: dict[str, str] = {
     "LONG_METHOD": "a function too long to be understood at once",
@@ -43,7 +47,8 @@ SMELLS: dict[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The result of checking a finding against the code. `path`, `line` and `quote` are its evidence. `digest` covers
-    the claim and code that the model was shown ("": it asked for more); the same is not paid for twice."""
+    the claim and code that the model was shown, with a `+` behind it if it asked for more; without that the same is not
+    paid for twice."""
 
     verdict: Verdict
     path: str = ""
@@ -65,7 +70,8 @@ class Finding:
     `file_hash` are of the last comparison. `reason` explains its state. `verdict` and `judgement` come from the check
     against the code. `source` is call, json, text, or cut for an incomplete entry. `aliases` are other wordings of the
     same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
-    duplicate. `id` is `F-` and a number, "" until the finding is in the ledger.
+    duplicate. `hunk` is the digest of the hunk that it was reported for. `id` is `F-` and a number,
+    "" until the finding is in the ledger.
     """
 
     path: str
@@ -95,11 +101,17 @@ class Finding:
     aliases: tuple[str, ...] = ()
     late: bool = False
     same_as: str = ""
+    hunk: str = ""
 
     @property
     def key(self) -> tuple[str, int, str]:
         """Path, line and smell type. Findings with equal keys are duplicates; the first wins."""
         return (self.path, self.line, self.code_smell_type)
+
+    @property
+    def alias(self) -> str:
+        """Type, line and words of the report, by which the same report is recognised."""
+        return f"{self.code_smell_type}|{self.line}|{self.message[:200]}"
 
     @property
     def place(self) -> str:
@@ -143,11 +155,11 @@ class Finding:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields except `block` and `same_as` as JSON values."""
+        """Return all fields except `block`, `hunk` and `same_as` as JSON values."""
         out = {
             f.name: getattr(self, f.name)
             for f in fields(self)
-            if f.name not in ("block", "same_as")
+            if f.name not in ("block", "hunk", "same_as")
         }
         return out | {
             "judgement": self.judgement and asdict(self.judgement),
@@ -165,6 +177,33 @@ class StateChange:
     by: str = ""
     why: str = ""
     at: str = ""
+
+
+def merge_report(known: Finding, found: Finding, *, stays: bool = False) -> Finding:
+    """Return the known finding with the empty fields filled from a later report of it, whose other words become an
+    alias. The place changes only if it is out of date and the finding need not stay; what was said of exactly those
+    lines then changes with it."""
+    is_partial = known.source == "cut" and found.source != "cut"
+    moves = found.line > 0 and (is_partial or not (stays or _is_in_place(known, found)))
+    wanted = [name for name in _WORDS if is_partial or not getattr(known, name)]
+    if not moves and known.place == found.place:
+        wanted += [name for name in _CODE if not getattr(known, name)]
+    changed = {name: getattr(found, name) for name in wanted if getattr(found, name)}
+    if moves:
+        changed |= {name: getattr(found, name) for name in (*_PLACE, *_CODE)}
+    if (found.message, found.code_smell_type) != (known.message, known.code_smell_type):
+        changed["aliases"] = tuple(dict.fromkeys([*known.aliases, found.alias]))
+    if is_partial:
+        changed["source"] = found.source
+    if found.hunk:
+        changed["hunk"] = found.hunk
+    return replace(known, **changed)
+
+
+def _is_in_place(known: Finding, found: Finding) -> bool:
+    """Return whether the known finding is where its code is now: it was compared with the file that was reviewed."""
+    is_compared = bool(known.anchor) and known.file_hash == found.file_hash
+    return is_compared and known.state in ("open", "regressed")
 
 
 def worst_first(finding: Finding) -> tuple[int, int, str, int]:

@@ -139,15 +139,21 @@ class ReviewProgressed(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class FindingsAccumulated(ReviewEvent):
-    """A response reported findings: `new` counts those new in this review, `total` all so far, including duplicates."""
+    """A response reported findings: `reported` counts them, `total` all so far, so it is the sum of `reported`. `new`
+    counts those that are new in this review."""
 
     type: ClassVar[str] = "code_smells_accumulated"
-    seed: ClassVar[dict[str, str]] = {"newIssues": "new", "totalIssues": "total", "loop": "loop"}
+    seed: ClassVar[dict[str, str]] = {
+        "newIssues": "reported",
+        "totalIssues": "total",
+        "loop": "loop",
+    }
     new: int
     total: int
     loop: int
     findings: tuple[Finding, ...] = ()
     review: str = ""
+    reported: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +184,10 @@ class FindingsJudged(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReviewFinished(ReviewEvent):
-    """The last event of a review, with the unique findings of all its loops.
+    """The last event of a review, with its findings: what its loops reported, and what is known of the reviewed lines.
 
-    `total` includes duplicates, `by_type` does not; `lost` describes entries that could not be parsed; `end` is done,
+    `total` counts the reports of its loops; `unique` and `by_type` count the findings without the refuted ones; `lost`
+    describes entries that could not be parsed; `text` is the reviewer's last answer in words; `end` is done,
     unreadable, max_loops, max_budget, interrupted or failed.
     """
 
@@ -203,6 +210,7 @@ class ReviewFinished(ReviewEvent):
     cost: float | None = 0.0
     coverage: Coverage = field(default_factory=Coverage)
     estimate: Estimate | None = None
+    text: str = ""
 
     @property
     def complete(self) -> bool:

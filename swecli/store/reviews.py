@@ -11,7 +11,14 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, Judgement, ReviewRecord, StateChange, fingerprint
+from swecli.models.finding import (
+    Finding,
+    Judgement,
+    ReviewRecord,
+    StateChange,
+    fingerprint,
+    merge_report,
+)
 from swecli.models.ids import parse_short_id
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, values
@@ -25,9 +32,8 @@ _MORE = (
     "source",
     "late",
     "same_as",
+    "hunk",
 )  # fields stored together in one JSON column
-_PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
-_WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
 _MAX_ALIASES = 12
 
 
@@ -56,12 +62,14 @@ class ReviewStore:
             )
             return _save_review(db, row, review)
 
-    def record(self, review: ReviewRecord, findings: Sequence[Finding]) -> _Recorded:
+    def record(
+        self, review: ReviewRecord, findings: Sequence[Finding], reported: int | None = None
+    ) -> _Recorded:
         """Store the findings of one reply, and how far `review` is: `status`, `loops`, `seen`, `lost` and `spent`.
 
         A finding whose path, line and type this review has had is a repetition; it only fills fields that the first
-        left empty. One with an id, or with a known fingerprint, is that finding: it keeps its words and its state and
-        gets the new place.
+        left empty. One with an id, or with a known fingerprint, is that finding: it keeps its words and its state.
+        `reported` is how many reports these findings are, by default one each.
         """
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
@@ -70,8 +78,16 @@ class ReviewStore:
                 for finding in findings
                 if (found := self._record_one(db, row, finding)) is not None
             ]
-            row.total += len(findings)
+            row.total += len(findings) if reported is None else reported
             return _Recorded(new, _save_review(db, row, review))
+
+    def adopt(self, findings: Sequence[Finding]) -> None:
+        """Add findings that are not in the ledger, as a pull request carries them; known ones stay as they are."""
+        with self.database.transaction() as db:
+            ours = select(FindingRow).filter_by(project=self.project)
+            for finding in findings:
+                if db.exec(ours.filter_by(fingerprint=finding.fingerprint)).first() is None:
+                    self._add(db, finding)
 
     def _record_one(
         self, db: sqlmodel.Session, review: ReviewRow, finding: Finding
@@ -94,21 +110,24 @@ class ReviewStore:
     ) -> tuple[FindingRow, bool]:
         """Return the row of a finding, and whether it existed."""
         if finding.id:
-            return _merge_report(self._row(db, finding.id), finding, moved=True), True
+            return _merge_report(self._row(db, finding.id), finding), True
         mark, occurrence = finding.fingerprint, 1
         ours = select(FindingRow).filter_by(project=self.project)
         while (row := db.exec(ours.filter_by(fingerprint=mark)).first()) is not None:
             if not _is_reported(db, review, row):
-                return _merge_report(row, finding, moved=True), True
+                return _merge_report(row, finding), True
             occurrence += 1  # this review reported it at another line, so these are two
             mark = fingerprint(
                 finding.fingerprint, finding.path, finding.code_smell_type, occurrence
             )
-        row = FindingRow(project=self.project, path=finding.path, fingerprint=mark)
-        _fill(row, replace(finding, fingerprint=mark))
+        return self._add(db, replace(finding, fingerprint=mark)), False
+
+    def _add(self, db: sqlmodel.Session, finding: Finding) -> FindingRow:
+        row = FindingRow(project=self.project, path=finding.path, fingerprint=finding.fingerprint)
+        _fill(row, finding)
         db.add(row)
         db.flush()
-        return row, False
+        return row
 
     def unfinished(self) -> ReviewRecord | None:
         """Return the project's newest review if it did not end as "done" and no other process is running it."""
@@ -132,7 +151,10 @@ class ReviewStore:
         rows = self.database.rows(
             which.where(col(ReviewFindingRow.review) == int(review_id.removeprefix("R-")))
         )
-        return [replace(_to_finding(row), loop=loop) for row, loop in rows]
+        unique: dict[int | None, Finding] = {}
+        for row, loop in rows:
+            unique.setdefault(row.number, replace(_to_finding(row), loop=loop))
+        return list(unique.values())
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
         """Return the project's findings by id, limited to these states and paths if any are given."""
@@ -168,7 +190,7 @@ class ReviewStore:
         """Replace a finding by the known one that it is in the reviews that reported it; its words become an alias."""
         with self.database.transaction() as db:
             row, same = self._row(db, ref), self._row(db, known)
-            _merge_report(same, _to_finding(row))
+            _merge_report(same, _to_finding(row), stays=True)
             links = select(ReviewFindingRow).where(col(ReviewFindingRow.finding) == row.number)
             for link in db.exec(links).all():
                 if _is_reported(db, _review_row(db, f"R-{link.review}"), same):
@@ -225,18 +247,8 @@ def _fill(row: FindingRow, finding: Finding) -> None:
     row.more = values(finding, _MORE) | {"judgement": judgement, "aliases": aliases}
 
 
-def _merge_report(row: FindingRow, found: Finding, *, moved: bool = False) -> FindingRow:
-    """Fill empty fields of a row from a later report, and keep other words as an alias. `moved` updates the place."""
-    known = _to_finding(row)
-    is_partial = known.source == "cut" and found.source != "cut"
-    wanted = [name for name in _WORDS if is_partial or not getattr(known, name)]
-    words = {name: getattr(found, name) for name in wanted if getattr(found, name)}
-    place = values(found, _PLACE) if moved and found.line > 0 else {}
-    other = [f"{found.code_smell_type}|{found.line}|{found.message[:200]}"]
-    same = found.message == known.message and found.code_smell_type == known.code_smell_type
-    aliases = tuple(dict.fromkeys([*known.aliases, *([] if same else other)]))
-    source = found.source if is_partial else known.source
-    _fill(row, replace(known, **words, **place, aliases=aliases, source=source))
+def _merge_report(row: FindingRow, found: Finding, *, stays: bool = False) -> FindingRow:
+    _fill(row, merge_report(_to_finding(row), found, stays=stays))
     return row
 
 
@@ -261,7 +273,8 @@ def _save_review(db: sqlmodel.Session, row: ReviewRow, review: ReviewRecord) -> 
 
 
 def _to_review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
-    counted = select(func.count(col(ReviewFindingRow.id))).filter_by(review=row.number)
+    unique = func.count(func.distinct(col(ReviewFindingRow.finding)))
+    counted = select(unique).filter_by(review=row.number)
     return ReviewRecord(
         row.project, tuple(row.spec or ()), row.label, row.session_id, f"R-{row.number}", row.status, row.loops,
         row.total, db.exec(counted).one(), tuple(row.seen or ()), row.prompt, tuple(row.lost or ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,44 @@ def test_the_exit_code_of_a_severe_finding_wins_over_that_of_an_incomplete_revie
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "critical").code == 3
 
 
+@pytest.mark.parametrize("target", [("--staged",), ("--base", "HEAD"), ("shop/prices.py",)])
+def test_a_second_review_of_the_same_code_ends_like_the_first(
+    run: Run, target: tuple[str, ...]
+) -> None:
+    code = Path("shop/prices.py").read_text()
+    Path("shop/prices.py").write_text(code.replace("TAX = 0.19", "TAX = 0.20"))
+    subprocess.run(["git", "add", "."], check=True)
+    told = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), ("shop/prices.py", 12, "ODD"))
+    yes = script_verdict(("F-1", "confirmed", "TAX = 0.20"), ("F-2", "refuted", "TAX = 0.20"))
+    words = ("review", *target, "--fail-on", "medium", "-m")
+    first = run(*words, script("../s.json", told, yes))
+    obedient = script("../s.json", END)  # it was told what is known
+    second = run(*words, obedient)
+    assert (first.code, first.out) == (1, second.out)
+    assert second.code == 1
+    assert second.out.startswith("F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)")
+    result = run(*words, obedient, "--json").json
+    assert (result["total"], result["unique"], result["by_type"]) == (0, 1, {"MAGIC_NUMBERS": 1})
+    sarif = run(*words, obedient, "--format", "sarif").json["runs"][0]
+    assert [row["properties"]["id"] for row in sarif["results"]] == ["F-1"]
+    assert sarif["invocations"][0]["exitCode"] == 1
+
+
+def test_a_finding_outside_of_the_changed_lines_counts_only_for_the_change_that_it_was_told_of(
+    run: Run,
+) -> None:
+    Path("README.md").write_text("a new line\n")
+    subprocess.run(["git", "add", "."], check=True)
+    told = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"))
+    yes = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
+    words = ("review", "--staged", "--fail-on", "low", "-m")
+    assert run(*words, script("../s.json", told, yes)).code == 1
+    assert run(*words, script("../s.json", END)).code == 1
+    Path("README.md").write_text("another line\n")
+    subprocess.run(["git", "add", "."], check=True)
+    assert run(*words, script("../s.json", END)).code == 0
+
+
 def test_a_dry_run_reports_the_plan_and_sends_no_request(run: Run) -> None:
     Path("shop/yarn.lock").write_text("a\n")
     done = run("review", "shop", "-m", script("../s.json"), "--dry-run")
@@ -159,6 +198,38 @@ def test_a_change_without_code_to_read_passes(run: Run) -> None:
     done = run("review", "--staged", "--fail-on", "low", "-m", HELLO)
     assert (done.code, done.out.strip()) == (0, "No findings: the change has no code to read.")
     assert "2 skipped: 1 deleted, 1 lock" in done.err
+
+
+@pytest.mark.parametrize("target", [(), ("--staged",), ("--base", "HEAD")])
+def test_nothing_to_review_passes(run: Run, target: tuple[str, ...]) -> None:
+    done = run("review", *target, "--fail-on", "low", "-m", HELLO)
+    assert (done.code, done.out.strip()) == (0, "No findings: the change has no code to read.")
+    assert "There is nothing to review in" in done.err
+    assert run("review", *target, "--dry-run", "-m", HELLO).code == 0
+    sarif = run("review", *target, "--format", "sarif", "-m", HELLO).json["runs"][0]
+    assert sarif["results"] == []
+
+
+def test_a_dry_run_leaves_no_copy_of_the_reviewed_commit(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("shop/prices.py").write_text("TAX = 21\n")
+    copies = Path("../copies").resolve()
+    copies.mkdir()
+    monkeypatch.setenv("TMPDIR", str(copies))
+    assert run("review", "HEAD", "--dry-run", "-m", HELLO).code == 0
+    assert run("review", "HEAD", "-m", script("../s.json", END)).code == 0
+    assert list(copies.glob("swecli-review-*")) == []
+
+
+def test_a_spent_budget_stops_the_check_of_findings_too(run: Run) -> None:
+    told = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high")
+    model = script("../s.json", {**told, "cost": 0.5}, YES)
+    words = ("review", "shop/prices.py", "--max-budget-usd", "0.1", "--fail-on", "high", "-m")
+    done = run(*words, model)
+    assert "not all findings were checked: the cost limit is reached" in done.err
+    assert done.code == 3
+    assert run("findings", "list", "--json").json[0]["verdict"] == ""
 
 
 def test_skipped_files_are_counted_and_can_be_included(run: Run) -> None:
@@ -182,7 +253,6 @@ def test_a_dismissed_finding_does_not_fail_a_review(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ((), 42, "nothing to review"),
         (("--base", "nope"), 42, "no branch or commit"),
         (("--staged", "README.md"), 2, "one target"),
         (
@@ -246,15 +316,110 @@ def test_a_pull_request_review_is_posted_once_and_only_with_yes(
         assert run("findings", "list", "--json").json[0]["id"] == "F-1"
 
 
+def commit_all() -> None:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, "commit", "-qam", "x"], check=True)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
+    patch = "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"
+    with FakeGitHub({"shop/prices.py": patch}) as hub:
+        hub.follow(Path.cwd())
+        for name, value in hub.environ().items():
+            monkeypatch.setenv(name, value)
+        yield hub
+
+
+POST = ("review", "--pr", "7", "--post", "--yes", "--fail-on", "high", "-m")
+
+
+def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGitHub) -> None:
+    place = {"path": "shop/prices.py", "line": 3, "severity": "high"}
+    rows = [
+        {**place, "code_smell_type": "MAGIC_NUMBERS", "message": "the tax rate is a bare number"},
+        {**place, "code_smell_type": "HARD_CODED", "message": "a bare number is the tax rate"},
+    ]
+    first = {"calls": [{"name": "report_findings", "arguments": {"done": False, "findings": rows}}]}
+    moved = {**rows[1], "line": 2, "end_line": 3}
+    again = {
+        "calls": [{"name": "report_findings", "arguments": {"done": True, "findings": [moved]}}]
+    }
+    done = run(*POST, script("../s.json", first, again, YES))
+    assert done.out.count("F-1") == 1
+    assert "1 finding · 3 reports" in done.err
+    assert [len(body["comments"]) for kind, body in hub.posted if kind == "reviews"] == [1]
+
+
+def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = "open() may raise when the file is missing, and nobody catches it"
+    other = "loading fails with a traceback on a missing settings file"
+    fields = {"severity": "high", "message": first}
+    told = script_report(("shop/prices.py", 3, "MISSING_ERROR_HANDLING"), **fields)
+    run(*POST, script("../s.json", told, YES))
+    monkeypatch.setenv("SWECLI_HOME", str(Path("../fresh").resolve()))
+    code = Path("shop/prices.py").read_text().replace("TAX = 0.19", "RATE = 1\nTAX = 0.20")
+    Path("shop/prices.py").write_text(code)
+    commit_all()
+    hub.follow(Path.cwd())
+    hub.patches = {"shop/prices.py": "@@ -1,3 +1,4 @@\n one\n two\n+RATE = 1\n+TAX = 0.20\n"}
+    fields = {"severity": "high", "message": other}
+    told = script_report(("shop/prices.py", 4, "MISSING_ERROR_HANDLING"), **fields)
+    rows = [
+        {"id": "F-1", "verdict": "confirmed", "quote": "TAX = 0.20", "path": "shop/prices.py"},
+        {"id": "F-2", "verdict": "confirmed", "quote": "TAX = 0.20", "same_as": "F-1"},
+    ]
+    judged = {"calls": [{"name": "judge_findings", "arguments": {"judgements": rows}}]}
+    done = run(*POST, script("../s.json", told, judged))
+    assert done.code == 1
+    assert "0 inline" in done.err
+    assert [kind for kind, _ in hub.posted].count("reviews") == 1
+
+
+def test_a_resolved_thread_dismisses_the_finding_for_all_later_pushes(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = script("../s.json", CALL, END, YES)
+    assert run(*POST, model).code == 1
+    hub.reply("The law says\nso.")
+    posted = len(hub.posted)
+    for number in (1, 2):  # on fresh machines
+        monkeypatch.setenv("SWECLI_HOME", str(Path(f"../fresh{number}").resolve()))
+        assert run(*POST, script("../s.json", END)).code == 0
+        [finding] = run("findings", "list", "all", "--json").json
+        assert (finding["state"], finding["reason"]) == ("dismissed", "The law says so.")
+        hub.comments.clear()  # the state carries it
+    assert [kind for kind, _ in hub.posted[posted:]] == ["summary edited"]
+    assert "0 open findings, of which 0 inline. 1 dismissed." in hub.issue[0]["body"]
+
+
+def test_unreadable_threads_are_reported_and_do_not_stop_the_review(
+    run: Run, hub: FakeGitHub
+) -> None:
+    run(*POST, script("../s.json", CALL, END, YES))
+    hub.refuse["POST graphql"] = [(403, {})]
+    done = run(*POST, script("../s.json", END))
+    assert "resolved threads could not be read: GitHub refused it" in done.err
+    assert done.code == 1
+
+
 def test_the_seed_format_has_the_expected_fields(run: Run) -> None:
     done = run(
         "review", "shop", "--no-verify", "--format", "seed", "-m", script("../s.json", CALL, END)
     )
     assert list(done.json) == ["response", "loops", "structured", "suggestionWorkflow"]
     [issue] = done.json["structured"]["issues"]
-    assert (issue["type"], issue["codeSmellType"], issue["range"]) == (
-        "code_smell", "MAGIC_NUMBERS", {"startLine": 3, "endLine": 3},
+    assert (issue["type"], issue["codeSmellType"], issue["line"], issue["range"]) == (
+        "code_smell", "MAGIC_NUMBERS", 3, {"startLine": 3, "endLine": 3},
     )  # fmt: skip
+    assert done.json["response"].startswith("I found this:")
+    silent = run(
+        "review", "shop", "--no-verify", "--format", "seed", "-m", script("../s.json", END)
+    )
+    assert silent.json["response"].startswith("# Review\n\n1 finding, 1 of them open.")
+    assert len(silent.json["structured"]["issues"]) == 1
     assert done.json["suggestionWorkflow"] == {"postedCount": 0, "failedCount": 0}
 
 

@@ -28,7 +28,7 @@ def test_review_events_are_streamed_with_their_names_and_fields(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for event in (
-        FindingsAccumulated(1, 2, 3, (ONE,), "R-1"),
+        FindingsAccumulated(1, 5, 3, (ONE,), "R-1", reported=2),
         LoopWindowApplied(6, 5, 11, "R-1"),
         Notice("x"),
         ReviewFinished(2, 1, 6, {"DEAD_CODE": 1}, "R-1", "done", (ONE,), ("half a block",)),
@@ -37,7 +37,7 @@ def test_review_events_are_streamed_with_their_names_and_fields(
     out, err = capsys.readouterr()
     first, second, _, last = [json.loads(line) for line in out.splitlines()]
     assert {k: first[k] for k in ("type", "new", "total", "loop")} == {
-        "type": "code_smells_accumulated", "new": 1, "total": 2, "loop": 3,
+        "type": "code_smells_accumulated", "new": 1, "total": 5, "loop": 3,
     }  # fmt: skip
     assert second == {
         "type": "sliding_window_applied", "loop": 6, "removed": 5, "kept": 11, "review": "R-1", "taskId": "R-1",
@@ -45,7 +45,7 @@ def test_review_events_are_streamed_with_their_names_and_fields(
     }  # fmt: skip
     assert (first["taskId"], first["data"]) == (
         "R-1",
-        {"newIssues": 1, "totalIssues": 2, "loop": 3},
+        {"newIssues": 2, "totalIssues": 5, "loop": 3},
     )
     assert last["data"] == {"totalIssues": 1, "loops": 6, "issuesByType": {"DEAD_CODE": 1}}
     assert [last[k] for k in ("type", "total", "unique", "loops", "by_type")] == [

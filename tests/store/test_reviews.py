@@ -82,6 +82,39 @@ def test_a_cut_finding_is_completed_by_a_whole_one(store: ReviewStore) -> None:
     assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
 
 
+def test_a_repetition_moves_neither_the_place_nor_the_suggestion(store: ReviewStore) -> None:
+    placed = replace(make_finding(12, suggestion="one line"), anchor="x = 37", file_hash="h")
+    [first] = store.record(begin_review(store), [placed]).new
+    again = replace(placed, id=first.id, line=11, end_line=13, suggestion="three", evidence="y")
+    store.record(begin_review(store), [again])
+    kept = store.get(first.id)
+    assert (kept.place, kept.suggestion, kept.evidence) == ("a.py:12", "one line", "")
+    without = replace(placed, line=20, suggestion="", fingerprint="ab" * 4)
+    [second] = store.record(begin_review(store), [without]).new
+    store.record(begin_review(store), [replace(again, id=second.id)])
+    assert store.get(second.id).suggestion == ""
+
+
+def test_a_finding_whose_code_was_gone_gets_the_new_place_with_its_suggestion(
+    store: ReviewStore,
+) -> None:
+    placed = replace(make_finding(12, suggestion="old"), anchor="x = 37", file_hash="h")
+    [first] = store.record(begin_review(store), [placed]).new
+    store.update([replace(first, state="gone")])
+    again = replace(placed, id=first.id, line=30, end_line=31, suggestion="new")
+    store.record(begin_review(store), [again])
+    kept = store.get(first.id)
+    assert (kept.place, kept.suggestion) == ("a.py:30-31", "new")
+
+
+def test_a_finding_told_at_two_lines_is_one_finding_of_its_review(store: ReviewStore) -> None:
+    review = begin_review(store)
+    [first] = store.record(review, [make_finding(1)]).new
+    recorded = store.record(review, [replace(make_finding(2), id=first.id)])
+    assert (recorded.new, recorded.review.total, recorded.review.unique) == ([], 2, 1)
+    assert [f.id for f in store.findings_of(review.id)] == ["F-1"]
+
+
 def test_an_unfinished_review_can_be_continued(store: ReviewStore) -> None:
     assert store.unfinished() is None
     review = begin_review(store)

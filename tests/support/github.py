@@ -201,6 +201,7 @@ class FakeGitHub:
                     "id": 1000 + len(self.comments),
                     "body": row["body"],
                     "path": row.get("path", ""),
+                    "in_reply_to_id": int(path.split("/")[-2]) if last == "replies" else None,
                     **user,
                 }
             )
@@ -215,7 +216,7 @@ class FakeGitHub:
                 {
                     "id": f"T{n}",
                     "isResolved": n in self.resolved,
-                    "comments": {"nodes": [{"databaseId": n}]},
+                    "comments": {"nodes": self._thread(n)},
                 }
                 for n in ids
             ]
@@ -226,6 +227,26 @@ class FakeGitHub:
             self.posted.append(("resolved", body["variables"]))
             return {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}
         return {"errors": [{"message": "unknown query"}]}
+
+    def _thread(self, first: int) -> list[dict[str, Any]]:
+        """Return the comments of a thread as GraphQL does: a bot's login is without its ending."""
+        return [
+            {
+                "databaseId": row["id"],
+                "body": row["body"],
+                "author": {"login": row["user"]["login"].removesuffix("[bot]")},
+            }
+            for row in self.comments
+            if first in (row["id"], row.get("in_reply_to_id"))
+        ]
+
+    def reply(self, text: str, login: str = "ann") -> None:
+        """Let a person reply to the newest thread and resolve it."""
+        first = [row["id"] for row in self.comments if row["path"]][-1]
+        user = {"login": login}
+        row = {"id": 5_000 + len(self.comments), "body": text, "path": "", "user": user}
+        self.comments.append({**row, "in_reply_to_id": first})
+        self.resolved.add(first)
 
     def _take_refusal(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
         if given not in ("", f"Bearer {self.token}"):

@@ -9,7 +9,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.models.finding import Finding, FindingState, Judgement, collapse_whitespace, fingerprint
+from swecli.models.finding import (
+    SMELLS,
+    Finding,
+    FindingState,
+    Judgement,
+    collapse_whitespace,
+    fingerprint,
+    merge_report,
+)
 from swecli.review.judge.sources import Block, Source, Sources, strip_whitespace
 
 _NEARBY = 3  # lines around a finding in which its quote may be, and between two places that may be the same
@@ -41,12 +49,17 @@ def ground(
 ) -> list[Finding]:
     """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
     exactly once elsewhere corrects the line; without a valid line it is refuted. A path that does not exist is resolved
-    among `names`, which maps old and new names of the reviewed files to their paths."""
-    found = [(finding, sources.get(finding.path)) for finding in findings]
-    return [
-        _ground_one(f, s if s.hash else sources.get(_resolve_path(f.path, names or {})))
-        for f, s in found
-    ]
+    among `names`, which maps old and new names of the reviewed files to their paths; other files are read only if the
+    project does not ignore them."""
+    grounded = list[Finding]()
+    for finding in findings:
+        source = sources.get(finding.path)
+        if not source.hash:
+            source = sources.get(_resolve_path(finding.path, names or {}))
+        if names is not None and source.path not in names.values():
+            source = sources.find(source.path)
+        grounded.append(_ground_one(finding, source))
+    return grounded
 
 
 def _resolve_path(path: str, names: Mapping[str, str]) -> str:
@@ -101,27 +114,56 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
 
 
 def _place(finding: Finding, source: Source) -> Finding:
-    """Return the finding where it can be checked and found again: at its quote, if that is in exactly one other place,
-    and on a blank line at the next line with text, else at the last one. A suggestion for blank lines alone would then
-    replace code, so it becomes part of `improvement`."""
-    found, is_in_file = (
-        source.find_quote(finding.evidence, _MIN_QUOTE),
-        1 <= finding.line <= len(source.lines),
-    )
-    if len(found) == 1 and not (is_in_file and not _is_misquoted(finding, source)):
-        length = (
-            max(0, (finding.end_line or finding.line) - finding.line) if finding.line > 0 else 0
-        )
-        last = min(found[0] + length, len(source.lines)) if finding.end_line else None
-        return replace(finding, line=found[0], end_line=last)
+    """Return the finding where it can be checked and found again: at its quote, and on a blank line at the next line
+    with text, else at the last one. A suggestion for blank lines alone would then replace code."""
+    finding = _move_to_quote(finding, source)
     texts = [number for number, text in enumerate(source.lines, 1) if text.strip()]
-    if not texts or not is_in_file or finding.line in texts:
+    if not texts or not 1 <= finding.line <= len(source.lines) or finding.line in texts:
         return finding
     line = next((number for number in texts if number > finding.line), texts[-1])
     if finding.line < line <= (finding.end_line or 0):
         return replace(finding, line=line)
+    return replace(_drop_suggestion(finding), line=line, end_line=None)
+
+
+def _move_to_quote(finding: Finding, source: Source) -> Finding:
+    """Return the finding at its quote. A quote that stands in one place is the place, whatever line was named; of
+    several the nearest one is, if it is near. A suggestion is kept only if the quote leaves no doubt which lines it
+    replaces."""
+    quote = finding.evidence
+    if not quote.strip("` \n"):
+        return finding
+    exact = source.find_quote(quote, _MIN_QUOTE, whole=True)
+    places = exact if len(exact) == 1 else source.find_quote(quote)
+    first, last = finding.line, finding.end_line or finding.line
+    if first in places:
+        return finding
+    if len(strip_whitespace(quote)) < _MIN_QUOTE:
+        return _drop_suggestion(finding)
+    inside = [line for line in places if first < line <= last]
+    quoted = sum(bool(text.strip("` ")) for text in quote.split("\n"))
+    is_whole_range = quoted > 1 and quoted == last - first + 1
+    if len(places) == 1 and (is_whole_range or not inside):
+        return _shift(finding, places[0], source)
+    gap = min((abs(line - first) for line in places), default=0)
+    nearest = [line for line in places if abs(line - first) == gap <= _NEARBY]
+    if len(nearest) == 1 and not inside:
+        finding = _shift(finding, nearest[0], source)
+    return _drop_suggestion(finding)
+
+
+def _shift(finding: Finding, line: int, source: Source) -> Finding:
+    """Return the finding at another line, with as many lines as it had."""
+    if finding.end_line is None:
+        return replace(finding, line=line)
+    length = max(0, finding.end_line - finding.line) if finding.line > 0 else 0
+    return replace(finding, line=line, end_line=min(line + length, len(source.lines)))
+
+
+def _drop_suggestion(finding: Finding) -> Finding:
+    """Return the finding with its suggestion as text: as a replacement it might replace other lines."""
     improvement = "\n".join(filter(None, (finding.improvement, finding.suggestion)))
-    return replace(finding, line=line, end_line=None, suggestion="", improvement=improvement)
+    return replace(finding, suggestion="", improvement=improvement)
 
 
 def _find_mismatch(finding: Finding, source: Source) -> str:
@@ -178,11 +220,11 @@ def _identify(
     """Return the id of the known finding that a candidate is, and of the one that it may be, which a model has to
     decide; "" for none. `mine` are ids that this review has reported: only overlapping lines match one of those."""
     rows = [row for row in known if row.path == candidate.path]
-    alias = f"{candidate.code_smell_type}|{candidate.line}|{candidate.message[:200]}"
     certain = [
+        *(row for row in known if row.path != candidate.path and _is_moved(row, candidate)),
         *(row for row in rows if row.key == candidate.key),
         *(row for row in rows if row.id == candidate.same_as and _is_same_place(row, candidate)),
-        *(row for row in rows if alias in row.aliases),
+        *(row for row in rows if candidate.alias in row.aliases),
     ]
     if certain:
         return certain[0].id, ""
@@ -204,16 +246,44 @@ def _identify(
     return best[1], "" if best[1] else maybe[1]
 
 
+def _is_moved(row: Finding, candidate: Finding) -> bool:
+    """Return whether a finding that is gone from its file was told again in another file, of the same code."""
+    is_same_line = bool(row.anchor) and row.anchor == candidate.anchor
+    is_same_block = bool(row.block) and row.block == candidate.block
+    if row.state != "gone" or not (is_same_line or is_same_block):
+        return False
+    families = {smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)}
+    return len(families) == 1 or _word_overlap(row.message, candidate.message) >= _SAME
+
+
 def identify_all(
     found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()
 ) -> list[Finding]:
-    """Return each candidate with the id of its finding, or of the one that it may be in `same_as`."""
+    """Return the findings of one reply, a problem that it reports twice only once, each with the id of the known
+    finding that it is, or of the one that it may be in `same_as`."""
     out, taken, exact = list(found), set(mine), {row.key for row in known}
     for number, candidate in sorted(enumerate(out), key=lambda pair: pair[1].key not in exact):
         row, maybe = _identify(candidate, known, taken)
         out[number] = replace(candidate, id=row, same_as=maybe)
         taken |= {row} - {""}
-    return out
+    unique: list[Finding] = []
+    for candidate in out:
+        twin = next((n for n, first in enumerate(unique) if _is_repeated(first, candidate)), None)
+        if twin is None:
+            unique.append(candidate)
+        else:
+            unique[twin] = merge_report(unique[twin], candidate, stays=True)
+    return unique
+
+
+def _is_repeated(first: Finding, again: Finding) -> bool:
+    """Return whether two new findings of one reply are the same problem. Two of the smells never are: one place may
+    have several."""
+    types = {first.code_smell_type, again.code_smell_type}
+    if first.id or again.id or again.line < 1 or (len(types) > 1 and types <= SMELLS.keys()):
+        return False
+    row = replace(first, id="first")
+    return _identify(again, [row], {row.id})[0] == row.id
 
 
 def _overlaps(row: Finding, other: Finding, margin: int = 0) -> bool:

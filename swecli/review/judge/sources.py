@@ -20,7 +20,15 @@ from typing import NamedTuple
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
-from swecli.tools.files import decode, digest, read_bytes, relative_path, resolve_path, split_lines
+from swecli.tools.files import (
+    decode,
+    digest,
+    is_sensitive,
+    read_bytes,
+    relative_path,
+    resolve_path,
+    split_lines,
+)
 from swecli.tools.git import SECONDS
 from swecli.tools.searching import files_below
 
@@ -130,27 +138,30 @@ class Source:
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
         return min(inside, key=lambda symbol: symbol.last - symbol.first, default=nearby)
 
-    def measures_over_limits(self) -> list[str]:
-        """Return a line for each function and limit that it exceeds."""
-        over = [
-            (f, smell)
-            for f in self.symbols
-            for smell, count in f.measures.items()
-            if count > LIMITS[smell]
-        ]
-        return [
-            f"{self.path}:{function.line}: {function.describe_measure(smell)}"
-            for function, smell in over
-        ]
+    def measures_over_limits(self, before: Source | None = None) -> list[str]:
+        """Return a line for each function and limit that it exceeds. With the file as it was `before` a change only for
+        what grew: what a change did not touch is not its matter."""
+        old = {symbol.name: symbol.measures for symbol in before.symbols} if before else {}
+        over = list[str]()
+        for function in self.symbols:
+            for smell, count in function.measures.items():
+                known = old.get(function.name, {}).get(smell, 0)
+                if count > LIMITS[smell] and count > known:
+                    over.append(f"{self.path}:{function.line}: {function.describe_measure(smell)}")
+        return over
 
-    def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
+    def find_quote(self, quote: str, shortest: int = 1, *, whole: bool = False) -> list[int]:
         """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less
-        than `shortest` characters is found nowhere."""
-        whole, starts = self._stripped
-        for text in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
-            found = list(re.finditer(re.escape(text), whole)) if len(text) >= shortest else []
+        than `shortest` characters is found nowhere. With `whole` it has to be one or more whole lines."""
+        text, starts = self._stripped
+        bounds = {*starts, len(text)}
+        for wanted in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
+            if len(wanted) < shortest:
+                continue
+            spans = [match.span() for match in re.finditer(re.escape(wanted), text)]
+            found = [first for first, end in spans if not whole or {first, end} <= bounds]
             if found:
-                return [bisect_right(starts, match.start()) for match in found]
+                return [bisect_right(starts, first) for first in found]
         return []
 
     def find_block(self, block: Block, anchor: str = "") -> list[tuple[int, int]]:
@@ -190,8 +201,9 @@ class Source:
 
 
 class Sources:
-    """Reads files below `root` by path with `get`, never through a link out of it, and caches them: later changes are
-    not seen. A snapshot is a folder made for this object, which `close` or the end of the object removes."""
+    """Reads files below `root` by path with `get`, never through a link out of it and none that may hold secrets, and
+    caches them: later changes are not seen. What a model names is read with `find`, which reads no ignored file. A
+    snapshot is a folder made for this object, which `close` or the end of the object removes."""
 
     def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
         self.root, self.get = root, lru_cache(_CACHE_SIZE)(self._read)
@@ -202,6 +214,13 @@ class Sources:
     def close(self) -> None:
         if self._remove is not None:
             self._remove()
+
+    def find(self, path: str) -> Source:
+        """Read a file that a model names, unless the project ignores it."""
+        source = self.get(path)
+        if source.hash and source.path not in self._names:
+            return Source(source.path, problem="the project ignores it")
+        return source
 
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""
@@ -226,6 +245,8 @@ class Sources:
             name = relative_path(self.root, located)
             if not located.exists():
                 return Source(name, problem="there is no such file", missing=True)
+            if is_sensitive(path) or is_sensitive(name):
+                return Source(name, problem="it may contain secrets")
             data = read_bytes(self.root, located, _MAX_BYTES)
         except ToolError as error:
             return Source(

@@ -37,7 +37,7 @@ from swecli.models.message import (
 )
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
-from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol, strip_whitespace
+from swecli.review.judge.sources import LIMITS, Block, Source, Sources, Symbol, strip_whitespace
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -50,7 +50,10 @@ _MIN_QUOTE = 3  # characters of a quote that is evidence
 _MAX_LINES = 80  # of the enclosing symbol
 _MAX_CALLERS = 5
 _MAX_DEFINITIONS = 3
+_MAX_MOVED = 2  # places that the code of a claim may have been moved to
+_MIN_MOVED = 12  # characters of code that is searched for in other files
 _MAX_FILES = 400  # searched for callers
+_SAW_MORE = "+"  # ends the digest of a judgement that rests on more than was shown at first, and is not reused
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _PROMPT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
 _SPEC = ToolSpec(
@@ -81,6 +84,7 @@ class Verifier:
     counter: TokenCounter
     max_tokens: int | None = None
     tokens: int = 10_000_000  # of a check by hand, whose price was confirmed
+    max_cost: float | None = None  # in US dollars, before a request that is not made
 
     async def check(
         self, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
@@ -113,9 +117,17 @@ class Verifier:
         for batch in _make_batches(
             [finding for finding in claims if finding.id not in out.judgements]
         ):
+            if self._is_over_budget(out):
+                out.problems.append("not all findings were checked: the cost limit is reached")
+                break
             if out.usage.total >= self.tokens or not await self._judge(batch, out):
                 break
         return out
+
+    def _is_over_budget(self, out: Verification) -> bool:
+        if self.max_cost is None or out.cost is None:
+            return False
+        return out.cost >= self.max_cost
 
     def _judge_without_request(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
         """Return the judgements that need no request: measures, and the model's own on the same claim and code."""
@@ -175,15 +187,16 @@ class Verifier:
                 more |= (
                     {finding.id: places} if places and judgement.verdict == "cannot_tell" else {}
                 )
-                if finding.same_as and row.get("same_as") == finding.same_as:
-                    out.duplicates[finding.id] = finding.same_as
-                    why = f"it is {finding.same_as}, in other words"
+                if known := _parse_same_as(finding, batch, rows):
+                    out.duplicates[finding.id] = known
+                    why = f"it is {known}, in other words"
                     judgement = Judgement("refuted", why=why, by=self.model.name)
-                judgement = judgement if see else replace(judgement, digest=self._digest(finding))
+                digest = f"{self._digest(finding)}{_SAW_MORE if see else ''}"
+                judgement = replace(judgement, digest=digest)
             out.judgements[finding.id] = judgement
-        return not more or await self._judge(
-            [finding for finding in batch if finding.id in more], out, more
-        )
+        if not more or self._is_over_budget(out):
+            return True
+        return await self._judge([finding for finding in batch if finding.id in more], out, more)
 
     async def _ask(
         self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification
@@ -222,6 +235,8 @@ class Verifier:
             first = max(first, finding.line - _MAX_LINES // 2)
         out.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
         out.append(f"Claim: {collapse_whitespace(finding.message)}")
+        if finding.state == "gone":
+            out += self._show_moved(finding)
         out.append(
             _format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1))
         )
@@ -238,10 +253,30 @@ class Verifier:
             f"Used in {line}"
             for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)
         ]
-        for path, _, line in (place.rpartition(":") for place in see):
-            if line.isdecimal() and (other := self.sources.get(path)).lines:
-                out.append(_format_code(other, path, max(1, int(line) - 20), int(line) + 20))
+        out += [self._show_place(place) for place in see]
         return "\n".join(out)
+
+    def _show_moved(self, finding: Finding) -> list[str]:
+        """Return where the code of a finding that is gone stands now, if it was moved into another file."""
+        block, places = Block.load(finding.block, finding.anchor), list[str]()
+        for path in self.sources.similar_files(finding.path)[:_MAX_FILES]:
+            source = self.sources.get(path)
+            for first, last in source.find_block(block, finding.anchor):
+                symbol = source.symbol_at(first)
+                end = min(max(symbol.last, last), symbol.first + _MAX_LINES)
+                places.append(
+                    f"Its code stands now in {_format_code(source, path, symbol.first, end)}"
+                )
+        # what stands in many files was not moved
+        return places if len(places) <= _MAX_MOVED and block.length >= _MIN_MOVED else []
+
+    def _show_place(self, place: str) -> str:
+        """Return the code around a `path:line` that the verifier asked for, or why it is not shown."""
+        path, _, line = place.rpartition(":")
+        source = self.sources.find(path)
+        if source.problem or not line.isdecimal():
+            return f"{place} is not shown: {source.problem or 'it names no line'}."
+        return _format_code(source, path, max(1, int(line) - 20), int(line) + 20)
 
 
 def _rule_on(finding: Finding, source: Source) -> Judgement | None:
@@ -283,10 +318,31 @@ def _parse_judgement(
         return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
     quote, path = str(row.get("quote") or ""), str(row.get("path") or claimed).removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
-    found = sources.get(path).find_quote(quote, _MIN_QUOTE) if path else []
+    source = sources.get(path) if path == claimed else sources.find(path)
+    found = source.find_quote(quote, _MIN_QUOTE) if path else []
     if not found:
         return Judgement("cannot_tell", why=f"{why} (its quote is in no file)".strip(), by=by)
     return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
+
+
+def _parse_same_as(
+    finding: Finding, batch: Sequence[Finding], rows: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Return the id of the finding that an answer calls the same problem, or "": the one that it was asked about, or an
+    older one of the same request. One that the answer refutes takes no other along."""
+    named = re.search(r"\d+", str(rows[finding.id].get("same_as") or ""))
+    known = f"F-{int(named[0])}" if named else ""
+    older = {other.id for other in batch if _number(other.id) < _number(finding.id)}
+    if known not in {finding.same_as, *older} - {""}:
+        return ""
+    refuted = [
+        str(rows.get(ref, {}).get("verdict")).startswith("refut") for ref in (known, finding.id)
+    ]
+    return "" if refuted == [True, False] else known
+
+
+def _number(ref: str) -> int:
+    return int(ref.removeprefix("F-"))
 
 
 def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
@@ -296,20 +352,31 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
     undecided = finding.same_as if verdict == "cannot_tell" else ""
     found = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
     if verdict == "refuted":
-        return move(
-            found,
-            "fixed" if finding.state in ("gone", "regressed") else "refuted",
-            judgement.why or "checked",
-        )
+        is_repaired = finding.state in ("gone", "regressed") or _has_changed(finding, judgement)
+        return move(found, "fixed" if is_repaired else "refuted", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
         back = move(found, "there", judgement.why)
-        return (
-            replace(back, line=judgement.line)
-            if judgement.path == finding.path and judgement.line
-            else back
-        )
+        if not judgement.line:
+            return back
+        is_moved_out = judgement.path != finding.path
+        file_hash = (
+            "" if is_moved_out else back.file_hash
+        )  # then the next comparison finds its lines
+        return replace(back, path=judgement.path, line=judgement.line, file_hash=file_hash)
     is_reopened = again and (verdict == "confirmed" or finding.state == "refuted")
     return move(found, "reported again", judgement.why) if is_reopened else found
+
+
+def _has_changed(finding: Finding, judgement: Judgement) -> bool:
+    """Return whether a finding was confirmed for other code than that of this judgement."""
+    before = finding.judgement
+    is_same_code = before is not None and _shown(before) in ("", _shown(judgement))
+    return finding.verdict == "confirmed" and not is_same_code
+
+
+def _shown(judgement: Judgement) -> str:
+    """Return the digest of what was shown at first."""
+    return judgement.digest.removesuffix(_SAW_MORE)
 
 
 def _select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:

@@ -14,18 +14,13 @@ from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
 from swecli.review.publish.view import format_coverage, row_view
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, PullState
+from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
 from swecli.review.target.targets import Target
 
 _MAX_TABLE = (
     28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
 )
 MAX_INLINE = 10  # comments of one push; further findings are in the summary
-_MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
-# of the newest 100 threads; older ones are only replied to
-_THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
-pullRequest(number: $number) { reviewThreads(last: 100) { nodes { id isResolved comments(first: 1) { nodes {
-databaseId } } } } } } }"""
 _RESOLVE = (
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 )
@@ -122,7 +117,7 @@ def plan_push(
     diffs, comments, replied = target.diffs, dict[str, int](), set[str]()
     login = github.login() if github.token else ""
     for row in github.get_list(f"pulls/{number}/comments", "id", int):
-        for fixed, mark in _MARK.findall(str(row.get("body") or "")):
+        for fixed, mark in MARK.findall(str(row.get("body") or "")):
             if login and (row.get("user") or {}).get("login") == login:
                 replied |= {mark} if fixed else set()
                 comments.setdefault(mark, row["id"])
@@ -180,15 +175,11 @@ def _close_fixed(push: Push) -> list[str]:
             if error.status not in (404, 422):
                 raise
             problems.append(f"the comment on {finding.id} could not be replied to: {error.message}")
-    owner, _, name = github.repository.partition("/")
     try:
-        data = github.graphql(_THREADS, owner=owner, name=name, number=number) if replied else {}
-        for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"] if replied else []:
-            if not node["isResolved"] and replied & {
-                row["databaseId"] for row in node["comments"]["nodes"]
-            }:
-                github.graphql(_RESOLVE, id=node["id"])
-    except (GitHubError, KeyError, TypeError) as error:
+        for thread in Thread.load(github, push.target.pr or 0) if replied else []:
+            if not thread.is_resolved and thread.comments[0][0] in replied:
+                github.graphql(_RESOLVE, id=thread.id)
+    except GitHubError as error:
         problems.append(f"threads could not be resolved, only replied to: {error}")
     return problems
 
@@ -198,7 +189,11 @@ def _build_summary(push: Push) -> str:
     lines = [] if push.end.complete else [f"**Incomplete:** {_escape(format_coverage(push.end))}\n"]
     inline = len(push.inline) + len(push.known)
     open_ones = pluralize(inline + len(push.rest), "open finding")
-    lines.append(f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline.")
+    dismissed = sum(finding.state == "dismissed" for finding in push.end.findings)
+    settled = f" {dismissed} dismissed." if dismissed else ""
+    lines.append(
+        f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline.{settled}"
+    )
     listed = [*push.rest, *(finding for finding in push.known if finding.state == "gone")]
     if listed:
         lines += [f"\n<details><summary>{len(listed)} more</summary>\n"]
@@ -225,19 +220,20 @@ def _build_summary(push: Push) -> str:
 
 
 def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
-    """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`."""
+    """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`. The response
+    is the reviewer's last answer in words; if it only called its tools, the report."""
+    told = [finding for finding in end.findings if finding.state != "refuted"]
     issues = []
-    for finding in [finding for finding in end.findings if finding.state != "refuted"]:
+    for finding in told:
         suggestion = [_fence(finding.suggestion, "suggestion")] if finding.suggestion else []
         issues.append({
             "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
+            "line": finding.line,
             "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
             "severity": finding.severity, "message": finding.message,
             "improvement": "\n\n".join([*filter(None, [finding.improvement]), *suggestion]),
         })  # fmt: skip
-    response = (
-        f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
-    )
+    response = end.text or as_markdown(told, end=end)
     workflow = {"postedCount": posted, "failedCount": failed}
     out = {
         "response": response,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord
+from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, worst_first
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
@@ -55,30 +55,64 @@ class ReviewJob:
     rules: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
 
-    async def verify(self, used: int) -> tuple[FindingsJudged, Verification]:
-        """Verify what the review reported, and what is gone from its files, unless verification is off. It may use two
-        thirds of the tokens that the reviewer's requests have `used`."""
+    def findings(self) -> list[Finding]:
+        """Return the findings of the review, the worst first: what it reported, and what the ledger has of the reviewed
+        lines, since the reviewer is told not to report that again."""
+        known = self.store.findings((*OPEN_STATES, "dismissed", "fixed", "refuted"))
+        kept = [f for f in self.plan.select(known) if self._is_kept(f)]
+        reported = self.store.findings_of(self.record.id)
+        found = {finding.id: finding for finding in (*kept, *reported)}
+        return sorted(found.values(), key=worst_first)
+
+    def _is_kept(self, finding: Finding) -> bool:
+        """Return whether a known finding still matters: it is settled only if the pull request is to be told so."""
+        carried = {known.fingerprint for known in self.plan.target.earlier.findings}
+        is_settled = finding.state in ("fixed", "refuted")
+        return not is_settled or finding.fingerprint in carried
+
+    def _find_changed(self, known: Sequence[Finding], read: Collection[str]) -> list[Finding]:
+        """Return the confirmed findings with a read hunk in their function: it may be their repair."""
+        sources = self.plan.target.sources
+        hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read]
+        return [
+            finding
+            for finding in known
+            if finding.verdict == "confirmed"
+            and any(
+                hunk.path == finding.path and hunk.is_around(finding, sources.get(finding.path))
+                for hunk in hunks
+            )
+        ]
+
+    async def verify(
+        self, read: Collection[str], used: int, cost: float | None
+    ) -> tuple[FindingsJudged, Verification]:
+        """Verify what the review reported, what is gone from its files, and what may be repaired by the hunks with the
+        digests `read`, unless verification is off. It may use two thirds of the tokens that the reviewer's requests
+        have `used`, and what their `cost` left of the budget."""
         store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
             store.update(
                 [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
             )
             return FindingsJudged(0, 0, 0), Verification()
-        before = {known.fingerprint for known in plan.target.earlier.findings}
-        claims = [
-            f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)
-        ]
+        known = store.findings(["open", "regressed"])
+        unchecked = [f for f in plan.select(known) if f.is_unchecked]
+        claims = [*found, *unchecked, *self._find_changed(known, read)]
         gone = store.findings(["gone"], plan.files if plan.target.commit else ())
         claims += [
             f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files
         ]  # undecided ones are paid once
         claims += [
-            known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict
+            other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
         ]
         sources = Sources(self.verifier.sources.root)  # not cached
-        verifier = replace(
-            self.verifier, tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)), sources=sources
+        budget, tokens = (
+            self.agent.settings.max_budget_usd,
+            max(MIN_TOKENS, int(used * TOKEN_SHARE)),
         )
+        left = None if budget is None or cost is None else budget - cost
+        verifier = replace(self.verifier, tokens=tokens, max_cost=left, sources=sources)
         return await verifier.check(self.sessions, claims, {f.id for f in found})
 
 
@@ -87,7 +121,7 @@ async def begin_job(
 ) -> ReviewJob:
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
     requests in a thread, so that Ctrl-C interrupts. Raises SwecliError."""
-    before, root = store.unfinished(), project_sources(agent.ctx.root).root
+    before = store.unfinished()
     old = before if spec is None else None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
@@ -99,6 +133,24 @@ async def begin_job(
     plan = await asyncio.to_thread(
         plan_review, agent, store, old.spec if old else spec or (), options
     )
+    try:
+        return await _make_job(agent, store, options, plan, old, before)
+    except BaseException:
+        plan.target.sources.close()
+        raise
+
+
+async def _make_job(
+    agent: Agent,
+    store: ReviewStore,
+    options: ReviewOptions,
+    plan: Plan,
+    old: ReviewRecord | None,
+    before: ReviewRecord | None,
+) -> ReviewJob:
+    """Return the job of a plan: of the review `old` that is continued, or of a new one. `before` is the project's
+    unfinished review, if there is one."""
+    root = project_sources(agent.ctx.root).root
     target, title = plan.target, f"Review of {plan.target.label}"
     verifier, sessions = (
         _make_verifier(agent, store, target.sources),
@@ -112,9 +164,10 @@ async def begin_job(
         )  # it would be of the whole
         return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
-    base = "" if not target.spec or target.spec[0] == "--staged" else target.base
+    is_own = not target.spec or target.spec[0] == "--staged"
+    base = "" if is_own and options.trusted else target.base
     rules, notes = await asyncio.to_thread(_load_rules, root, plan.files, base, agent.ctx.environ)
-    if rules and not options.trusted:
+    if rules and not base and not options.trusted:
         rules, notes = (
             {},
             [
@@ -128,7 +181,8 @@ async def begin_job(
     record = ReviewRecord(
         store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules)
     )
-    record = store.record(store.begin(record), target.earlier.findings).review
+    _adopt(store, target.earlier.findings)
+    record = store.begin(record)
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {
         *plan.files,
@@ -141,6 +195,19 @@ async def begin_job(
     )
 
 
+def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
+    """Add the findings that a pull request carries to the ledger, and dismiss those that a person dismissed there."""
+    store.adopt(carried)
+    dismissed = {f.fingerprint: f.reason for f in carried if f.state == "dismissed"}
+    known = store.findings(OPEN_STATES) if dismissed else []
+    changed = [
+        replace(finding, state="dismissed", reason=dismissed[finding.fingerprint])
+        for finding in known
+        if finding.fingerprint in dismissed
+    ]
+    store.update(changed, "resolved on the pull request", "user")
+
+
 def plan_review(
     agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions
 ) -> Plan:
@@ -151,7 +218,11 @@ def plan_review(
         min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     )
     target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
-    plan = build_plan(target, agent.counter, max_tokens)
+    try:
+        plan = build_plan(target, agent.counter, max_tokens)
+    except BaseException:
+        target.sources.close()
+        raise
     return plan.with_estimate(
         agent.settings.review_loops, profile.price, store.past_costs(), verify=options.verify
     )

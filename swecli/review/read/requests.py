@@ -13,6 +13,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import ApiMessage, ModelReply
+from swecli.redact import redact
 from swecli.review.judge.sources import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
@@ -22,12 +23,28 @@ _MAX_STEPS = 6  # loops of one part after which the next part is started, if the
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
 _MAX_KNOWN = 40  # findings listed in the message of a part
+_MAX_INTENT = 1_200  # characters of what the author says
+_MAX_FILES = 40  # changed files listed in the message of a part
 _CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
 _LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
 _REPAIR = (
     "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
     "every finding you have named; if there is none, with an empty list."
 )
+
+
+def _describe_change(plan: Plan) -> list[str]:
+    """Return what the author says of the change, quoted, and the files that it touches; [] for whole files."""
+    target, lines = plan.target, list[str]()
+    if target.intent:
+        said = redact(target.intent)[:_MAX_INTENT].split("\n")
+        lines += ["What its author says it is for:", *(f"> {line}" for line in said)]
+    changed = plan.files if target.diffs else ()
+    if more := [*changed, *(f"{path} (deleted)" for path in target.deleted)]:
+        left = f", and {len(more) - _MAX_FILES} more" if len(more) > _MAX_FILES else ""
+        listed = ", ".join(" ".join(path.split()) for path in more[:_MAX_FILES])
+        lines.append(f"It changes: {listed}{left}")
+    return lines
 
 
 @dataclass(slots=True)
@@ -66,6 +83,7 @@ class Progress:
         """Set the message that asks to review a part: its lines, measures in its files, and their known findings."""
         head = f"Part {part.number} of {len(self.plan.parts)} of the review of {label}."
         text = [f"{head} Review these lines; read around them where needed."]
+        text += _describe_change(self.plan)
         for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
             listed = list(hunks)
             title = (

@@ -40,6 +40,7 @@ from swecli.review.read.job import ReviewJob
 from swecli.review.read.requests import FREE_STEPS, Progress
 
 _MAX_OVERFLOWS = 3
+_PARTIAL = "partial"  # the reports of an interrupted reply, in what a review has spent
 _MAX_RESULT = 30_000
 _LAST = "This is the last loop: report everything you have not reported yet."
 
@@ -84,6 +85,7 @@ class Review:
         self._names |= {path: path for path in target.files}
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
         self._at.messages = [{"role": "system", "content": job.record.prompt}]
+        self._text = ""  # the reviewer's last words
         self._finished: ReviewFinished | None = None
 
     async def run(self) -> AsyncGenerator[Event, None]:
@@ -100,7 +102,9 @@ class Review:
             while (end := self._find_end()) is None:
                 async for event in self._run_loop():
                     yield event
-            judged, verification = await job.verify(at.state.usage.total)
+            judged, verification = await job.verify(
+                self.record.seen, at.state.usage.total, at.state.cost
+            )
             at.state.spend(verification.usage, verification.cost)
             for line in verification.problems:
                 yield Notice(line, "warning")
@@ -123,28 +127,30 @@ class Review:
             if text := at.state.partial:
                 read = extract(ModelReply(text), self.record.loops + 1, self._names)
                 kept = ground(read.findings, Sources(self._root), self._names)
-                self.record = self._store.record(self.record, identify_all(kept, [])).review
+                self._store_findings(kept, (), self.record.loops, partial=True)
             if self._sessions.session.interactions:
                 self._turns.settle(at.state)
                 self._sessions.finish_interaction("done")
                 self._sessions.playbook.skip(
                     self._sessions.session.id, self._sessions.session.interactions
                 )
-        found, parts = self._store.findings_of(self.record.id), job.plan.parts[: self.record.loops]
+        found, parts = job.findings(), job.plan.parts[: self.record.loops]
         spent: dict[str, float] = {
+            **self.record.spent,
             "tokens": at.state.usage.total,
             "loops": self.record.loops,
             "parts": len(parts),
         }
         spent["shown"] = sum(part.tokens for part in parts)
         self.record = self._store.record(replace(self.record, spent=spent, status=end), []).review
-        by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
+        by_type = Counter(f.code_smell_type for f in found if f.state != "refuted")
         left = sum(f.is_unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
         unverified = left if job.options.verify else 0
         coverage = job.plan.measure_coverage(self.record.seen, at.answered, end, unverified)
         self._finished = ReviewFinished(
-            self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
-            self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
+            self.record.total, by_type.total(), self.record.loops, dict(sorted(by_type.items())),
+            self.record.id, end, tuple(found), self.record.lost, at.state.usage, at.state.cost, coverage,
+            job.plan.estimate, self._text,
         )  # fmt: skip
         job.verifier.sources.close()
         return self._finished
@@ -155,11 +161,9 @@ class Review:
         job, at, loop = self.job, self._at, self.record.loops + 1
         if (part := at.part) is None:
             part = at.waiting[0]
-            at.start_part(
-                part,
-                self.record.label,
-                self._store.findings(["open", "regressed", "dismissed"], part.paths),
-            )
+            known = job.plan.select(self._store.findings(["open", "regressed"], part.paths))
+            dismissed = self._store.findings(["dismissed"], part.paths)
+            at.start_part(part, self.record.label, [*known, *dismissed])
             self._add_user_message(at.text)
         last = 1 < loop == self._max_loops
         if last and at.steps:
@@ -169,6 +173,7 @@ class Review:
         async for event in self._ask(report_only=last or at.is_repair or at.steps >= FREE_STEPS):
             yield event
         reply = self._reply
+        self._text = reply.text.strip() or self._text
         read = extract(reply, loop, self._names, at.shown)
         found = await asyncio.to_thread(ground, read.findings, Sources(self._root), self._names)
         accumulated = self._store_findings(found, read.lost, loop)
@@ -258,22 +263,35 @@ class Review:
             return
 
     def _store_findings(
-        self, findings: Sequence[Finding], lost: Sequence[str], loop: int
+        self, findings: Sequence[Finding], lost: Sequence[str], loop: int, *, partial: bool = False
     ) -> FindingsAccumulated:
+        """Store the findings of a reply. Those of a `partial` one are counted again when its loop is asked again, so
+        their number is kept until then."""
+        plan = self.job.plan
         lines = [f"loop {loop}: {line}" for line in lost]
         mine = {finding.id for finding in self._store.findings_of(self.record.id)}
         known = (
             self._store.findings(paths={finding.path for finding in findings}) if findings else []
         )
-        old = {(hunk.path, line) for hunk in self.job.plan.earlier for line in hunk.lines}
-        candidates = identify_all(
-            [replace(f, late=(f.path, f.line) in old) for f in findings], known, mine
-        )
-        record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines))
-        recorded = self._store.record(record, candidates)
+        known += [row for row in self._store.findings(["gone"]) if findings and row not in known]
+        old = {(hunk.path, line) for hunk in plan.earlier for line in hunk.lines}
+        part = self._at.part or plan.parts[0]
+        placed = [
+            replace(f, late=(f.path, f.line) in old, hunk=plan.find_hunk(f, part)) for f in findings
+        ]
+        counted = int(self.record.spent.get(_PARTIAL, 0))
+        spent: dict[str, float] = {_PARTIAL: counted + len(findings)} if partial else {}
+        record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spent)
+        reported = len(findings) if partial else max(0, len(findings) - counted)
+        recorded = self._store.record(record, identify_all(placed, known, mine), reported)
         self.record = recorded.review
         return FindingsAccumulated(
-            len(recorded.new), self.record.total, loop, tuple(recorded.new), self.record.id
+            len(recorded.new),
+            self.record.total,
+            loop,
+            tuple(recorded.new),
+            self.record.id,
+            reported,
         )
 
     def _find_end(self) -> ReviewEnd | None:

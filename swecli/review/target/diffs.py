@@ -42,12 +42,14 @@ Row = tuple[
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """The diff of one file. `status` is why nothing in it can be reviewed (deleted, submodule, ...), or ""."""
+    """The diff of one file. `status` is why nothing in it can be reviewed (deleted, submodule, ...), or ""; `is_new` is
+    true of a file that the change adds."""
 
     path: str
     old_path: str = ""
     hunks: tuple[tuple[Row, ...], ...] = ()
     status: str = ""
+    is_new: bool = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -58,6 +60,19 @@ class FileDiff:
     def lines(self) -> set[int]:
         """The numbers of all lines of the new file that the diff shows."""
         return {number for sign, number, _ in self.rows if sign != "-"}
+
+    def undo(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """Return the lines of the file before the change; `lines` are those after it."""
+        old, done = list[str](), 0
+        for sign, number, text in self.rows:
+            unchanged = number - 1 if sign != " " else number
+            old += lines[done:unchanged]
+            done = max(done, unchanged)
+            if sign == "-":
+                old.append(text)
+            elif sign == "+":
+                done = number
+        return (*old, *lines[done:])
 
 
 def planned_lines(rows: Iterable[Row]) -> set[int]:
@@ -104,7 +119,8 @@ def _parse_file(part: str) -> FileDiff:
         status = "only renamed"
     elif not hunks and any(" mode " in line for line in head):
         status = "empty or only a new mode"
-    return FileDiff(path, old_path, hunks, status)
+    is_new = any(line.startswith("new file mode") for line in head)
+    return FileDiff(path, old_path, hunks, status, is_new)
 
 
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
@@ -143,8 +159,8 @@ def skip_rule(
     diff: FileDiff, sources: Sources, attributes: Mapping[str, str], include: Sequence[str]
 ) -> str:
     """Return the rule that skips a file by its status, name, git attributes or text, or "". Attributes override names
-    in both directions; `include` patterns override the rules of `_INCLUDABLE`. Lines added to a file that existed do
-    not count, so that a change cannot hide itself."""
+    in both directions; `include` patterns override the rules of `_INCLUDABLE`. Added lines do not count, so that a
+    change can hide neither itself nor a file that it adds."""
     path, is_wanted = diff.path, is_included(diff.path, include)
     if diff.status not in ("", "binary"):  # a change may declare its own text binary
         return diff.status
@@ -166,9 +182,8 @@ def skip_rule(
     source, added = sources.get(path), {number for sign, number, _ in diff.rows if sign == "+"}
     if (source.hash and source.problem) or is_wanted:
         return "binary" if source.hash and source.problem else ""
-    lines = [
-        line for number, line in enumerate(source.lines, 1) if number not in added
-    ] or source.lines
+    known = () if diff.is_new else enumerate(source.lines, 1)
+    lines = [line for number, line in known if number not in added]
     if any(len(line) > MAX_LINE for line in lines):
         return LONG_LINE
     is_generated = marks["generated"] not in ("unset", "false") and _GENERATED.search(

@@ -32,11 +32,21 @@ _STATE = re.compile(r"<!-- swecli-state ([A-Za-z0-9+/=]+) -->")
 _MAX_UNPACKED = 2_000_000  # bytes
 _MAX_PACKED = 30_000  # characters, of the 65,536 that a comment can have
 _MAX_ALIASES = 4
-_STATES = (*OPEN_STATES, "fixed")
+_MAX_REASON = 200  # characters of a reply that are kept
+_STATES = (*OPEN_STATES, "fixed", "dismissed")
+MARK = re.compile(
+    r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->"
+)  # in a comment on a finding, and in its last reply
+_BOT = "[bot]"  # ends an app's login in REST, not in GraphQL
+# of the newest 100 threads, and their first 50 comments
+_THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
+pullRequest(number: $number) { reviewThreads(last: 100) { nodes { id isResolved comments(first: 50) { nodes {
+databaseId body author { login } } } } } } } }"""
 # the text fields of a finding that are carried, each with the pattern that its value must match
 _TEXTS = {
     "path": r"(?!/).*", "kind": "|".join(KINDS), "code_smell_type": ".*", "severity": "|".join(SEVERITIES),
     "message": ".*", "verdict": "|confirmed|cannot_tell|refuted", "state": "|".join(_STATES),
+    "reason": ".*",
     "block": r'|\[\d{1,7},"[0-9a-f]{20}",(?:null|\d{1,6})\]', "symbol": ".*", "fingerprint": "[0-9a-f]{6,40}",
 }  # fmt: skip
 
@@ -190,6 +200,47 @@ class GitHub:
         return GitHubError(message, f"{hint} {KEPT_HINT}".strip(), status)
 
 
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread of comments in a diff: its `comments` are (id, login, text), the first one first."""
+
+    id: str
+    is_resolved: bool
+    comments: tuple[tuple[int, str, str], ...]
+
+    @classmethod
+    def load(cls, github: GitHub, number: int) -> list[Thread]:
+        """Return the threads of a pull request. Raises GitHubError."""
+        owner, _, name = github.repository.partition("/")
+        data = github.graphql(_THREADS, owner=owner, name=name, number=number)
+        try:
+            nodes = data["repository"]["pullRequest"]["reviewThreads"]["nodes"]
+            return [cls._parse(node) for node in nodes]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise GitHubError("GitHub's answer about threads cannot be read.") from error
+
+    @classmethod
+    def _parse(cls, node: Mapping[str, Any]) -> Thread:
+        rows = node["comments"]["nodes"]
+        comments = [
+            (row["databaseId"], str((row["author"] or {}).get("login", "")), str(row["body"]))
+            for row in rows
+        ]
+        return cls(node["id"], bool(node["isResolved"]), tuple(comments))
+
+    def find_dismissal(self, login: str) -> tuple[str, str] | None:
+        """Return the fingerprint of the finding that a person dismissed by resolving this thread, and their last reply.
+        A thread with our reply that it is fixed was resolved by us."""
+        ours = [text for _, name, text in self.comments if name == login.removesuffix(_BOT)]
+        marks = [mark for text in ours for mark in MARK.findall(text)]
+        is_fixed = any(fixed for fixed, _ in marks)
+        if not self.is_resolved or not marks or is_fixed:
+            return None
+        replies = [text for _, name, text in self.comments if name != login.removesuffix(_BOT)]
+        reason = " ".join(replies[-1].split())[:_MAX_REASON] if replies else ""
+        return marks[0][1], reason or "its thread was resolved"
+
+
 @cache
 def _make_client() -> Any:
     """Return the client of all requests: loading its certificates takes longer than a request."""
@@ -234,6 +285,20 @@ class PullState:
                 return replace(_unpack_state(match[1]), comment=row["id"], body=body)
         return cls()
 
+    def with_dismissals(self, github: GitHub, number: int) -> PullState:
+        """Return the state with the findings dismissed whose threads a person has resolved. Raises GitHubError."""
+        if not (github.token and self.findings):
+            return self
+        login, threads = github.login(), Thread.load(github, number)
+        reasons = dict(filter(None, (thread.find_dismissal(login) for thread in threads)))
+        findings = [
+            replace(finding, state="dismissed", reason=reasons[finding.fingerprint])
+            if finding.fingerprint in reasons
+            else finding
+            for finding in self.findings
+        ]
+        return replace(self, findings=tuple(findings))
+
     def pack(self) -> str:
         """Return the state as an HTML comment. If it is too large, digests are dropped first: they are reread."""
         rows = [
@@ -242,6 +307,7 @@ class PullState:
                 "line": finding.line,
                 "end_line": finding.end_line or 0,
                 "message": redact(finding.message)[:200],
+                "reason": redact(finding.reason)[:_MAX_REASON],
             }
             | {"aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]}
             for finding in self.findings
@@ -275,16 +341,13 @@ def _unpack_state(text: str) -> PullState:
         )
         for row in data["findings"]:
             texts, place, aliases = (
-                {name: row[name] for name in _TEXTS},
+                {name: row[name] for name in _TEXTS if name in row or name != "reason"},
                 (row["line"], row["end_line"]),
                 row["aliases"],
             )
             is_valid = (
                 is_valid
-                and all(
-                    re.fullmatch(pattern, texts[name], re.DOTALL)
-                    for name, pattern in _TEXTS.items()
-                )
+                and all(re.fullmatch(_TEXTS[name], text, re.DOTALL) for name, text in texts.items())
                 and all(len(text) <= 500 for text in (*texts.values(), *aliases))
                 and ".." not in texts["path"].split("/")
                 and all(type(number) is int and 0 <= number < 10**8 for number in place)

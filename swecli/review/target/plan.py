@@ -16,6 +16,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import BadInput
+from swecli.models.finding import Finding
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit
 from swecli.review.judge.sources import Source
@@ -50,8 +51,8 @@ _LOOP_RATIOS, _TOKEN_RATIOS = (1.0, 3.0), (1.0, 12.0)
 
 @dataclass(frozen=True, slots=True)
 class _Hunk:
-    """Neighbouring lines to review. `lines` are the planned line numbers, `text` is what the model reads, `why` is the
-    reason that it cannot be sent, or ""."""
+    """Neighbouring lines to review. `lines` are the planned line numbers, `text` is what the model reads, `spans` are
+    the lines in it as inclusive ranges, `why` is the reason that it cannot be sent, or ""."""
 
     id: str
     path: str
@@ -61,6 +62,18 @@ class _Hunk:
     old_path: str = ""
     tokens: int = 0
     why: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+
+    def distance(self, finding: Finding) -> int:
+        """Return how many lines are between a finding of its file and the lines of the hunk; 0 if they overlap."""
+        last = finding.end_line or finding.line
+        gaps = [max(first - last, finding.line - end, 0) for first, end in self.spans]
+        return min(gaps, default=finding.line)
+
+    def is_around(self, finding: Finding, source: Source) -> bool:
+        """Return whether the hunk is in the function or block of a finding of its file."""
+        symbol = source.symbol_at(finding.line)
+        return any(first <= symbol.last and symbol.first <= end for first, end in self.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +116,28 @@ class Plan:
     @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(hunk.path for hunk in self.hunks))
+
+    def select(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings of the ledger that are about this plan: on its lines or reported for one of its hunks,
+        gone from one of its files, or carried by the pull request."""
+        by_path = {path: [h for h in self.hunks if h.path == path] for path in self.files}
+        digests = {hunk.digest for hunk in self.hunks}
+        carried = {finding.fingerprint for finding in self.target.earlier.findings}
+        chosen: list[Finding] = []
+        for finding in findings:
+            hunks = by_path.get(finding.path, ())
+            is_there = any(hunk.distance(finding) == 0 for hunk in hunks)
+            if finding.state == "gone":
+                is_there = bool(hunks)
+            if is_there or finding.hunk in digests or finding.fingerprint in carried:
+                chosen.append(finding)
+        return chosen
+
+    def find_hunk(self, finding: Finding, part: Part) -> str:
+        """Return the digest of the hunk that a finding of a part is about: the nearest one in its file."""
+        near = [hunk for hunk in self.hunks if hunk.path == finding.path]
+        best = min(near, key=lambda hunk: hunk.distance(finding), default=part.hunks[0])
+        return best.digest
 
     def to_event(self, review: str = "", rules: Iterable[str] = ()) -> ReviewPlanned:
         """Return the plan as an event; `rules` are the names of the project's own."""
@@ -189,9 +224,9 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         why = source.problem or (
             "conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else ""
         )
-        if not is_included(path, target.include) and any(
-            len(text) > MAX_LINE for _, _, text in diff.rows
-        ):
+        added = source.lines if diff.is_new else [text for _, _, text in diff.rows]
+        is_long = any(len(text) > MAX_LINE for text in added)
+        if is_long and not is_included(path, target.include):
             why = why or LONG_LINE
         built = []
         for symbol, rows in _split_sections(diff, source):
@@ -200,7 +235,9 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
                 [rows] if why else _pack(((row, len(row[2]) // 3 + 4) for row in rows), max_tokens)
             )
             built += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
-        leads |= {path: over} if (built or why) and (over := source.measures_over_limits()) else {}
+        before = Source(path, diff.undo(source.lines)) if diff.hunks else None
+        if (built or why) and (over := source.measures_over_limits(before)):
+            leads[path] = over
         hunks += built or (
             [_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else []
         )
@@ -252,7 +289,8 @@ def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk
     digest = hashlib.sha256(
         f"{diff.path}\0{stripped}".encode("utf-8", "surrogatepass")
     ).hexdigest()[:20]
-    return _Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
+    lines = tuple(sorted(planned))
+    return _Hunk("", diff.path, lines, text, digest, diff.old_path, why=why, spans=spans)
 
 
 def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[Row]]]:

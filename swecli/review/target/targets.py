@@ -33,6 +33,8 @@ from swecli.tools.git import (
 from swecli.tools.searching import files_below
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
+_MAX_NAMED = 20  # deleted files that are named
+_MAX_COMMITS = 50  # whose messages say what a change is for
 TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 
 
@@ -40,9 +42,9 @@ TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 class Target:
     """What is reviewed. `spec` are the user's words, `label` describes it, `diffs` maps paths to changes (empty for
     whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips, `include` are patterns of
-    files that no rule skips. `base` is the commit it is compared with, `commit` the one whose files are read ("": the
-    work tree) from `sources`. `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull
-    request."""
+    files that no rule skips. `intent` is what the author says of the change, `deleted` are the files that it deletes.
+    `base` is the commit it is compared with, `commit` the one whose files are read ("": the work tree) from `sources`.
+    `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull request."""
 
     spec: tuple[str, ...]
     label: str
@@ -57,6 +59,8 @@ class Target:
     earlier: PullState = PullState()
     github: GitHub | None = None
     include: tuple[str, ...] = ()
+    intent: str = ""
+    deleted: tuple[str, ...] = ()
     sources: Sources = field(default_factory=lambda: Sources(Path()), compare=False)
 
 
@@ -74,6 +78,14 @@ class _Context:
 
     def git(self, *words: str) -> str:
         return run_git(self.root, *words, environ=self.environ)
+
+    def messages(self, commits: str) -> str:
+        """Return the messages of commits, the oldest first."""
+        with suppress(GitFailed):
+            return self.git(
+                "show", "-s", "--reverse", f"-{_MAX_COMMITS}", "--format=%B", commits, "--"
+            ).strip()
+        return ""
 
     def resolve(self, name: str) -> str:
         """Return the commit's full id. Raises GitFailed."""
@@ -133,7 +145,13 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
         ) from error
     # a sparse checkout does not contain all files
     commit = "" if ctx.git("diff", "--name-only", "HEAD", "--") else ctx.resolve("HEAD")
-    target = Target(("--base", branch), f"what changed since {branch}", base=base, commit=commit)
+    target = Target(
+        ("--base", branch),
+        f"what changed since {branch}",
+        base=base,
+        commit=commit,
+        intent=ctx.messages(f"{base}..HEAD"),
+    )
     return _diff_target(ctx, target, ("diff", base), untracked=True)
 
 
@@ -160,8 +178,11 @@ def _commit_target(ctx: _Context, name: str) -> Target:
         raise BadInput(
             f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT
         )
+    intent = ctx.messages(f"{base}..{commit}" if base else commit)
     return _diff_target(
-        ctx, Target((name,), f"the {kind} {name}", base=base, commit=commit), command
+        ctx,
+        Target((name,), f"the {kind} {name}", base=base, commit=commit, intent=intent),
+        command,
     )
 
 
@@ -181,9 +202,7 @@ def _diff_target(
     diffs = parse_diff(text)
     if untracked:
         listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
-        diffs += [FileDiff(name) for name in listed.split("\0") if name]
-    if not diffs:
-        raise BadInput(f"There is nothing to review in {target.label}.", TARGET_HINT)
+        diffs += [FileDiff(name, is_new=True) for name in listed.split("\0") if name]
     return _filter_files(ctx, target, diffs)
 
 
@@ -221,24 +240,31 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
                 old_path,
                 hunks,
                 "deleted" if row.get("status") == "removed" else "",
+                row.get("status") == "added",
             )
         )
-    if not diffs:
-        raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
-    label, earlier = (
-        f"pull request {number} of {github.repository}",
-        PullState.load(github, int(number)),
-    )
-    target = Target(("--pr", number), label, base=base, commit=commit, pr=int(number), head=head)
-    return _filter_files(ctx, replace(target, earlier=earlier, github=github), diffs)
+    label, notes = f"pull request {number} of {github.repository}", list[str]()
+    earlier = PullState.load(github, int(number))
+    try:
+        earlier = earlier.with_dismissals(github, int(number))
+    except GitHubError as error:  # the review itself does not need them
+        notes.append(f"resolved threads could not be read: {error.message}")
+    target = Target(
+        ("--pr", number), label, notes=tuple(notes), base=base, commit=commit, pr=int(number), head=head,
+        earlier=earlier, github=github, intent=f"{pull.get('title') or ''}\n{pull.get('body') or ''}".strip(),
+    )  # fmt: skip
+    return _filter_files(ctx, target, diffs)
 
 
 def _filter_files(
     ctx: _Context, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None
 ) -> Target:
     """Return the target with the files that can be reviewed, read from the work tree if that contains exactly the files
-    of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. Raises
-    BadInput when no file is left of paths, or of a merge in conflict."""
+    of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. A diff
+    without a change passes. Raises BadInput when no file is left of paths, or of a merge in conflict."""
+    if named is None and not diffs:
+        note = f"There is nothing to review in {target.label}. {TARGET_HINT}"
+        return replace(target, notes=(note,), commit="", sources=project_sources(ctx.root))
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
@@ -257,8 +283,7 @@ def _filter_files(
     if is_same and all(os.path.lexists(ctx.root / name) for name in names):
         commit = ""
     elif commit:
-        sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
-        checkout_files(ctx.root, commit, sources.root, ctx.environ)
+        sources = _take_snapshot(ctx, commit)
     target = replace(target, include=include, commit=commit, sources=sources)
     added = {
         diff.path for diff in diffs if diff.status != "deleted"
@@ -276,7 +301,29 @@ def _filter_files(
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
-    return replace(target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips))
+    deleted = tuple(skip.path for skip in skips if skip.rule == "deleted")
+    if deleted:
+        more = f" and {len(deleted) - _MAX_NAMED} more" if len(deleted) > _MAX_NAMED else ""
+        notes.append(f"deleted, so not read: {', '.join(deleted[:_MAX_NAMED])}{more}")
+    return replace(
+        target,
+        files=tuple(kept),
+        diffs=changed,
+        notes=tuple(notes),
+        skips=tuple(skips),
+        deleted=deleted,
+    )
+
+
+def _take_snapshot(ctx: _Context, commit: str) -> Sources:
+    """Return the files of a commit in a folder of their own, which the sources remove."""
+    sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
+    try:
+        checkout_files(ctx.root, commit, sources.root, ctx.environ)
+    except BaseException:
+        sources.close()
+        raise
+    return sources
 
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:

@@ -71,6 +71,44 @@ def test_a_quote_that_occurs_once_corrects_the_line() -> None:
     assert ground_one(make_finding(line=10**9, evidence="def g():")).verified
 
 
+SUM = "def total(rows):\n    s = 0\n    for row in rows:\n        s -= row.price\n    return s\n"
+
+
+@pytest.mark.parametrize("line", [1, 2, 3, 5])
+def test_a_quote_that_stands_once_is_the_line_and_its_suggestion_goes_with_it(line: int) -> None:
+    write_file(SUM)
+    found = ground_one(
+        make_finding(line, evidence="s -= row.price", suggestion="        s += row.price")
+    )
+    assert (found.line, found.suggestion.strip(), found.verified) == (4, "s += row.price", True)
+    whole = ground_one(make_finding(line, evidence="return s"))
+    assert whole.line == 5
+
+
+def test_a_quote_of_a_whole_range_moves_the_range() -> None:
+    write_file(SUM)
+    quote = "    for row in rows:\n        s -= row.price\n    return s"
+    found = ground_one(make_finding(2, end_line=4, evidence=quote, suggestion="return 1"))
+    assert (found.line, found.end_line, found.suggestion) == (3, 5, "return 1")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "line", "end_line", "place"),
+    [
+        ("s -= row.price", 3, 5, "a.py:3-5"),  # inside of its lines
+        ("return 37", 6, None, "a.py:5"),  # the nearest of two
+        ("return 37", 7, None, "a.py:8"),  # as far from both: the next line with text
+        ("return 42", 5, None, "a.py:5"),  # nowhere
+    ],
+)
+def test_a_suggestion_for_uncertain_lines_is_only_told(
+    evidence: str, line: int, end_line: int | None, place: str
+) -> None:
+    write_file(SUM if "price" in evidence else TEXT)
+    found = ground_one(make_finding(line, end_line=end_line, evidence=evidence, suggestion="x = 1"))
+    assert (found.place, found.suggestion, found.improvement) == (place, "", "x = 1")
+
+
 @pytest.mark.parametrize(
     "finding",
     [

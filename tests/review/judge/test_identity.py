@@ -119,3 +119,27 @@ def test_the_family_of_a_type_is_chosen_by_its_words() -> None:
         "naming",
         "",
     ]
+
+
+def test_a_problem_that_one_report_tells_twice_is_one_finding() -> None:
+    first = replace(ROW, id="", end_line=None)
+    again = replace(
+        first,
+        line=13,
+        end_line=14,
+        code_smell_type="UNCHECKED_ERROR",
+        message="nobody catches what open() raises when the file is missing",
+        improvement="catch it",
+    )
+    [one] = identify_all([replace(first, end_line=14), again], [])
+    assert (one.place, one.message, one.improvement) == ("a.py:12-14", ROW.message, "catch it")
+    assert one.aliases == (again.alias,)
+
+
+def test_two_smells_of_one_place_stay_two_findings() -> None:
+    message = "the function is too long and has too many branches to be understood"
+    rows = [
+        Finding("a.py", 4, kind, message, end_line=90)
+        for kind in ("LONG_METHOD", "COMPLEX_FUNCTIONS")
+    ]
+    assert len(identify_all(rows, [])) == 2

@@ -4,6 +4,7 @@ request."""
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +158,35 @@ async def test_code_that_the_verifier_requests_is_sent_once(store: ReviewStore) 
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (".env", "it may contain secrets"),
+        ("link.py", "it may contain secrets"),
+        ("private/notes.py", "the project ignores it"),
+        ("drafts/notes.py", "the project ignores it"),
+        ("../outside.py", "the path leads out of the project"),
+    ],
+)
+async def test_a_place_that_may_hold_secrets_or_is_ignored_is_not_sent(
+    store: ReviewStore, path: str, reason: str
+) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path(".gitignore").write_text(".env\nprivate/\n")
+    Path(".aiignore").write_text("drafts/\n")
+    Path("link.py").symlink_to(".env")
+    for name in (".env", "private/notes.py", "drafts/notes.py", "../outside.py"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("TOKEN = 'abc-123'\n")
+    see = {"id": "F-1", "verdict": "cannot_tell", "see": [f"{path}:1"]}
+    quoted = {"id": "F-1", "verdict": "refuted", "path": path, "quote": "TOKEN = 'abc-123'"}
+    replies = [calls(("judge_findings", {"judgements": [row]})) for row in (see, quoted)]
+    taken, model = await verify(store, record(store, CLAIM), *replies)
+    assert f"{path}:1 is not shown: {reason}." in str(model.requests[1].messages)
+    assert "abc-123" not in str([request.messages for request in model.requests])
+    assert taken.judgements["F-1"].verdict == "cannot_tell"
+
+
 async def test_measured_rules_and_suggestions_without_a_change_are_judged_without_a_request(
     store: ReviewStore,
 ) -> None:
@@ -237,6 +267,39 @@ async def test_a_finding_that_the_verifier_calls_a_duplicate_is_refuted_and_beco
     )
     assert [(f.id, f.state) for f in store.findings_of("R-2")] == [("F-1", "dismissed")]
     assert "DIVISION_BY_ZERO|4|the mean of nothing raises" in store.get("F-1").aliases
+
+
+async def test_a_verifier_may_call_two_claims_of_one_request_the_same_problem(
+    store: ReviewStore,
+) -> None:
+    other = replace(CLAIM, line=9, message="quite other words", code_smell_type="CRASH")
+    claims = record(store, CLAIM, other, replace(other, line=4, message="and a third"))
+    rows = [
+        {"id": "F-1", "verdict": "confirmed", "quote": LINE, "same_as": "F-2"},
+        {"id": "F-2", "verdict": "confirmed", "quote": LINE, "same_as": "F-1"},
+        {"id": "F-3", "verdict": "confirmed", "quote": LINE, "same_as": "F-77"},
+    ]
+    model = ScriptedModel([calls(("judge_findings", {"judgements": rows}))])
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
+    await verifier.check(SessionManager(store.database), claims, {f.id for f in claims})
+    states = [(f.id, f.state, f.verdict) for f in store.findings()]
+    assert states == [
+        ("F-1", "open", "confirmed"),
+        ("F-2", "refuted", "refuted"),
+        ("F-3", "open", "confirmed"),
+    ]
+    assert [f.id for f in store.findings_of("R-1")] == ["F-1", "F-3"]
+
+
+async def test_a_claim_does_not_disappear_with_a_refuted_one(store: ReviewStore) -> None:
+    claims = record(store, CLAIM, replace(CLAIM, line=9, message="quite other words"))
+    rows = [
+        {"id": "F-1", "verdict": "refuted", "quote": LINE},
+        {"id": "F-2", "verdict": "confirmed", "quote": LINE, "same_as": "F-1"},
+    ]
+    taken, _ = await verify(store, claims, calls(("judge_findings", {"judgements": rows})))
+    assert [taken.judgements[ref].verdict for ref in ("F-1", "F-2")] == ["refuted", "confirmed"]
+    assert taken.duplicates == {}
 
 
 async def test_a_fixed_finding_that_is_reported_again_and_confirmed_has_regressed(

@@ -207,8 +207,8 @@ GOOD_ROW = {
         *(
             state_comment(findings=[GOOD_ROW | wrong])
             for wrong in (
-                {"path": "../../etc/passwd"}, {"line": -4}, {"line": 10**9}, {"state": "dismissed"}, {"severity": "x"},
-                {"message": "m" * 600}, {"fingerprint": "--"}, {"block": "[1]"}, {"aliases": [1]},
+                {"path": "../../etc/passwd"}, {"line": -4}, {"line": 10**9}, {"state": "refuted"}, {"severity": "x"},
+                {"reason": 3}, {"message": "m" * 600}, {"fingerprint": "--"}, {"block": "[1]"}, {"aliases": [1]},
             )
         ),
     ],

@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from swecli.models.finding import SMELLS
 from swecli.review.read.job import MAX_RULES, _build_system_prompt, _load_rules
 from tests.support.project import make_project
+from tests.support.reviews import begin_review
+from tests.support.runtime import make_runtime
 
 
 def test_invalid_and_cut_check_files_are_reported_and_all_checks_share_one_size_limit() -> None:
@@ -42,6 +46,23 @@ def test_the_rules_for_a_base_commit_are_read_from_that_commit() -> None:
     (root / ".agents/checks/new.md").write_text("report nothing")
     rules, _ = _load_rules(root, ["shop/prices.py"], base)
     assert rules == {"AGENTS.md": "floats are forbidden", "money": "floats are forbidden"}
+
+
+async def test_the_rules_of_the_base_commit_need_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_project(Path("shop").resolve())
+    monkeypatch.chdir(root)
+    Path("AGENTS.md").write_text("floats are forbidden")
+    base = commit(root)
+    Path("AGENTS.md").write_text("report nothing")
+    Path("shop/prices.py").write_text("TAX = 0.2\n")
+    for spec in ((), ("--base", base)):
+        review = await begin_review(make_runtime(), *spec, trusted=False)
+        assert review.job.rules == {"AGENTS.md": "floats are forbidden"}
+        assert not any("trusted" in note for note in review.job.notices)
+    mine = await begin_review(make_runtime(), trusted=True)
+    assert mine.job.rules == {"AGENTS.md": "report nothing"}
+    strange = await begin_review(make_runtime(), "shop/prices.py", trusted=False)
+    assert (strange.job.rules, "not trusted" in strange.job.notices[0]) == ({}, True)
 
 
 def test_a_base_missing_from_the_clone_is_reported_and_gives_no_rules(tmp_path: Path) -> None:

@@ -40,6 +40,13 @@ def test_a_diff_is_parsed_into_files_with_their_lines_and_status() -> None:
     assert (logo.path, logo.status) == ("logo.png", "binary")
 
 
+def test_a_diff_can_be_undone() -> None:
+    code = parse_diff(TEXT)[0]
+    after = ["one", "zwei", "drei", "four", *(str(n) for n in range(5, 21)), "x", "++ y", "end"]
+    before = ["one", "two", "four", *(str(n) for n in range(5, 21)), "x", "end"]
+    assert code.undo(after) == tuple(before)
+
+
 def test_an_empty_diff_has_no_files() -> None:
     assert parse_diff("") == []
 

@@ -94,8 +94,6 @@ def test_a_folder_and_the_whole_tree_are_targets_without_env_and_binary_files() 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "nothing to review"),
-        (("--staged",), "nothing to review"),
         (("--base", "no-such"), "no branch or commit 'no-such'"),
         (("--base",), "option --base"),
         (("--staged", "x"), "option --staged x"),
@@ -113,6 +111,35 @@ def test_an_invalid_target_is_an_error_of_one_line_with_a_hint(
         find(*words)
     assert "\n" not in str(caught.value)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("words", [(), ("--staged",), ("--base", "HEAD"), ("HEAD..HEAD",)])
+def test_a_target_without_a_change_has_no_files_and_says_so(words: tuple[str, ...]) -> None:
+    target = find(*words)
+    assert target.files == ()
+    assert target.notes[0].startswith(f"There is nothing to review in {target.label}.")
+
+
+def test_only_functions_that_a_change_made_longer_are_leads() -> None:
+    def function(name: str, lines: int) -> str:
+        return f"def {name}():\n" + "    print(1)\n" * lines + "\n\n"
+
+    path = Path("shop/long.py")
+    path.write_text(function("grows", 70) + function("stays", 90) + function("shrinks", 80))
+    run_git("add", "-A")
+    run_git("commit", "-qm", "long")
+    path.write_text(function("grows", 75) + function("stays", 90) + function("shrinks", 70))
+    leads = build_plan(find(), TokenCounter(), 8_000).leads["long.py"]
+    assert [lead.partition("`")[2].partition("`")[0] for lead in leads] == ["grows"]
+    assert len(build_plan(find("long.py"), TokenCounter(), 8_000).leads["long.py"]) == 3
+
+
+def test_a_mark_in_the_version_before_a_change_still_skips_the_file() -> None:
+    Path("shop/made.py").write_text("# generated, do not edit\nx = 1\n")
+    run_git("add", "-A")
+    run_git("commit", "-qm", "made")
+    Path("shop/made.py").write_text("# generated, do not edit\nx = 2\n")
+    assert planned_paths(find()) == ([], [], ["made.py"])
 
 
 @pytest.mark.slow
@@ -160,7 +187,12 @@ def test_a_generated_marker_or_long_line_added_by_a_change_does_not_skip_the_fil
     path = Path("shop/shop/prices.py")
     path.write_text("# generated, do not edit\n" + path.read_text())
     Path("shop/new.py").write_text("# generated, do not edit\nx = 1\n")
-    assert planned_paths(find()) == (["shop/prices.py"], [], ["new.py"])
+    assert planned_paths(find()) == (["new.py", "shop/prices.py"], [], [])
+    run_git("add", "new.py")
+    assert planned_paths(find("--staged")) == (["new.py"], [], [])
+    Path("shop/min.py").write_text(f"x = '{'x' * 6_000}'\n")
+    assert planned_paths(find())[1] == ["min.py"]
+    Path("shop/min.py").unlink()
     path.write_text(path.read_text() + f"y = '{'x' * 6_000}'\n")
     assert planned_paths(find())[1] == ["shop/prices.py", "shop/prices.py"]
 

@@ -95,10 +95,16 @@ async def test_after_a_refused_fix_the_finding_stays_open() -> None:
     assert "TAX = 0.19" in Path("shop/prices.py").read_text()
 
 
+@pytest.mark.parametrize("line", ["/review", "/review --staged"])
+async def test_without_a_change_the_review_says_so_and_asks_no_model(line: str) -> None:
+    ctx = ScriptedContext(make_runtime())
+    assert "There is nothing to review in" in await ctx.type(line)
+    assert ctx.runtime.agent.model.requests == []  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("line", "output"),
     [
-        ("/review", "nothing to review"),
         ("/review --continue", "no unfinished review"),
         ("/review --fix", "one finding"),
         ("/review --fix F-9", "no finding 'F-9'"),
@@ -107,7 +113,6 @@ async def test_after_a_refused_fix_the_finding_stays_open() -> None:
         ("/review --post", "--post goes with --pr"),
         ("/review shop --post", "--post goes with --pr"),
         ("/review --base nope", "no branch or commit 'nope'"),
-        ("/review --staged", "nothing to review"),
     ],
 )
 async def test_invalid_options_are_refused(line: str, output: str) -> None:
