@@ -14,6 +14,7 @@ from swecli.repl.program import Background, Program
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
     from swecli.playbook.action import ActionResult
+    from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer
@@ -25,7 +26,7 @@ class CommandContext:
     """The components that a command uses."""
 
     runtime: Runtime
-    commands: Sequence[Command]
+    table: CommandTable
     renderer: Renderer
     program: Program
     asker: PromptLine | DumbPrompt
