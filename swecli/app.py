@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
+from swecli.config.trust import TrustLedger
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
@@ -45,7 +46,7 @@ class Runtime:
     @property
     def trusted(self) -> bool:
         """Return whether the project of the working directory is trusted."""
-        return self.start.paths.is_trusted(project_root(self.cwd))
+        return self.start.read_trust().is_trusted
 
     @property
     def session(self) -> Session:
@@ -126,13 +127,12 @@ class Runtime:
             {"text": one["text"], "status": one.get("status", "pending")} for one in items
         ]
 
-    def trust_folder(self) -> None:
-        """Trust the project of the working directory, and use its files from the next request on."""
-        self.start.paths.trust(project_root(self.cwd))
+    def trust_files(self, files: Mapping[Path, bytes]) -> list[str]:
+        """Trust these files of the project as they are, and use them from the next request on. Returns notices on what
+        cannot be used. Raises OSError."""
+        trust = TrustLedger.of(self.start.paths).approve(project_root(self.cwd), files)
         self.agent.begin_epoch("the project's instructions are trusted now")
-        self.notices += load_project(
-            self.start, trusted=True, window=self.agent.model.profile.window
-        ).notices
+        return load_project(self.start, trust, window=self.agent.model.profile.window).notices
 
     def close(self) -> None:
         """Close the database."""
@@ -155,8 +155,7 @@ def build_runtime(
     ctx, root = toolkit.ctx, toolkit.ctx.root
 
     def project() -> Project:
-        trusted, window = start.paths.is_trusted(project_root(root)), agent.model.profile.window
-        found = load_project(start, trusted=trusted, window=window)
+        found = load_project(start, start.read_trust(), window=agent.model.profile.window)
         ctx.skills = found.skills
         return found
 

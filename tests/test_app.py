@@ -8,6 +8,7 @@ import pytest
 
 from swecli.agent.turn import TurnRecord
 from swecli.app import Runtime
+from swecli.config.project_files import read_project_files
 from swecli.context.budget import _LEAN_WINDOW
 from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
@@ -78,7 +79,7 @@ def test_instructions_are_used_once_the_folder_is_trusted() -> None:
     runtime = make_runtime()
     assert "Answer in verse." not in system_message(runtime)
     assert any("not trusted" in line for line in runtime.notices)
-    runtime.trust_folder()
+    runtime.trust_files(read_project_files(runtime.cwd))
     assert "Answer in verse." in system_message(runtime)
     assert "Answer in verse." in system_message(make_runtime())
 
@@ -107,7 +108,7 @@ async def test_skills_are_listed_and_read_once_the_folder_is_trusted() -> None:
     runtime = make_runtime(model)
     assert any("not trusted" in line for line in runtime.notices)
     await run_turn(runtime, "hello")
-    runtime.trust_folder()
+    runtime.trust_files(read_project_files(runtime.cwd))
     await run_turn(runtime, "a poem please")
     before, after, last = model.requests
     assert "skill" not in [tool.name for tool in before.tools]

@@ -24,6 +24,7 @@ SUBCOMMANDS = {  # name -> summary for --help
     "findings": "list, show, dismiss, fixed, reopen, recheck, export",
     "context": "show, plan, why, log, undo, pin, window, prompt, compact, replay",
     "config": "get, set, path, edit",
+    "trust": "list, show, remove: what you trust of folders",
     "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",
     "stats": "tokens and cost by day",
@@ -125,6 +126,11 @@ class Parser(argparse.ArgumentParser):
         add("--config", metavar="FILE", help="use this settings file")
         add("-C", "--cwd", metavar="DIR", help="work in this directory")
         add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
+        add(
+            "--trust",
+            action="store_true",
+            help="use the project's own files as they are, for this run",
+        )
         add("--version", action="store_true", help="print the version")
         return parser
 

@@ -14,18 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from swecli.config.paths import Paths, project_root
-from swecli.config.settings import PROJECT_FILE, SETTINGS, Start, load_settings
+from swecli.config.project_files import PROJECT_SETTINGS
+from swecli.config.settings import SETTINGS, Start, load_settings
+from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.registry import choose_model
-from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
+from swecli.models.errors import BadInput, ConfigError, StoreError, SwecliError, UsageError
 from swecli.redact import redact
 
 MAX_LOG_BYTES = 1_000_000
 
 
-def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
-    """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
-    ConfigError, BadInput."""
+def read_configuration(
+    config: str | None, flags: Mapping[str, Any], *, everything: bool = False
+) -> Start:
+    """Load the settings for the working directory, with `flags` as the last layer, but choose no model. With
+    `everything` the project's files are trusted as they are, for this run. Raises ConfigError, BadInput."""
     prepare_environment(os.environ)
     paths, cwd, file = (
         Paths.find(os.environ),
@@ -33,21 +37,41 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
         Path(config) if config else None,
     )
     root = project_root(cwd)
-    project, trusted = root / PROJECT_FILE, paths.is_trusted(root)
+    trust = FolderTrust(root, everything=True) if everything else TrustLedger.of(paths).open(root)
+    project = root / PROJECT_SETTINGS
+    text, problem = _read_project_settings(project, trust)
     settings, notices = load_settings(
         user_file=file or paths.config_file,
-        project_file=project if trusted else None,
+        project_file=project,
+        project_text=text,
         environ=os.environ,
         flags=flags,
         must_exist=config is not None,
     )
-    if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises PermissionError
-        notices.append(
-            f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)"
-        )
+    if problem:
+        notices.append(f"{PROJECT_SETTINGS} is not used: {problem}")
     return Start(
-        settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=file
+        settings, paths, cwd, dict(os.environ), trust=trust, notices=tuple(notices), config=file
     )
+
+
+def _read_project_settings(file: Path, trust: FolderTrust) -> tuple[str, str]:
+    """Return the text of a project's settings and "", or "" and why they are not used; both "" if there are none.
+    Raises ConfigError."""
+    try:
+        data = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return "", ""
+    except OSError as error:
+        return "", f"{error.strerror}"
+    if problem := trust.objection(file, data):
+        return "", problem
+    try:
+        return data.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{file} is not UTF-8 text.", "Correct the file or move it away."
+        ) from error
 
 
 def enter_directory(args: argparse.Namespace) -> None:
@@ -124,7 +148,8 @@ def make_start(args: argparse.Namespace) -> Start:
     folder = _working_directory()
     folder = project_root(folder) if given.get("whole_project") else folder
     _require_workspace(folder, allow_home=given.get("allow_home", False))
-    configured = read_configuration(args.config, {name: given.get(name) for name in SETTINGS})
+    flags = {name: given.get(name) for name in SETTINGS}
+    configured = read_configuration(args.config, flags, everything=given.get("trust", False))
     make_folders(configured.paths)
     _log_to(configured.paths.log)
     choice = choose_model(configured.settings, os.environ)

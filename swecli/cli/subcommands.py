@@ -16,6 +16,7 @@ from swecli.cli.flags import Parser
 from swecli.cli.startup import enter_directory, make_start, read_configuration
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
+from swecli.config.trust import TrustLedger
 from swecli.headless.plain import complaint, dumps, one_line, plain
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 
@@ -120,8 +121,8 @@ def instructions_in(directory: str) -> str:
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
-    trusted = Paths.find(os.environ).is_trusted(project_root(folder))
-    return load_instructions(folder, trusted=trusted).text
+    trust = TrustLedger.of(Paths.find(os.environ)).open(project_root(folder))
+    return load_instructions(folder, trust).text
 
 
 def write_file(path: Path, text: str, hint: str) -> None:

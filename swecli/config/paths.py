@@ -1,4 +1,4 @@
-"""The program's directories (XDG, or SWECLI_HOME), trusted folders, and the permission rules saved for a folder."""
+"""The program's directories (XDG, or SWECLI_HOME), and the permission rules saved for a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swecli.models.errors import BadInput, ConfigError
+from swecli.models.errors import ConfigError
 
 _RULES_HEAD = "# Permission rules you allowed for a folder. /permissions lists and removes them.\n"
 
@@ -59,11 +59,6 @@ class Paths:
         return self.state / "swecli.log"
 
     @property
-    def trusted(self) -> Path:
-        """The file that lists the trusted folders, one a line."""
-        return self.state / "trusted"
-
-    @property
     def permissions(self) -> Path:
         return self.config / "permissions.toml"
 
@@ -71,32 +66,6 @@ class Paths:
         """Create the directories, readable by this user only. Raises OSError."""
         for path in (self.config, self.data, self.state, self.cache):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    def is_trusted(self, folder: Path) -> bool:
-        """Return True if the user trusts this folder or a parent of it."""
-        try:
-            text = self.trusted.read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            return False
-        # not splitlines: it also splits at characters that a file name may contain
-        trusted = {Path(line) for line in text.split("\n") if line.strip()}
-        resolved = folder.resolve()
-        return any(parent in trusted for parent in (resolved, *resolved.parents))
-
-    def trust(self, folder: Path) -> None:
-        """Add a folder to the trusted ones. Raises OSError, and BadInput if its name contains a line break."""
-        if self.is_trusted(folder):
-            return
-        line = str(folder.resolve())
-        if "\n" in line:
-            raise BadInput(
-                f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first."
-            )
-        self.ensure()
-        with os.fdopen(
-            os.open(self.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab"
-        ) as file:
-            file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
 
 
 def project_root(folder: Path) -> Path:
@@ -129,25 +98,33 @@ def write_file(path: Path, text: str) -> None:
 def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
     """Parse a TOML file; a missing file gives {} unless `must_exist`. Raises ConfigError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _invalid_toml(path, error) from error
     except (FileNotFoundError, NotADirectoryError) as error:
         if must_exist:
             raise ConfigError(
                 f"There is no settings file {path}.", "Check the path, or leave out --config."
             ) from error
         return {}
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # also not UTF-8, a number of 5,000 digits, deep nesting
-        raise ConfigError(
-            f"{path} is not valid TOML: {error}", "Correct the file or move it away."
-        ) from error
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}.",
             "Check the path and its permissions, or name another with --config.",
         ) from error
+    return parse_toml(text, path)
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """Parse the text of a TOML file; the path is only named. Raises ConfigError."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also a number of 5,000 digits, deep nesting
+        raise _invalid_toml(path, error) from error
+
+
+def _invalid_toml(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"{path} is not valid TOML: {error}", "Correct the file or move it away.")
 
 
 def edit_setting(text: str, name: str, value: Any) -> str:

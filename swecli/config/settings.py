@@ -19,12 +19,12 @@ from swecli.config.model_entry import (
     parse_models,
     string,
 )
-from swecli.config.paths import Paths, format_toml, read_toml
+from swecli.config.paths import Paths, format_toml, parse_toml, project_root, read_toml
+from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode, ModelChoice
 
-PROJECT_FILE = Path(".swecli") / "config.toml"
 _ROLES = {
     "main": ("model",),
     "fast": ("reflect_model", "condense_model", "review_verify_model"),
@@ -270,9 +270,20 @@ class Start:
     resume: str | None = None
     pick: bool = False
     prompt: str = ""
-    trusted: bool = False
+    trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
     config: Path | None = None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user trusted the project's folder when the run started."""
+        return self.trust.is_trusted
+
+    def read_trust(self) -> FolderTrust:
+        """Return what is trusted of the project's folder now."""
+        if self.trust.everything:
+            return self.trust
+        return TrustLedger.of(self.paths).open(project_root(self.cwd))
 
     @property
     def database(self) -> str | Path:
@@ -282,18 +293,19 @@ class Start:
 def load_settings(
     *,
     user_file: Path,
-    project_file: Path | None,
+    project_file: Path | None = None,
+    project_text: str = "",
     environ: Mapping[str, str],
     flags: Mapping[str, Any],
     must_exist: bool = False,
 ) -> tuple[Settings, list[str]]:
     """Return the settings of this run, and notices for the user. The files may be missing, except the user file with
-    `must_exist`. `project_file` is None if the folder is not trusted; it can only tighten permissions. Raises
+    `must_exist`. `project_text` is the trusted text of `project_file`; it can only tighten permissions. Raises
     ConfigError."""
     settings, notices = Settings(), []
     for layer, values in (
         (str(user_file), read_toml(user_file, must_exist=must_exist)),
-        (str(project_file), read_toml(project_file) if project_file else {}),
+        (str(project_file), parse_toml(project_text, project_file) if project_file else {}),
         (
             "environment",
             {s.name: environ[s.env] for s in SETTINGS.values() if s.env and environ.get(s.env)},

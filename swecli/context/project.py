@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.config.project_files import find_instructions, find_skill_files, is_inside
 from swecli.config.settings import Start
+from swecli.config.trust import FolderTrust, Skill
 from swecli.context.budget import is_lean
 
-_FOLDERS = (".agents/skills", ".claude/skills")
 _MAX_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
 _MAX_READ = 65_536  # characters of a SKILL.md
@@ -24,7 +25,6 @@ _FIELD = re.compile(
     r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE
 )  # continued by indented and empty lines
 _BLOCK = re.compile(r"[>|][+-]?(?=\s|\Z)")
-INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _MAX_INSTRUCTIONS = 32_768  # characters
 _TAG = re.compile(r"<(?=\s*/?\s*project_file)", re.IGNORECASE)
 _INSTRUCTIONS_HEAD = (
@@ -36,28 +36,25 @@ _INSTRUCTIONS_HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Prompt text ("" for none), notices for the user, the instruction files, and SKILL.md files by name."""
+    """Prompt text ("" for none), notices for the user, the instruction files, and skills by name."""
 
     text: str = ""
     notices: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    skills: dict[str, Path] = field(default_factory=dict)
+    skills: dict[str, Skill] = field(default_factory=dict)
 
 
-def load_instructions(cwd: Path, *, trusted: bool, limit: int = _MAX_INSTRUCTIONS) -> Project:
+def load_instructions(cwd: Path, trust: FolderTrust, *, limit: int = _MAX_INSTRUCTIONS) -> Project:
     """Read the instruction files for a working directory: AGENTS.md, or else CLAUDE.md, in each folder from the nearest
     one with a `.git` down to `cwd`, or in `cwd` alone. Never raises for a file.
 
-    If the folder is not `trusted` the files are only named in a notice. `limit` is the total in characters: the nearest
-    files are read first, truncation is marked in the text and in a notice."""
+    If the folder is not trusted the files are only named in a notice, and so is each one that has changed since.
+    `limit` is the total in characters: the nearest files are read first, truncation is marked in the text and in a
+    notice."""
     cwd = cwd.resolve()
     root = project_root(cwd)
-    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
-    chain = (
-        next((f / name for name in INSTRUCTION_FILES if (f / name).exists()), None) for f in folders
-    )
-    found = [path for path in chain if path]  # one per directory
-    if not trusted:
+    found = find_instructions(cwd)
+    if not trust.is_trusted:
         listed = ", ".join(str(path.relative_to(root)) for path in found)
         notice = f"Project instructions ({listed}) are not read: this folder is not trusted. Run /trust to use them."
         return Project(notices=[notice] if found else [])
@@ -66,7 +63,7 @@ def load_instructions(cwd: Path, *, trusted: bool, limit: int = _MAX_INSTRUCTION
     used: list[Path] = []
     for path in reversed(found):
         name = str(path.relative_to(root))
-        text, notice = _read_within(path, root, limit)
+        text, notice = _read_within(path, root, trust, limit)
         notices += [f"{name}: {notice}"] if notice else []
         if text:
             limit -= len(text)
@@ -77,16 +74,18 @@ def load_instructions(cwd: Path, *, trusted: bool, limit: int = _MAX_INSTRUCTION
     return Project("\n".join([_INSTRUCTIONS_HEAD, *parts[::-1]]), notices[::-1], used[::-1])
 
 
-def _read_within(path: Path, root: Path, limit: int) -> tuple[str, str]:
+def _read_within(path: Path, root: Path, trust: FolderTrust, limit: int) -> tuple[str, str]:
     """Return a file's text within `limit` characters, and a notice or ""."""
-    if not path.resolve().is_relative_to(root):
+    if not is_inside(path, root):
         return "", "not read: it is a link that leads out of the repository"
     try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            text = file.read(limit + 1)
-        size = path.stat().st_size
+        data = path.read_bytes()
     except OSError as failure:
         return "", f"not read: {failure.strerror or failure}"
+    if problem := trust.objection(path, data):
+        return "", f"not used: {problem}"
+    text = data.decode("utf-8-sig", "replace")
+    size = len(data)
     if len(text) <= limit:
         return text.strip(), ""
     if limit <= 0:
@@ -101,11 +100,11 @@ def _read_within(path: Path, root: Path, limit: int) -> tuple[str, str]:
     )
 
 
-def load_project(start: Start, *, trusted: bool, window: int | None) -> Project:
+def load_project(start: Start, trust: FolderTrust, *, window: int | None) -> Project:
     """Read instruction files and skills; no skills if the model's `window` has no room for their tool. Never raises for
     a file."""
-    own = load_instructions(start.cwd, trusted=trusted)
-    found = Project() if is_lean(window) else find_skills(start, trusted=trusted)
+    own = load_instructions(start.cwd, trust)
+    found = Project() if is_lean(window) else find_skills(start, trust)
     text = "\n\n".join(part for part in (own.text, found.text) if part)
     return Project(text, own.notices + found.notices, own.files, found.skills)
 
@@ -124,36 +123,37 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     ]
 
 
-def find_skills(start: Start, *, trusted: bool) -> Project:
-    """Find the user's own skills, and the project's if it is `trusted`. The first of a name is used. Never raises for a
-    file: those that are not used are named in a notice."""
+def find_skills(start: Start, trust: FolderTrust) -> Project:
+    """Find the user's own skills, and the project's as far as they are trusted. The first of a name is used. Never
+    raises for a file: those that are not used are named in a notice."""
     root, home = project_root(start.cwd), Path(start.environ.get("HOME") or "/")
-    own = [start.paths.config / "skills", *(home / name for name in _FOLDERS)]
-    theirs = [file for name in _FOLDERS for file in sorted((root / name).glob("*/SKILL.md"))]
+    own = [*sorted((start.paths.config / "skills").glob("*/SKILL.md")), *find_skill_files(home)]
+    theirs = find_skill_files(root)
     found, lines = Project(), list[str]()
-    if theirs and not trusted:
+    if theirs and not trust.is_trusted:
         found.notices.append(
             "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
         )
         theirs = []
-    for file in [*(file for folder in own for file in sorted(folder.glob("*/SKILL.md"))), *theirs]:
+    for file in [*own, *theirs]:
         shown = (
             str(file.relative_to(root))
             if file in theirs
             else f"{file}".replace(f"{home}/", "~/", 1)
         )
         try:
-            name, line = _parse_skill(file, root if file in theirs else None)
+            skill, line = _parse_skill(file, trust if file in theirs else None)
         except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
             found.notices.append(
                 f"{shown} is not used: {getattr(error, 'strerror', None) or error}"
             )
             continue
-        if found.skills.setdefault(name, file) == file:
+        first = found.skills.setdefault(skill.name, skill)
+        if first is skill:
             lines.append(line)
-        elif not found.skills[name].samefile(file):
+        elif not first.file.samefile(file):
             found.notices.append(
-                f"{shown} is not used: {found.skills[name].parent} has the same name {name}"
+                f"{shown} is not used: {first.file.parent} has the same name {skill.name}"
             )
     kept = [
         line
@@ -168,13 +168,16 @@ def find_skills(start: Start, *, trusted: bool) -> Project:
     return replace(found, text="\n".join([_HEAD, *kept]) if kept else "")
 
 
-def _parse_skill(file: Path, top: Path | None) -> tuple[str, str]:
-    """Return a skill's name and its line in the list; links may not lead out of `top`. Raises OSError, RuntimeError, or
-    ValueError with the problem."""
-    if top is not None and not file.resolve().is_relative_to(top):
+def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
+    """Return a skill and its line in the list. The file of a project may not be a link that leads out, and must be
+    trusted as it is. Raises OSError, RuntimeError, or ValueError with the problem."""
+    if trust is not None and not is_inside(file, trust.root):
         raise ValueError("it is a link that leads out of the project")
-    with file.open(encoding="utf-8-sig", errors="replace") as opened:
-        fields, _ = front_matter(opened.read(_MAX_READ))
+    data = file.read_bytes()
+    problem = trust.objection(file, data) if trust is not None else ""
+    if problem:
+        raise ValueError(problem)
+    fields, _ = front_matter(data.decode("utf-8-sig", "replace")[:_MAX_READ])
     name, description = fields.get("name", ""), fields.get("description", "")
     if not fields or not name or not description:
         raise ValueError("missing front matter (`---` lines around name: and description:)")
@@ -185,4 +188,4 @@ def _parse_skill(file: Path, top: Path | None) -> tuple[str, str]:
         if len(description) <= _MAX_DESCRIPTION
         else f"{description[: _MAX_DESCRIPTION - 1]}…"
     )
-    return name, f"- {name}: {cut}"
+    return Skill(name, file, trust), f"- {name}: {cut}"

@@ -69,7 +69,7 @@ def _store_first_message(
     else:
         session = store.resume(start.resume or None, folder)
     _check_anchors(session)
-    found = load_project(start, trusted=start.trusted, window=model.profile.window)
+    found = load_project(start, start.trust, window=model.profile.window)
     root, system = start.cwd.resolve(), load_prompt("system", model.profile.window)
     builder = RequestBuilder(store, settings, root, system, instructions=lambda: found.text)  # type: ignore[arg-type]
     query = Query(prompt.text, (prompt.enclosed,) if prompt.attached else ())

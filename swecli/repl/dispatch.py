@@ -79,9 +79,7 @@ class Startup:
         renderer = Renderer(
             Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos
         )
-        self.context = CommandContext(
-            runtime, self.table.commands, renderer, program, prompt, background
-        )
+        self.context = CommandContext(runtime, self.table, renderer, program, prompt, background)
         self.processor = AsyncQueryProcessor(program)
         self.is_loaded = True
 
@@ -118,10 +116,9 @@ def _warm_up(agent: Agent) -> None:
 
 def _discover(start: Start) -> CommandTable:
     # late: loaded after the prompt is shown
-    from swecli.config.paths import project_root
     from swecli.repl.commands.registry import CommandTable
 
-    return CommandTable.discover(project_root(start.cwd) if start.trusted else None)
+    return CommandTable.discover(start.read_trust())
 
 
 def _build(start: Start, ask: Ask) -> Runtime:

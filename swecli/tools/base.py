@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ConfigDict
 
+from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
@@ -213,7 +214,7 @@ class ToolContext:
     memory: _Memory | None = None
     changes: _ChangeRecorder | None = None
     jobs: _Jobs = field(default_factory=_Jobs)
-    skills: dict[str, Path] = field(default_factory=dict)  # file by name
+    skills: dict[str, Skill] = field(default_factory=dict)  # by name
     do_task: _DoTask | None = (
         None  # runs a task (title, prompt, tools besides read-only ones) in a child session
     )

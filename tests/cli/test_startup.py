@@ -20,6 +20,7 @@ from swecli.cli.startup import (
 from swecli.config.paths import Paths
 from swecli.config.settings import Start
 from swecli.models.errors import BadInput, ConfigError, StoreError
+from tests.support.runtime import trust_everything
 
 
 def start_of(*argv: str) -> Start:
@@ -80,12 +81,32 @@ def test_project_settings_are_used_only_in_a_trusted_repository(
     before = read_configuration(None, {})
     assert before.settings.mode == "ask"
     assert before.notices == (
-        ".swecli/config.toml is not used: this folder is not trusted (run /trust to use it)",
+        ".swecli/config.toml is not used: this folder is not trusted: run /trust to use it",
     )
-    before.paths.trust(Path.cwd().parent)
+    trust_everything(before)
     after = read_configuration(None, {})
     assert (after.settings.mode, after.settings.allow) == ("plan", ())
     assert "allow is ignored" in after.notices[0]
+
+
+def test_project_settings_that_changed_since_they_were_trusted_are_not_used() -> None:
+    settings = Path.cwd() / ".swecli" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text('mode = "plan"')
+    trust_everything(read_configuration(None, {}))
+    settings.write_text('mode = "edits"')
+    changed = read_configuration(None, {})
+    assert changed.settings.mode == "ask"
+    assert changed.notices == (
+        ".swecli/config.toml is not used: it has changed since you trusted it: /trust shows how",
+    )
+
+
+def test_the_flag_trust_uses_the_project_settings_and_records_nothing() -> None:
+    (Path.cwd() / ".swecli").mkdir()
+    (Path.cwd() / ".swecli" / "config.toml").write_text('mode = "plan"')
+    assert read_configuration(None, {}, everything=True).settings.mode == "plan"
+    assert read_configuration(None, {}).settings.mode == "ask"
 
 
 def test_a_broken_project_file_in_an_untrusted_folder_is_ignored() -> None:

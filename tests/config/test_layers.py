@@ -17,11 +17,10 @@ from swecli.models.errors import ConfigError
 def load(user: str = "", project: str | None = None, **layers: Any) -> tuple[Settings, list[str]]:
     """Load settings from the texts of a user file and a project file; `layers` may hold `environ` and `flags`."""
     Path("user.toml").write_text(user, encoding="utf-8")
-    if project is not None:
-        Path("project.toml").write_text(project, encoding="utf-8")
     return load_settings(
         user_file=Path("user.toml"),
         project_file=None if project is None else Path("project.toml"),
+        project_text=project or "",
         environ=layers.get("environ", {}),
         flags=layers.get("flags", {}),
     )

@@ -12,9 +12,12 @@ from swecli.models.errors import ConfigError
 
 def load(user: str, project: str = "", **flags: str) -> tuple[Settings, list[str]]:
     Path("user.toml").write_text(user, encoding="utf-8")
-    Path("project.toml").write_text(project, encoding="utf-8")
     return load_settings(
-        user_file=Path("user.toml"), project_file=Path("project.toml"), environ={}, flags=flags
+        user_file=Path("user.toml"),
+        project_file=Path("project.toml"),
+        project_text=project,
+        environ={},
+        flags=flags,
     )
 
 

@@ -14,14 +14,11 @@ from swecli.models.errors import ConfigError
 def test_swecli_home_holds_everything(tmp_path: Path) -> None:
     paths = Paths.find({"SWECLI_HOME": str(tmp_path / "here")})
     assert {paths.config, paths.data, paths.state, paths.cache} == {tmp_path / "here"}
-    assert [
-        p.name for p in (paths.config_file, paths.database, paths.history, paths.log, paths.trusted)
-    ] == [
+    assert [p.name for p in (paths.config_file, paths.database, paths.history, paths.log)] == [
         "config.toml",
         "swecli.db",
         "history",
         "swecli.log",
-        "trusted",
     ]
 
 

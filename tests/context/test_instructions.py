@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from swecli.config.paths import project_root
+from swecli.config.trust import FolderTrust
 from swecli.context.project import Project, load_instructions
 
 
@@ -21,7 +23,7 @@ def cwd(tmp_path: Path) -> Path:
 
 
 def load(cwd: Path, limit: int = 1000) -> Project:
-    return load_instructions(cwd, trusted=True, limit=limit)
+    return load_instructions(cwd, FolderTrust(project_root(cwd), everything=True), limit=limit)
 
 
 def test_instructions_are_ordered_from_the_repository_root_to_the_working_directory(
@@ -63,7 +65,7 @@ def test_a_directory_with_a_git_file_is_a_repository_root(tmp_path: Path) -> Non
 def test_instructions_of_an_untrusted_folder_are_not_read_and_a_notice_names_the_command(
     cwd: Path,
 ) -> None:
-    found = load_instructions(cwd, trusted=False)
+    found = load_instructions(cwd, FolderTrust(project_root(cwd)))
     assert (found.text, found.files) == ("", [])
     (notice,) = found.notices
     assert "AGENTS.md, pkg/deep/AGENTS.md" in notice
@@ -71,7 +73,7 @@ def test_instructions_of_an_untrusted_folder_are_not_read_and_a_notice_names_the
 
 
 def test_an_untrusted_folder_without_instructions_gives_no_notice(tmp_path: Path) -> None:
-    assert load_instructions(tmp_path, trusted=False) == Project()
+    assert load_instructions(tmp_path, FolderTrust(tmp_path)) == Project()
 
 
 def test_a_long_file_is_cut_with_a_warning(cwd: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from swecli.config.paths import project_root
+from swecli.config.trust import FolderTrust
 from swecli.context.project import Project, find_skills
 from tests.support.runtime import make_start
 
@@ -20,7 +22,8 @@ def write_skill(folder: Path, name: str, text: str = GOOD) -> Path:
 
 
 def find(*, trusted: bool = True) -> Project:
-    return find_skills(make_start(), trusted=trusted)
+    start = make_start()
+    return find_skills(start, FolderTrust(project_root(start.cwd), everything=trusted))
 
 
 def test_skills_of_the_project_and_of_the_user_are_listed() -> None:
@@ -120,7 +123,7 @@ def test_a_duplicate_skill_name_is_reported_and_the_user_skill_is_used() -> None
     write_skill(Path(".agents/skills"), "pdf")
     write_skill(Path(".claude/skills"), "other", GOOD.replace("{name}", "pdf"))
     found = find()
-    assert found.skills == {"pdf": own}
+    assert {name: skill.file for name, skill in found.skills.items()} == {"pdf": own}
     assert found.notices == [
         f".agents/skills/pdf/SKILL.md is not used: {own.parent} has the same name pdf",
         f".claude/skills/other/SKILL.md is not used: {own.parent} has the same name pdf",

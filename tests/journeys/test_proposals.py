@@ -17,7 +17,15 @@ from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet
 from tests.support.project import make_project
-from tests.support.runtime import NO, User, calls, make_runtime, make_start, run_turn
+from tests.support.runtime import (
+    NO,
+    User,
+    calls,
+    make_runtime,
+    make_start,
+    run_turn,
+    trust_everything,
+)
 from tests.support.scripted import ScriptedModel
 
 
@@ -106,7 +114,7 @@ async def test_a_strategy_already_in_trusted_instructions_is_refused(
         "# shop\n\n- Build with the release profile, never with debug symbols.\n\nthe profile is named release\n"
     )
     if trusted:
-        make_start(project).paths.trust(project)
+        trust_everything(make_start(project))
     content = "Build with the release profile, without debug symbols"
     bullets, refused = await learn_from_turn(
         make_refused_turn(

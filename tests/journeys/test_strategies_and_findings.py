@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.config.project_files import read_project_files
 from swecli.models.context import WindowSpec
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.store.reviews import ReviewStore
-from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime, run_turn, trust_everything
 from tests.support.scripted import Reply
 
 
@@ -108,12 +109,13 @@ async def test_open_findings_of_files_in_use_are_in_the_head() -> None:
 async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
     Path("AGENTS.md").write_text("Answer in verse.\n")
     runtime = make_runtime(lambda request: "ok", window=WindowSpec(1, 1), learn=False)
-    runtime.trust_folder()
+    runtime.trust_files(read_project_files(runtime.cwd))
     heads = []
     for number in range(4):
         await run_turn(runtime, f"question {number}", learn=False)
         heads.append(sent_texts(runtime)[0])
         Path("AGENTS.md").write_text("Answer in prose.\n")
+        trust_everything(runtime.start)
     assert ["verse" in head for head in heads] == [True, True, True, False]
     assert "prose" in heads[3]
 

@@ -23,10 +23,10 @@ class ScriptedContext(CommandContext):
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
         self.paper = io.StringIO()
         renderer = Renderer(Screen(TextSurface(self.paper, width), False))
-        self.table = CommandTable.discover()
+        self.table = CommandTable.discover(runtime.start.read_trust())
         super().__init__(
             runtime,
-            self.table.commands,
+            self.table,
             renderer,
             program=self,
             asker=self,

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.paths import Paths
+from swecli.config.paths import Paths, project_root
+from swecli.config.project_files import read_project_files
 from swecli.config.settings import Settings, Start
+from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
 from swecli.models.message import AskRequest, Decision, ModelChoice
@@ -44,6 +46,12 @@ def make_start(cwd: Path | None = None, *, resume: str | None = None, **settings
         choice=ModelChoice("scripted/test", "for this test"),
         resume=resume,
     )
+
+
+def trust_everything(start: Start) -> FolderTrust:
+    """Trust all files of the project as they are now."""
+    root = project_root(start.cwd)
+    return TrustLedger.of(start.paths).approve(root, read_project_files(start.cwd))
 
 
 def make_runtime(

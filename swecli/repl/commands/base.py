@@ -15,6 +15,7 @@ from swecli.repl.render.formatting import escape_invisible, one_line
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
     from swecli.playbook.action import ActionResult
+    from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer
@@ -26,7 +27,7 @@ class CommandContext:
     """The components that a command uses."""
 
     runtime: Runtime
-    commands: Sequence[Command]
+    table: CommandTable
     renderer: Renderer
     program: Program
     asker: PromptLine | DumbPrompt

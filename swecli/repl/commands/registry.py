@@ -13,6 +13,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from swecli.config.project_files import find_command_files, is_inside
+from swecli.config.trust import FolderTrust
 from swecli.context.project import front_matter
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import BadInput
@@ -20,7 +22,6 @@ from swecli.repl.commands import builtin
 from swecli.repl.commands.base import Command, CommandContext
 
 _ENTRY_POINTS = "swecli.commands"
-_FOLDERS = (".agents/commands", ".claude/commands")
 _MAX_LENGTH = 32_768  # characters
 _PLACEHOLDER = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 
@@ -29,21 +30,27 @@ class CommandTable:
     """Commands by name and alias. Raises NameClash if two commands use the same word."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
+        self._replace(commands)
+
+    def _replace(self, commands: Sequence[Command]) -> None:
         self.commands = sorted(commands, key=lambda c: c.name)
         self._by_word = index_by_name(
             [(word, c) for c in self.commands for word in (c.name, *c.aliases)]
         )
 
     @classmethod
-    def discover(cls, project: Path | None = None) -> CommandTable:
-        """Find the built-in commands, those of installed packages, and those of a trusted project with unused names."""
+    def discover(cls, trust: FolderTrust | None = None) -> CommandTable:
+        """Find the built-in commands, those of installed packages, and the trusted ones of a project with unused
+        names."""
         table = cls(find_declared(builtin, Command, _ENTRY_POINTS))
-        own = (
-            [one for one in _project_commands(project) if table.find(one.name) is None]
-            if project
-            else []
-        )
-        return cls([*table.commands, *own])
+        if trust is not None:
+            table.add_project(trust)
+        return table
+
+    def add_project(self, trust: FolderTrust) -> None:
+        """Add the trusted commands of a project whose names are not used yet."""
+        own = [one for one in _project_commands(trust) if self.find(one.name) is None]
+        self._replace([*self.commands, *own])
 
     def find(self, name: str) -> Command | None:
         """Return the command with this name or alias (case-insensitive), or None."""
@@ -57,48 +64,40 @@ class CommandTable:
         return list(dict.fromkeys(self._by_word[w].name for w in begun + close))[:count]
 
 
-def _project_commands(root: Path) -> list[Command]:
-    """Return the commands of a project's folders, the first of each name. Links out of `root` are skipped."""
-    files = (path for folder in _FOLDERS for path in sorted((root / folder).rglob("*.md")))
-    top, found = root.resolve(), dict[str, Command]()
-    for path in files:
+def _project_commands(trust: FolderTrust) -> list[Command]:
+    """Return the trusted commands of a project's folders, the first of each name. Links that lead out are skipped."""
+    found: dict[str, Command] = {}
+    for path in find_command_files(trust.root):
         name = path.stem.lower()
-        if (
-            name not in found
-            and re.fullmatch(r"[\w-]+", name)
-            and path.resolve().is_relative_to(top)
-        ):
-            found[name] = _make_command(name, path)
+        if name in found or not re.fullmatch(r"[\w-]+", name) or not is_inside(path, trust.root):
+            continue
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        if not trust.objection(path, data):
+            found[name] = _make_command(name, path, data.decode("utf-8-sig", "replace"))
     return list(found.values())
 
 
-def _make_command(name: str, path: Path) -> Command:
-    try:
-        fields, _ = front_matter(path.read_text("utf-8", "replace"))
-    except OSError:  # reported when the command is used
-        fields = {}
+def _make_command(name: str, path: Path, text: str) -> Command:
+    """Return a command that sends the body of this text, which is that of `path`."""
+    fields, body = front_matter(text)
 
     async def run(ctx: CommandContext, args: str) -> None:
-        ctx.program.steer(_expand_template(path, args))
+        ctx.program.steer(_expand_template(path, body.strip(), args))
 
-    help = (
-        fields.get("description")
-        or f"Send {path.parent.parent.name}/{path.parent.name}/{path.name}"
-    )
+    shown = f"{path.parent.parent.name}/{path.parent.name}/{path.name}"
+    help = fields.get("description") or f"Send {shown}"
     return Command(name, (), fields.get("argument-hint", ""), help, run)
 
 
-def _expand_template(path: Path, args: str) -> str:
-    """Return the template's text with the arguments. Raises BadInput if it cannot be read, is empty or too long."""
-    try:
-        text = path.read_text("utf-8-sig", "replace")
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
-    body = front_matter(text)[1].strip()
-    if not body or len(body) > _MAX_LENGTH:
-        raise BadInput(
-            f"{path} {f'is longer than {_MAX_LENGTH:,} characters' if body else 'has no text to send'}."
-        )
+def _expand_template(path: Path, body: str, args: str) -> str:
+    """Return a template's text with the arguments. Raises BadInput if it is empty or too long."""
+    if not body:
+        raise BadInput(f"{path} has no text to send.")
+    if len(body) > _MAX_LENGTH:
+        raise BadInput(f"{path} is longer than {_MAX_LENGTH:,} characters.")
     try:
         words = shlex.split(args)
     except ValueError:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from swecli.config.trust import Skill
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import (
@@ -162,10 +163,10 @@ def _plan_skill(params: _SkillParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _SkillParams, _plan_skill)
 async def _skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    known: Path = plan.state
-    folder = known.resolve().parent
+    skill: Skill = plan.state
+    folder = skill.file.resolve().parent
     try:
-        file = (known.parent / params.file).resolve()
+        file = (skill.file.parent / params.file).resolve()
         if not file.is_relative_to(folder):
             raise ToolError(f"{one_line(params.file)} is outside the skill's folder.")
         with file.open("rb") as opened:
@@ -182,6 +183,8 @@ async def _skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> Tool
         raise ToolError(
             f"{one_line(params.file)} is not text of at most {_MAX_SKILL_BYTES:,} bytes."
         )
+    if file == skill.file.resolve() and (problem := skill.objection(data)):
+        raise ToolError(f"{one_line(params.file)} is not used: {problem}.")
     listed = ", ".join(siblings[:_MAX_LISTED]) + (
         f" and {len(siblings) - _MAX_LISTED} more" if len(siblings) > _MAX_LISTED else ""
     )

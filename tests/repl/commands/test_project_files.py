@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.config.trust import FolderTrust
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import Command
 from swecli.repl.commands.registry import CommandTable
@@ -30,6 +31,10 @@ def write_command(root: Path, name: str, text: str, folder: str = ".claude/comma
     path.write_text(text)
 
 
+def as_it_is(root: Path) -> FolderTrust:
+    return FolderTrust(root, everything=True)
+
+
 def project_command(root: Path) -> Command:
     (found,) = project_commands(root)
     return found
@@ -38,9 +43,8 @@ def project_command(root: Path) -> Command:
 def project_commands(root: Path) -> list[Command]:
     """Return the commands that the project defines."""
     built_in = {command.name for command in CommandTable.discover().commands}
-    return [
-        command for command in CommandTable.discover(root).commands if command.name not in built_in
-    ]
+    table = CommandTable.discover(as_it_is(root))
+    return [command for command in table.commands if command.name not in built_in]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,7 @@ def test_built_in_names_are_kept_and_the_first_folder_wins(tmp_path: Path) -> No
     write_command(tmp_path, "help.md", "Not this.")
     write_command(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
     write_command(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
-    table = CommandTable.discover(tmp_path)
+    table = CommandTable.discover(as_it_is(tmp_path))
     help, fix = table.find("help"), table.find("fix")
     assert help is not None
     assert help.help == "List the commands and keys"
@@ -105,11 +109,3 @@ async def test_a_command_file_that_is_empty_or_too_long_is_refused(
     write_command(runtime.cwd, "fix.md", text)
     with pytest.raises(BadInput, match=why):
         await project_command(runtime.cwd).run(_SteeredContext(runtime), "")
-
-
-async def test_a_deleted_command_file_is_named(runtime: Runtime) -> None:
-    write_command(runtime.cwd, "fix.md", "x")
-    command = project_command(runtime.cwd)
-    (runtime.cwd / ".claude/commands/fix.md").unlink()
-    with pytest.raises(BadInput, match=r"fix\.md cannot be read"):
-        await command.run(_SteeredContext(runtime), "")

@@ -7,13 +7,12 @@ import shlex
 from typing import TYPE_CHECKING
 
 from swecli.config.model_entry import THINKING, parse_thinking
-from swecli.config.paths import project_root
 from swecli.config.settings import SETTINGS
-from swecli.models.errors import BadInput, StoreError, UsageError
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.program import run_in_thread
-from swecli.repl.render.formatting import format_tokens, short_path
+from swecli.repl.render.formatting import format_tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -261,23 +260,3 @@ def _set_mode(ctx: CommandContext, wanted: str) -> None:
         raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
     ctx.runtime.set_mode(found)
     ctx.screen.note(f"mode {found} · {_MODE_HELP[found]}")
-
-
-@command()
-async def _trust(ctx: CommandContext, args: str) -> None:
-    """Trust this folder: use its AGENTS.md and settings"""
-    runtime = ctx.runtime
-    root = project_root(runtime.cwd)
-    if runtime.trusted:
-        ctx.screen.note(f"{short_path(root)} is already trusted")
-        return
-    known = len(runtime.notices)
-    try:
-        runtime.trust_folder()
-    except OSError as error:
-        raise StoreError(f"Cannot write the list of trusted folders: {error.strerror}.") from error
-    ctx.screen.note(
-        f"{short_path(root)} is now trusted: its instructions apply from the next request"
-    )
-    for notice in runtime.notices[known:]:
-        ctx.screen.warn(notice)

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from threading import Event
 
-from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
+from swecli.config.project_files import INSTRUCTION_FILES
+from swecli.context.project import find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import pluralize
 from swecli.repl.commands.base import Command, CommandContext, command
@@ -54,7 +55,7 @@ def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
 async def _help(ctx: CommandContext, args: str) -> None:
     """List the commands and keys"""
     wanted = args.removeprefix("/").lower()
-    chosen = [c for c in ctx.commands if not wanted or wanted in (c.name, *c.aliases)]
+    chosen = [c for c in ctx.table.commands if not wanted or wanted in (c.name, *c.aliases)]
     if not chosen:
         ctx.screen.error(f"Unknown command /{wanted}.", "Type /help for the list.")
         return
@@ -65,7 +66,7 @@ async def _help(ctx: CommandContext, args: str) -> None:
             if found.aliases:
                 ctx.screen.note(f"aliases: {' '.join(f'/{alias}' for alias in found.aliases)}")
         return
-    for title, group in _grouped(ctx.commands):
+    for title, group in _grouped(ctx.table.commands):
         ctx.screen.line(title, "head")
         ctx.screen.columns(
             [(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in group]
@@ -135,11 +136,12 @@ _INIT_PROMPT = (
 async def _memory(ctx: CommandContext, args: str) -> None:
     """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
     runtime = ctx.runtime
-    found = load_instructions(runtime.cwd, trusted=runtime.trusted)
-    skills = find_skills(runtime.start, trusted=runtime.trusted)
+    trust = runtime.start.read_trust()
+    found = load_instructions(runtime.cwd, trust)
+    skills = find_skills(runtime.start, trust)
     rows = [
         (short_path(path), f"{path.stat().st_size:,} bytes")
-        for path in (*found.files, *skills.skills.values())
+        for path in (*found.files, *(skill.file for skill in skills.skills.values()))
     ]
     if rows:
         ctx.screen.table(("file", "size"), rows)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from swecli.repl.commands.registry import CommandTable
 from tests.support.command_context import ScriptedContext
 
 
 async def test_help_lists_every_command_and_the_keys(ctx: ScriptedContext) -> None:
     printed = " ".join((await ctx.type("/help")).split())  # Long lines are wrapped.
-    for command in ctx.commands:
+    for command in ctx.table.commands:
         assert f"/{command.name}" in printed
         assert command.help.split("`")[0] in printed
     assert "Shift+Tab" in printed
@@ -23,7 +24,9 @@ async def test_help_groups_the_commands_and_begins_with_start_here(ctx: Scripted
 
 
 async def test_project_commands_are_listed_under_more(ctx: ScriptedContext) -> None:
-    ctx.commands = [*ctx.commands, replace(ctx.commands[0], name="deploy", help="Send it")]
+    first = ctx.table.commands[0]
+    deploy = replace(first, name="deploy", help="Send it")
+    ctx.table = CommandTable([*ctx.table.commands, deploy])
     printed = await ctx.type("/help")
     assert printed.index("More") < printed.index("/deploy") < printed.index("Keys")
 

@@ -32,6 +32,7 @@ async def test_memory_lists_instruction_files_once_the_folder_is_trusted(
     printed = await ctx.type("/memory")
     assert "not trusted" in printed
     assert "/trust" in printed
+    ctx.will_pick("1")
     await ctx.type("/trust")
     printed = await ctx.type("/memory")
     assert "AGENTS.md" in printed

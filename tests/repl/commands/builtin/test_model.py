@@ -1,9 +1,8 @@
-"""Test `/model`, `/mode`, `/cost`, `/status` and `/trust`."""
+"""Test `/model`, `/mode`, `/cost` and `/status`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -96,16 +95,6 @@ async def test_status_shows_model_mode_database_sandbox_learning_and_trust(
         "not trusted",
     ):
         assert words in printed
-
-
-async def test_after_trust_the_next_request_contains_the_instructions(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    Path("AGENTS.md").write_text("Always whistle.")
-    assert "Always whistle." not in runtime.agent.prepare("x").messages[0]["content"]
-    assert "is now trusted" in await ctx.type("/trust")
-    assert "Always whistle." in runtime.agent.prepare("x").messages[0]["content"]
-    assert "already trusted" in await ctx.type("/trust")
 
 
 @pytest.mark.slow

@@ -1,0 +1,62 @@
+"""Which files of a project the program obeys once they are trusted."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from swecli.config.paths import project_root
+
+PROJECT_SETTINGS = ".swecli/config.toml"
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+_SKILL_FOLDERS = (".agents/skills", ".claude/skills")
+_COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
+
+
+def find_project_files(cwd: Path) -> list[Path]:
+    """Return all files that the project of a working directory would have obeyed. Links that lead out are left out."""
+    root = project_root(cwd)
+    settings = root / PROJECT_SETTINGS
+    found = [settings] if settings.exists() else []
+    found += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
+    return [path for path in found if is_inside(path, root)]
+
+
+def read_project_files(cwd: Path) -> dict[Path, bytes]:
+    """Return the bytes of all files that the project of a working directory would have obeyed."""
+    found: dict[Path, bytes] = {}
+    for path in find_project_files(cwd):
+        with suppress(OSError):
+            found[path] = path.read_bytes()
+    return found
+
+
+def find_instructions(cwd: Path) -> list[Path]:
+    """Return one instruction file for each folder from the project's root down to the working directory."""
+    root = project_root(cwd)
+    below = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)]
+    found: list[Path] = []
+    for folder in reversed(below):
+        for name in INSTRUCTION_FILES:
+            if (folder / name).exists():
+                found.append(folder / name)
+                break
+    return found
+
+
+def find_skill_files(root: Path) -> list[Path]:
+    """Return the SKILL.md files of a project, or of a home folder, in the order in which their names win."""
+    return [file for name in _SKILL_FOLDERS for file in sorted((root / name).glob("*/SKILL.md"))]
+
+
+def find_command_files(root: Path) -> list[Path]:
+    """Return the Markdown files of a project's slash commands, in the order in which their names win."""
+    return [file for name in _COMMAND_FOLDERS for file in sorted((root / name).rglob("*.md"))]
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Return False if a path is, or passes through, a link that leads out of the folder."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        return False

@@ -1,0 +1,222 @@
+"""What the user trusts of a folder: the contents of its files at that time, never their names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from swecli.config.paths import Paths, write_file
+from swecli.config.project_files import read_project_files
+from swecli.models.errors import ConfigError
+
+TrustState = Literal["approved", "changed", "new", "untrusted"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedFile:
+    """A file as the user approved it: the SHA-256 of its bytes, and its text for a later comparison."""
+
+    digest: str
+    text: str
+
+    @classmethod
+    def of(cls, data: bytes) -> ApprovedFile:
+        return cls(hashlib.sha256(data).hexdigest(), data.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTrust:
+    """What is trusted of one folder.
+
+    Attributes:
+        root: The folder, resolved.
+        approved: The approved files by their path in the folder, with `/` between its parts.
+        since: When the user last approved something, as seconds since 1970; None if the folder is not trusted.
+        everything: True for a run with `--trust`: each file is used as it is, and nothing is recorded.
+    """
+
+    root: Path
+    approved: Mapping[str, ApprovedFile] = field(default_factory=dict)
+    since: float | None = None
+    everything: bool = False
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if the user trusts the folder, at least for this run."""
+        return self.everything or self.since is not None
+
+    def judge(self, path: Path, data: bytes) -> TrustState:
+        """Return whether a file's bytes are those that the user approved."""
+        if self.everything:
+            return "approved"
+        if self.since is None:
+            return "untrusted"
+        known = self.approved.get(self.name_of(path))
+        if known is None:
+            return "new"
+        return "approved" if known.digest == ApprovedFile.of(data).digest else "changed"
+
+    def objection(self, path: Path, data: bytes) -> str:
+        """Return why a file is not used, or "" if the user approved it as it is."""
+        match self.judge(path, data):
+            case "changed":
+                return "it has changed since you trusted it: /trust shows how"
+            case "new":
+                return "it is new since you trusted this folder: /trust shows it"
+            case "untrusted":
+                return "this folder is not trusted: run /trust to use it"
+            case "approved":
+                return ""
+
+    def name_of(self, path: Path) -> str:
+        """Return the name under which a file of the folder is recorded."""
+        return path.relative_to(self.root).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill that can be read: its name, its SKILL.md, and for one of a project what is trusted of its folder."""
+
+    name: str
+    file: Path
+    trust: FolderTrust | None = None
+
+    def objection(self, data: bytes) -> str:
+        """Return why these bytes of its file are not used, or ""."""
+        return "" if self.trust is None else self.trust.objection(self.file, data)
+
+
+class TrustLedger:
+    """The trusted folders of a user, one JSON file each, so that two programs never write the same file."""
+
+    def __init__(self, folder: Path, old_list: Path | None = None) -> None:
+        """`old_list` is a file of earlier versions that names trusted folders, one a line."""
+        self._folder = folder
+        self._old_list = old_list
+
+    @classmethod
+    def of(cls, paths: Paths) -> TrustLedger:
+        """Return the ledger in the program's own directories."""
+        return cls(paths.state / "trust", paths.state / "trusted")
+
+    def open(self, root: Path) -> FolderTrust:
+        """Return what is trusted of a folder. A damaged record trusts nothing: see `problem_of`."""
+        self._adopt_old_list()
+        resolved = root.resolve()
+        try:
+            return self._read(self._file_of(resolved), resolved)
+        except ConfigError:
+            return FolderTrust(resolved)
+
+    def problem_of(self, root: Path) -> str:
+        """Return why a folder's record cannot be used, or ""."""
+        resolved = root.resolve()
+        try:
+            self._read(self._file_of(resolved), resolved)
+        except ConfigError as error:
+            return str(error)
+        return ""
+
+    def approve(self, root: Path, files: Mapping[Path, bytes]) -> FolderTrust:
+        """Record these files of a folder as trusted, beside those recorded before. Raises OSError."""
+        before = self.open(root)
+        approved = dict(before.approved)
+        for path, data in files.items():
+            approved[before.name_of(path)] = ApprovedFile.of(data)
+        trust = FolderTrust(before.root, approved, time.time())
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(self._file_of(trust.root), _to_json(trust))
+        return trust
+
+    def remove(self, root: Path) -> bool:
+        """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
+        file = self._file_of(root.resolve())
+        if not file.exists():
+            return False
+        file.unlink()
+        return True
+
+    def list(self) -> tuple[list[FolderTrust], list[str]]:
+        """Return the trusted folders by name, and a line for each record that cannot be read."""
+        self._adopt_old_list()
+        found: list[FolderTrust] = []
+        problems: list[str] = []
+        for file in sorted(self._folder.glob("*.json")):
+            try:
+                found.append(self._read(file))
+            except ConfigError as error:
+                problems.append(str(error))
+        return sorted(found, key=lambda trust: str(trust.root)), problems
+
+    def _adopt_old_list(self) -> None:
+        """Record the folders that an earlier version trusted by name, with the files that they hold now."""
+        if self._old_list is None or not self._old_list.is_file():
+            return
+        # not splitlines: it also splits at characters that a file name may contain
+        lines = os.fsdecode(self._old_list.read_bytes()).split("\n")
+        with suppress(OSError):  # a read-only home: nothing is trusted until it can be recorded
+            self._old_list.unlink()
+            for folder in (Path(line) for line in lines if line.strip()):
+                if folder.is_dir():
+                    self.approve(folder, read_project_files(folder))
+
+    def _file_of(self, root: Path) -> Path:
+        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+        return self._folder / f"{name}.json"
+
+    def _read(self, file: Path, expected: Path | None = None) -> FolderTrust:
+        """Read a record; a missing one trusts nothing. Raises ConfigError."""
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return FolderTrust(expected or Path())
+        except (OSError, UnicodeDecodeError) as error:
+            raise _damaged(file) from error
+        try:
+            trust = _from_json(json.loads(text))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise _damaged(file) from error
+        if expected is not None and trust.root != expected:
+            raise _damaged(file)
+        return trust
+
+
+def _damaged(file: Path) -> ConfigError:
+    return ConfigError(
+        f"The record of trust {file} is damaged or from another program: its folder counts as not trusted.",
+        "Remove the file, then run /trust again.",
+    )
+
+
+def _to_json(trust: FolderTrust) -> str:
+    files = {
+        name: {"sha256": known.digest, "text": known.text} for name, known in trust.approved.items()
+    }
+    value = {
+        "format": _FORMAT,
+        "folder": os.fsencode(trust.root).decode("utf-8", "surrogateescape"),
+        "since": trust.since,
+        "files": files,
+    }
+    return json.dumps(value, indent=1)  # lone surrogates of a file name are escaped
+
+
+def _from_json(value: Any) -> FolderTrust:
+    if value["format"] != _FORMAT:
+        raise ValueError("another format")
+    files: dict[str, ApprovedFile] = {}
+    for name, row in value["files"].items():
+        known = ApprovedFile(row["sha256"], row["text"])
+        if not isinstance(known.digest, str) or not isinstance(known.text, str):
+            raise TypeError("a digest and a text are strings")
+        files[name] = known
+    return FolderTrust(Path(value["folder"]), files, float(value["since"]))

@@ -1,0 +1,79 @@
+"""`/trust`: use the files of this folder as they are, after a look at them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from swecli.config.project_files import read_project_files
+from swecli.config.trust import FolderTrust
+from swecli.models.errors import StoreError
+from swecli.models.finding import pluralize
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.input.question import Option
+from swecli.repl.render.formatting import short_path
+
+_MAX_ROWS = (
+    40  # of a changed file's differences, so that the question and the list above it stay in view
+)
+_CHOICES = [Option("yes", "1", "y"), Option("no", "3", "n")]
+
+
+@command()
+async def _trust(ctx: CommandContext, args: str) -> None:
+    """Trust this folder: use its instructions, settings, skills and commands as they are now"""
+    trust = ctx.runtime.start.read_trust()
+    files = read_project_files(ctx.runtime.cwd)
+    pending = {path: data for path, data in files.items() if trust.judge(path, data) != "approved"}
+    if trust.is_trusted and not pending:
+        used = pluralize(len(files), "file")
+        ctx.screen.note(f"{short_path(trust.root)} is already trusted, with {used}")
+        return
+    _show(ctx, trust, pending)
+    picked = await ctx.asker.choose(_question(trust, pending), _CHOICES, guarded=True)
+    if picked is None or _CHOICES[picked].mark != "1":
+        ctx.screen.note("nothing was changed")
+        return
+    try:
+        notices = ctx.runtime.trust_files(files)
+    except OSError as error:
+        raise StoreError(f"The trust cannot be recorded: {error.strerror}.") from error
+    ctx.table.add_project(ctx.runtime.start.read_trust())
+    _confirm(ctx, trust, pending)
+    for notice in notices:
+        ctx.screen.warn(notice)
+
+
+def _show(ctx: CommandContext, trust: FolderTrust, pending: dict[Path, bytes]) -> None:
+    """Print which files would be used, and if the folder was trusted before, what is new in them."""
+    rows: list[tuple[str, str, str]] = []
+    for path, data in pending.items():
+        state = "changed" if trust.judge(path, data) == "changed" else "new"
+        rows.append((trust.name_of(path), f"{len(data):,} bytes", state))
+    if rows:
+        ctx.screen.table(("file", "size", ""), rows)
+    if not trust.is_trusted:
+        return
+    # late: completing the names of commands must not load rich
+    from swecli.repl.render.tools import render_diff
+    from swecli.tools.diffs import unified_diff
+
+    for path, data in pending.items():
+        name = trust.name_of(path)
+        known = trust.approved.get(name)
+        diff = unified_diff(name, known.text if known else None, data.decode("utf-8", "replace"))
+        ctx.screen.line(name, "head")
+        ctx.screen.print(render_diff(diff.text, max_rows=_MAX_ROWS))
+
+
+def _question(trust: FolderTrust, pending: dict[Path, bytes]) -> str:
+    if not pending:
+        return f"Trust {short_path(trust.root)}? It holds no files for swecli yet."
+    return f"Use {pluralize(len(pending), 'file')} of {short_path(trust.root)} as shown?"
+
+
+def _confirm(ctx: CommandContext, trust: FolderTrust, pending: dict[Path, bytes]) -> None:
+    ctx.screen.note(
+        f"{short_path(trust.root)} is trusted: its instructions, skills and commands apply from now on"
+    )
+    if any(path.name == "config.toml" for path in pending):
+        ctx.screen.note("its settings apply from the next start")
