@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
@@ -14,8 +14,8 @@ from swecli.repl.render.formatting import escape_invisible, one_line
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
+    from swecli.config.trust import FolderTrust
     from swecli.playbook.action import ActionResult
-    from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer
@@ -27,7 +27,7 @@ class CommandContext:
     """The components that a command uses."""
 
     runtime: Runtime
-    table: CommandTable
+    table: Commands
     renderer: Renderer
     program: Program
     asker: PromptLine | DumbPrompt
@@ -124,6 +124,15 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
         saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
         answers.append(("project", Option(saved, "5", needs_enter=True)))
     return answers
+
+
+class Commands(Protocol):
+    """The known commands; those of a project join them once it is trusted."""
+
+    commands: list[Command]
+
+    def add_project(self, trust: FolderTrust) -> None:
+        """Add the trusted commands of a project whose names are not used yet."""
 
 
 _Run = Callable[[CommandContext, str], Awaitable[None]]
