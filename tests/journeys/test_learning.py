@@ -29,7 +29,7 @@ async def test_a_taught_strategy_is_in_the_next_request_and_has_evidence() -> No
     assert "pytest -q" in evidence[0].quote
 
 
-async def test_a_correction_raises_the_harmful_count_of_the_cited_strategy() -> None:
+async def test_a_correction_marks_the_turn_and_blames_no_cited_strategy() -> None:
     Path("Makefile").write_text("check:\n\ttrue\n")
     runtime = make_runtime(["Noted.", "I ran it, as [P-1] says.", "Sorry."])
     await run_turn(runtime, "remember that the tests run with `make check`")
@@ -37,7 +37,10 @@ async def test_a_correction_raises_the_harmful_count_of_the_cited_strategy() -> 
     await run_turn(runtime, "no, that was wrong")
     bullet = runtime.sessions.playbook.get("P-1")
     assert bullet is not None
-    assert bullet.harmful == 1
+    assert bullet.harmful == 0
+    turn = runtime.sessions.playbook.turn(runtime.sessions.session.id, 2)
+    assert turn is not None
+    assert (turn.good, turn.why) == (False, "no, that was wrong")
 
 
 async def test_a_user_mark_counts_at_once_and_undo_reverts_it() -> None:

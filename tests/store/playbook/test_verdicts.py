@@ -142,7 +142,7 @@ def test_the_lessons_of_a_turn_store_checks_figures_and_record_together(
     manager.playbook.record_lessons(session, lessons)
     turns = manager.playbook
     assert turns.checks(manager.start("/p", "m")) == {"make test": CheckResult(False, ("x",))}
-    assert turns.checks(manager.start("/q", "m"), ["make test"]) == {}
+    assert turns.checks(manager.start("/q", "m")) == {}
     assert turns.figures(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
     record = turns.turn(session.id, 1)
     assert record is not None
