@@ -131,6 +131,8 @@ def _protected() -> GitIgnoreSpec:
 
 def normalize(path: str) -> str:
     """Return the path without case and invisible characters, as some file systems compare names."""
+    if path.isascii() and path.isprintable():  # a search compares thousands of names
+        return path.lower()
     plain = unicodedata.normalize("NFKC", path)
     return "".join(
         char for char in plain if unicodedata.category(char) not in ("Cf", "Cc")

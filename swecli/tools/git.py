@@ -274,10 +274,8 @@ def shown_paths(
     folder: Path, environ: Mapping[str, str], name: Sequence[str], words: Sequence[str]
 ) -> list[str] | None:
     """Return the paths, from the top of the repository, whose contents a harmless git command would show: git
-    names them itself, given the same words. None if they are not known, or an operand is an object without a path."""
+    names them itself, given the same words. None if they are not known."""
     env = read_only_environment(environ)
-    if any(_is_blob(folder, env, word) for word in words):
-        return None
     if name[0] == "cat-file":  # a commit, a tag, or a folder's names
         return []
     behind = words.index("--") if "--" in words else len(words)
@@ -305,8 +303,9 @@ _MAX_NAMES = 2_000_000  # bytes
 _HEX = re.compile(r"\^?([0-9a-fA-F]{4,64})(?:[\^~@].*)?", re.DOTALL)
 
 
-def _is_blob(folder: Path, env: Mapping[str, str], word: str) -> bool:
-    """Return whether a word or an end of a range is the id of a file's content."""
+def names_content(folder: Path, environ: Mapping[str, str], word: str) -> bool:
+    """Return whether a word, or an end of a range, is the id of a file's content, which has no path to check."""
+    env = read_only_environment(environ)
     for piece in re.split(r"\.\.\.?", word):
         if (match := _HEX.fullmatch(piece)) and (
             _query(folder, env, "cat-file", "-t", match[1]) or b""

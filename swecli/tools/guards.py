@@ -3,6 +3,7 @@ before a change, those that are protected."""
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def before_writing(root: Path, path: str) -> str:
 def when_ignored(root: Path, path: str) -> str:
     """Return why every mode asks for a path that an ignore file names, "" if none does. If an ignore file cannot be
     read, every path counts as named."""
-    rules = _load(root, tuple(_stamp(root / name) for name in IGNORE_FILES))
+    rules = _load(root, tuple(_stamp(f"{root}/{name}") for name in IGNORE_FILES))
     if rules.problem:
         return rules.problem
     if rules.spec is None or not rules.match(root, path):
@@ -42,9 +43,9 @@ def when_ignored(root: Path, path: str) -> str:
     )
 
 
-def _stamp(file: Path) -> _Stamp:
+def _stamp(file: str) -> _Stamp:
     try:
-        status = file.stat()
+        status = os.stat(file)  # noqa: PTH116  for each of the thousands of files of a search
     except OSError:  # missing, or a link to nothing
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns

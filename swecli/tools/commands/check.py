@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from swecli.tools.base import ToolError
 from swecli.tools.commands.programs import CommandScope, Program, known_programs
 from swecli.tools.commands.shell_words import SimpleCommand, Word
-from swecli.tools.git import find_program_risk, shown_paths
+from swecli.tools.git import find_program_risk, names_content, shown_paths
 from swecli.tools.limits import one_line
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
@@ -291,6 +291,11 @@ class _Check:
         ):
             raise ToolError(why)
         self._check_ranges()
+        # git show prints such an object even if it is to summarize
+        if self.program.shows and any(
+            names_content(scope.base, scope.environ, word.text) for word in self.words
+        ):
+            raise ToolError("it is not known which file that content is of")
         if not self._shows_content():
             return
         # `revision:path` was checked as such

@@ -258,6 +258,7 @@ class CommandScope:
         names = done.stdout.split(b"\0")
         if len(names) > _MAX_ENTRIES:
             raise ToolError("there are too many files to check")
-        below = self.base.relative_to(self.root)
+        below = str(self.base.relative_to(self.root))
         for name in filter(None, names):
-            self._check_found("the search", os.path.normpath(below / os.fsdecode(name)))
+            path = os.path.normpath(f"{below}/{os.fsdecode(name)}")
+            self._check_found("the search", path)

@@ -160,7 +160,12 @@ def test_git_requires_approval_to_show_a_tracked_secret(tracked: Path, command: 
 def test_git_requires_approval_to_show_an_object_without_a_path(tracked: Path) -> None:
     blob = printed(tracked, "git rev-parse HEAD:config/.env.test").strip()
     other = printed(tracked, "git rev-parse HEAD:a.py").strip()
-    for command in (f"git show {blob}", f"git cat-file -p {blob[:9]}", f"git diff {other} {blob}"):
+    for command in (
+        f"git show {blob}",
+        f"git show --summary {blob}",
+        f"git cat-file -p {blob[:9]}",
+        f"git diff {other} {blob}",
+    ):
         assert KEY in printed(tracked, command)
         assert "not known" in objection(command, tracked, ENVIRON)
 
