@@ -15,6 +15,7 @@ from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
+from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
 from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
@@ -148,6 +149,7 @@ def build_runtime(
 ) -> Runtime:
     """Build the runtime. `begun` is a session and its new message, which is stored already. Raises SwecliError for a
     problem with the database, model, key or session."""
+    hide_environment()
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
     sessions = SessionManager.open(start.database)

@@ -222,6 +222,8 @@ def _result(command: str, output: str, end: ProcessExit, timeout: float) -> Tool
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
+    if end.survivors:
+        notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(
