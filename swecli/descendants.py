@@ -78,10 +78,10 @@ def list_processes() -> list[Process]:
     if not sys.platform.startswith("linux"):
         return []
     found = []
-    for entry in os.listdir(_PROC):
-        if entry.isdecimal():
+    for entry in _PROC.iterdir():
+        if entry.name.isdecimal():
             with suppress(OSError, IndexError, ValueError):
-                found.append(_parse((_PROC / entry / "stat").read_bytes()))
+                found.append(_parse((entry / "stat").read_bytes()))
     return found
 
 

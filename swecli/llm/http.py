@@ -140,7 +140,12 @@ async def run_key_command(command: Sequence[str]) -> str:
             # reads the environment: the default, as for any child process
             env = left.mark(os.environ)
             running = await asyncio.create_subprocess_exec(
-                *command, env=env, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+                *command,
+                env=env,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
             )
         except OSError as error:
             raise failed(f"cannot be started: {error.strerror}") from None
