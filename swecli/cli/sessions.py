@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
-from swecli.headless.plain import dumps, one_line
+from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import (
     Event,
@@ -28,6 +28,7 @@ from swecli.models.ids import parse_turn
 from swecli.models.session import Session
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
+from swecli.text import one_line
 
 if TYPE_CHECKING:
     from swecli.context.replay.history import PastTurn

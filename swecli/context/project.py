@@ -13,6 +13,7 @@ from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, Skill
 from swecli.context.budget import is_lean
 from swecli.regular_files import decode_text, read_regular
+from swecli.text import truncate
 
 _MAX_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
@@ -183,9 +184,4 @@ def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
         raise ValueError("missing front matter (`---` lines around name: and description:)")
     if not re.fullmatch(r"[\w-]{1,64}", name):
         raise ValueError(f"its name {name[:80]!r} is invalid: use letters, digits, - and _")
-    cut = (
-        description
-        if len(description) <= _MAX_DESCRIPTION
-        else f"{description[: _MAX_DESCRIPTION - 1]}…"
-    )
-    return Skill(name, file, trust), f"- {name}: {cut}"
+    return Skill(name, file, trust), f"- {name}: {truncate(description, _MAX_DESCRIPTION)}"

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
-from swecli.tools.limits import escape_hidden, one_line
+from swecli.tools.limits import one_line
 
 
 def resolve_path(root: Path, text: str) -> Path:

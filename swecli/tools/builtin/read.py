@@ -11,6 +11,7 @@ from pydantic import Field
 from swecli.config.trust import Skill
 from swecli.models.message import Display, ToolResult
 from swecli.regular_files import open_regular
+from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import (
     decode,
@@ -21,7 +22,7 @@ from swecli.tools.files import (
     split_lines,
 )
 from swecli.tools.guards import before_reading
-from swecli.tools.limits import escape_hidden, escape_invalid_bytes, fit_rows, one_line
+from swecli.tools.limits import escape_invalid_bytes, fit_rows, one_line
 
 _FIRST = "First line, counting from 1."
 _LAST = "Last line (inclusive). Default: as many as fit."

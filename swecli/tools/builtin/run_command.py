@@ -15,12 +15,13 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
+from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.shell_words import parse_command
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
-from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
+from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 
 _TIMEOUT_CODE = 124  # as of timeout(1)
