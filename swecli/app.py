@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.undo.history import TurnHistory
+
+_COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
 
 
 @dataclass(slots=True)
@@ -134,6 +137,12 @@ class Runtime:
         trust = TrustLedger.of(self.start.paths).approve(project_root(self.cwd), files)
         self.agent.begin_epoch("the project's instructions are trusted now")
         return load_project(self.start, trust, window=self.agent.model.profile.window).notices
+
+    def settle(self) -> None:
+        """Collect garbage as usual from now on: what was loaded is skipped, so that a collection takes little time, and
+        turns leave hundreds of objects in circles each."""
+        gc.freeze()
+        gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
     def close(self) -> None:
         """Close the database."""

@@ -24,9 +24,8 @@ _MAX_SHOWN = 80  # characters of arguments in a hint
 
 def main() -> NoReturn:
     """Run swecli with the arguments of the process and exit."""
-    gc.set_threshold(
-        250_000, 20, 50
-    )  # imports create 190,000 objects and no garbage: collecting delays keys
+    # imports create 190,000 objects and no garbage: collecting delays keys. `settle` takes it back.
+    gc.set_threshold(250_000, 20, 50)
     _replace_closed_streams()
     try:
         if (argv := sys.argv[1:]) in (
@@ -166,6 +165,7 @@ async def _run_headless(
         from swecli.headless.writers.base import make_writer
 
         runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
+    runtime.settle()
     runtime.agent.counter = counter
     writer = make_writer(output_format, sys.stdout, sys.stderr)
     try:
