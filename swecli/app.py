@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
+from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
 from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
@@ -22,6 +24,8 @@ from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.undo.history import TurnHistory
+
+_COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
 
 
 @dataclass(slots=True)
@@ -134,6 +138,12 @@ class Runtime:
         self.agent.begin_epoch("the project's instructions are trusted now")
         return load_project(self.start, trust, window=self.agent.model.profile.window).notices
 
+    def settle(self) -> None:
+        """Collect garbage as usual from now on: what was loaded is skipped, so that a collection takes little time, and
+        turns leave hundreds of objects in circles each."""
+        gc.freeze()
+        gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
     def close(self) -> None:
         """Close the database."""
         self.sessions.database.close()
@@ -148,6 +158,7 @@ def build_runtime(
 ) -> Runtime:
     """Build the runtime. `begun` is a session and its new message, which is stored already. Raises SwecliError for a
     problem with the database, model, key or session."""
+    hide_environment()
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
     sessions = SessionManager.open(start.database)

@@ -29,6 +29,7 @@ _IN_NAMES = [
 _NOT_SECRET = (  # a placeholder, reference, regular expression, path, URL or identifier in code
     r"\[redacted|#[0-9a-fA-F]{3,8}$|[,;)\]}]|.*(?:\\[wdsWDS]|\(\?|\[\^|%[sd])|\$[({]|\$\w+$|<|\{.*\}$|%\w*%?$|%\(|\*+$"
     r"|(?:~|\.{0,2})(?:/[a-z0-9._-]{1,30}){2,12}/?$|https?://|[A-Z]+(?:_[A-Z0-9]+)+$|[a-z_]\w*(?:\.[a-z_]\w*)+$"
+    r"|[a-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z][A-Z0-9_]*$"
     r"|(?i:.*(?:x{4}|\*{3}|\.\.\.|…|\{\w*\}|\$\{|(?<![a-z0-9])(?:your|example|placeholder|change.?me|dummy)))"
 )
 _PLACEHOLDERS = (
@@ -49,7 +50,10 @@ _WORDS = r"[A-Za-z]+\d{0,2}(?:[ _./:-][A-Za-z]+\d{0,2})*$"
 # where a token may start, and its first characters
 _STARTS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]|[0-9;]m))(?=[\w$~.-][\w.:$/~|=-]{15}|-----BEGIN )"
 # what every pattern needs at least, so that the others need not be compiled for a text without it
-_SUSPECT = r"(?i)\S{12}|[:=]|\s-|pass|pwd|secret|token|key|auth|credential|kennwort|zugang|log-?in"
+_SUSPECT = (
+    r"(?i)\S{12}|[:=]|\s-|pass|pwd|secret|token|key|auth|credential|kennwort|zugang|log-?in"
+    r"|contrase|senha|パス|密码"
+)
 
 
 class _Patterns(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,23 @@ def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
     assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], (
         "nothing else was stored"
     )
+
+
+def test_garbage_of_turns_is_collected_once_the_program_is_loaded() -> None:
+    class Circle:
+        own: Circle
+
+    thresholds = gc.get_threshold()
+    runtime = make_runtime(["x"])
+    gc.set_threshold(250_000, 20, 50)
+    try:
+        runtime.settle()
+        circle = Circle()
+        circle.own = circle
+        there = weakref.ref(circle)
+        del circle
+        kept = [[number] for number in range(2_000)]
+        assert (len(kept), there()) == (2_000, None)
+    finally:
+        gc.set_threshold(*thresholds)
+        runtime.close()

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import open_runtime, open_sessions
-from swecli.headless.plain import dumps, one_line
+from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
+from swecli.text import one_line
 
 
 @subcommand
@@ -56,7 +57,9 @@ def _check(args: argparse.Namespace) -> ActionResult:
             )
         event, taken = asyncio.run(verifier.check(runtime.sessions, claims))
     lines = [*taken.problems, *(f"{f.id} {f.place}: {f.status}" for f in event.findings)]
-    return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
+    return ActionResult(
+        [f.to_json() for f in event.findings], tuple(one_line(line, LONGEST_LINE) for line in lines)
+    )
 
 
 def _export(args: argparse.Namespace) -> ActionResult:

@@ -24,9 +24,8 @@ _MAX_SHOWN = 80  # characters of arguments in a hint
 
 def main() -> NoReturn:
     """Run swecli with the arguments of the process and exit."""
-    gc.set_threshold(
-        250_000, 20, 50
-    )  # imports create 190,000 objects and no garbage: collecting delays keys
+    # imports create 190,000 objects and no garbage: collecting delays keys. `settle` takes it back.
+    gc.set_threshold(250_000, 20, 50)
     _replace_closed_streams()
     try:
         if (argv := sys.argv[1:]) in (
@@ -90,17 +89,17 @@ def _run(argv: list[str]) -> int:
 
     start = make_start(args)
     # late: subcommands and errors need no event loop
-    import asyncio
+    from swecli.cli.event_loop import run_event_loop
 
     if args.headless:
         prompt, is_stream = _read_prompt(start, args), args.input_format == "stream-json"
-        return asyncio.run(
+        return run_event_loop(
             _run_headless(start, prompt, args.output_format or "text", is_stream=is_stream)
         )
     # late: runs without a screen need no line editor
     from swecli.repl.repl import REPL
 
-    return asyncio.run(REPL(start).run())
+    return run_event_loop(REPL(start).run())
 
 
 def _fail(error: SwecliError, argv: list[str]) -> int:
@@ -166,6 +165,7 @@ async def _run_headless(
         from swecli.headless.writers.base import make_writer
 
         runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
+    runtime.settle()
     runtime.agent.counter = counter
     writer = make_writer(output_format, sys.stdout, sys.stderr)
     try:
@@ -209,7 +209,8 @@ def _replace_closed_streams() -> None:
 
 
 def _exit(code: int) -> NoReturn:
-    """Flush the streams and exit without tearing down modules, which takes a sixth of a run's time."""
+    """Flush the streams and exit without tearing down modules, which takes a sixth of a run's time, and without waiting
+    for a thread that does not end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -220,8 +221,17 @@ def _exit(code: int) -> NoReturn:
             os.dup2(
                 os.open(os.devnull, os.O_WRONLY), stream.fileno()
             )  # otherwise Python flushes again and complains
-    if "litellm" in sys.modules:  # its own teardown takes over a second
+    if "litellm" in sys.modules or _is_thread_stuck():  # litellm's teardown takes over a second
         os._exit(code)
     if "sqlalchemy" in sys.modules:
         atexit.register(os._exit, code)
     sys.exit(code)
+
+
+def _is_thread_stuck() -> bool:
+    if "swecli.cli.event_loop" not in sys.modules:
+        return False
+    # late: it is loaded already
+    from swecli.cli.event_loop import is_thread_stuck
+
+    return is_thread_stuck()

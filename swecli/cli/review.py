@@ -13,7 +13,7 @@ from pathlib import Path
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.startup import internal_error
 from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
-from swecli.headless.plain import dumps, one_line
+from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.headless.runner import until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
@@ -24,6 +24,7 @@ from swecli.review.publish.posting import as_markdown, as_seed, plan_push, requi
 from swecli.review.publish.view import as_sarif, format_event, row_view
 from swecli.review.read.job import ReviewOptions, begin_job, plan_review
 from swecli.review.read.run import Review
+from swecli.text import one_line
 
 
 def write_event(event: Event, *, stream: bool = False) -> None:
@@ -47,7 +48,7 @@ def write_event(event: Event, *, stream: bool = False) -> None:
 
 
 def _print_note(text: str) -> None:
-    sys.stderr.write(one_line(text) + "\n")
+    sys.stderr.write(one_line(text, LONGEST_LINE) + "\n")
     sys.stderr.flush()
 
 
@@ -229,7 +230,9 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
             ]
             as_json = style in ("json", "stream-json")
             print_line(
-                dumps(to_json(event), indent=2) if as_json else "\n".join(map(one_line, lines))
+                dumps(to_json(event), indent=2)
+                if as_json
+                else "\n".join(one_line(line, LONGEST_LINE) for line in lines)
             )
             return 0
         review = Review(await begin_job(agent, store, spec, options))

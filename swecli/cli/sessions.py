@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from difflib import SequenceMatcher, unified_diff
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
 from swecli.headless.plain import dumps
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import (
     Event,
     StepStarted,
@@ -24,8 +25,10 @@ from swecli.models.events import (
     WindowApplied,
 )
 from swecli.models.ids import parse_turn
+from swecli.models.session import Session
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
+from swecli.text import one_line
 
 if TYPE_CHECKING:
     from swecli.context.replay.history import PastTurn
@@ -44,7 +47,8 @@ def _sessions(parser: Parser) -> None:
     search.add_argument("words", nargs="+")
     rename = parser.action("rename", _rename, "give a session a title")
     fork = parser.action("fork", _fork, "copy a session, to continue the copy")
-    delete = parser.action("delete", _delete, "delete a session permanently")
+    delete = parser.action("delete", _delete, "delete a session permanently, after a question")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
     export = parser.action("export", _export, "print a complete session, with secrets redacted")
     bring = parser.action(
         "import", _import, "import a session from a file, also one of another tool"
@@ -142,8 +146,25 @@ def _fork(args: argparse.Namespace) -> ActionResult:
 
 def _delete(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        deleted = sessions.delete(args.session)
+        session = sessions.resume(args.session, "")
+    if not args.yes:
+        _ask_to_delete(session)
+    with open_sessions(args) as sessions:
+        deleted = sessions.delete(session.id)
     return ActionResult({"deleted": deleted}, (f"{deleted} deleted.",))
+
+
+def _ask_to_delete(session: Session) -> None:
+    """Ask at the terminal. Raises SwecliError for any answer but yes, UsageError if there is nobody to ask."""
+    turns = f"{session.interactions} turn{'s' if session.interactions != 1 else ''}"
+    title = f"{session.title!r}, " if session.title else ""
+    name = one_line(f"{session.id} ({title}{turns})")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{name} would be deleted permanently.", "Pass --yes to do it.")
+    sys.stderr.write(f"Delete {name} permanently? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise SwecliError("Nothing was deleted.")
 
 
 def _export(args: argparse.Namespace) -> ActionResult:

@@ -21,6 +21,7 @@ from swecli.llm.price_table import prepare_environment
 from swecli.llm.registry import choose_model
 from swecli.models.errors import BadInput, ConfigError, StoreError, SwecliError, UsageError
 from swecli.redact import redact
+from swecli.regular_files import read_regular
 
 MAX_LOG_BYTES = 1_000_000
 
@@ -59,7 +60,7 @@ def _read_project_settings(file: Path, trust: FolderTrust) -> tuple[str, str]:
     """Return the text of a project's settings and "", or "" and why they are not used; both "" if there are none.
     Raises ConfigError."""
     try:
-        data = file.read_bytes()
+        data = read_regular(file)
     except (FileNotFoundError, NotADirectoryError):
         return "", ""
     except OSError as error:

@@ -17,8 +17,9 @@ from swecli.cli.startup import enter_directory, make_start, read_configuration
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import complaint, dumps, one_line, plain
+from swecli.headless.plain import LONGEST_LINE, complaint, dumps
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
+from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -57,7 +58,10 @@ def existing_database(configured: Start) -> str | Path:
                 "Check the path; `swecli --db` creates one when you chat.",
             )
         sys.stderr.write(
-            one_line(f"There is no database {path} yet; the first message creates it.") + "\n"
+            one_line(
+                f"There is no database {path} yet; the first message creates it.", LONGEST_LINE
+            )
+            + "\n"
         )
         return ":memory:"
     if path is not None and not path.stat().st_size:
@@ -144,7 +148,7 @@ def positive_int(text: str) -> int:
 
 def print_line(text: str) -> None:
     """Print a line. Raises SwecliError if stdout cannot be written."""
-    _write([plain(text)])
+    _write([sanitize(text)])
 
 
 def _print_result(result: ActionResult, as_json: bool) -> int:
@@ -155,7 +159,7 @@ def _print_result(result: ActionResult, as_json: bool) -> int:
         _write([], result.exact)
     else:
         note = [result.note] if result.note else []
-        _write([*_format_table(result.head, result.rows), *map(plain, (*result.lines, *note))])
+        _write([*_format_table(result.head, result.rows), *map(sanitize, (*result.lines, *note))])
     return result.code
 
 
@@ -178,7 +182,7 @@ def _format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list
     if not rows:
         return []
     texts = [
-        ["" if cell is None else " ".join(plain(str(cell)).split()) for cell in row]
+        ["" if cell is None else " ".join(sanitize(str(cell)).split()) for cell in row]
         for row in (head, *rows)
     ]
     widths = [max(map(_width, column)) for column in zip(*texts, strict=True)][:-1]

@@ -14,6 +14,7 @@ from swecli.config.project_files import find_project_files
 from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.models.errors import BadInput, StoreError
 from swecli.playbook.action import ActionResult
+from swecli.regular_files import read_regular
 
 
 @subcommand
@@ -67,7 +68,7 @@ def _compare(trust: FolderTrust, name: str) -> list[str]:
     """Return a line for a trusted file, and its differences if it has changed."""
     known = trust.approved[name]
     try:
-        data = (trust.root / name).read_bytes()
+        data = read_regular(trust.root / name)
     except OSError:
         return [f"  {name}: gone"]
     if trust.judge(trust.root / name, data) == "approved":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import ConfigError
+from swecli.regular_files import read_regular
 
 _RULES_HEAD = "# Permission rules you allowed for a folder. /permissions lists and removes them.\n"
 
@@ -98,7 +99,9 @@ def write_file(path: Path, text: str) -> None:
 def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
     """Parse a TOML file; a missing file gives {} unless `must_exist`. Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        # a file that the user named may be a pipe or /dev/null
+        data = path.read_bytes() if must_exist else read_regular(path)
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _invalid_toml(path, error) from error
     except (FileNotFoundError, NotADirectoryError) as error:

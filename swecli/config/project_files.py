@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.regular_files import read_regular
 
 PROJECT_SETTINGS = ".swecli/config.toml"
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -27,7 +28,7 @@ def read_project_files(cwd: Path) -> dict[Path, bytes]:
     found: dict[Path, bytes] = {}
     for path in find_project_files(cwd):
         with suppress(OSError):
-            found[path] = path.read_bytes()
+            found[path] = read_regular(path)
     return found
 
 

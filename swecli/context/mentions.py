@@ -15,6 +15,7 @@ from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
+from swecli.text import fence
 
 _MAX_FILE = 40_000  # characters
 _MAX_TOTAL = 120_000
@@ -28,7 +29,6 @@ _MENTION = re.compile(
 )
 _RANGE = re.compile(r"\A(.+?):(\d{1,9})(?:-(\d{1,9}))?\Z", re.DOTALL)
 _TRAILING = ".!?:,"
-_FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 # Text that is certainly meant as a path, reported if there is no such file: a slash or a short extension.
 _PATH_LIKE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 
@@ -189,9 +189,7 @@ def _list_folder(folder: Path) -> str:
 
 def _quote(title: str, text: str) -> str:
     """Return a fenced block whose fence is longer than any in the text, so that the text cannot end it."""
-    longest = max((len(fence) for fence in _FENCE.findall(text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{title}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"
+    return f"{title}:\n{fence(text.rstrip(chr(10)))}"
 
 
 def is_picture(path: Path) -> bool:

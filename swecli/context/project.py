@@ -12,10 +12,11 @@ from swecli.config.project_files import find_instructions, find_skill_files, is_
 from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, Skill
 from swecli.context.budget import is_lean
+from swecli.regular_files import decode_text, read_regular
+from swecli.text import truncate
 
 _MAX_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
-_MAX_READ = 65_536  # characters of a SKILL.md
 _HEAD = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
     "The user's words win over them."
@@ -79,12 +80,12 @@ def _read_within(path: Path, root: Path, trust: FolderTrust, limit: int) -> tupl
     if not is_inside(path, root):
         return "", "not read: it is a link that leads out of the repository"
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as failure:
         return "", f"not read: {failure.strerror or failure}"
     if problem := trust.objection(path, data):
         return "", f"not used: {problem}"
-    text = data.decode("utf-8-sig", "replace")
+    text = decode_text(data)
     size = len(data)
     if len(text) <= limit:
         return text.strip(), ""
@@ -173,19 +174,14 @@ def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
     trusted as it is. Raises OSError, RuntimeError, or ValueError with the problem."""
     if trust is not None and not is_inside(file, trust.root):
         raise ValueError("it is a link that leads out of the project")
-    data = file.read_bytes()
+    data = read_regular(file)
     problem = trust.objection(file, data) if trust is not None else ""
     if problem:
         raise ValueError(problem)
-    fields, _ = front_matter(data.decode("utf-8-sig", "replace")[:_MAX_READ])
+    fields, _ = front_matter(decode_text(data))
     name, description = fields.get("name", ""), fields.get("description", "")
     if not fields or not name or not description:
         raise ValueError("missing front matter (`---` lines around name: and description:)")
     if not re.fullmatch(r"[\w-]{1,64}", name):
         raise ValueError(f"its name {name[:80]!r} is invalid: use letters, digits, - and _")
-    cut = (
-        description
-        if len(description) <= _MAX_DESCRIPTION
-        else f"{description[: _MAX_DESCRIPTION - 1]}…"
-    )
-    return Skill(name, file, trust), f"- {name}: {cut}"
+    return Skill(name, file, trust), f"- {name}: {truncate(description, _MAX_DESCRIPTION)}"

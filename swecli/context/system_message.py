@@ -13,6 +13,7 @@ from swecli.models.context import Epoch, RetainedFact
 from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet, Withdrawn, quote_content, render_bullets
 from swecli.models.session import Session
+from swecli.text import truncate
 
 if TYPE_CHECKING:
     from swecli.models.finding import Finding
@@ -151,9 +152,7 @@ def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
     newest = facts[-_MAX_ITEMS:]
     left = f" (and {len(facts) - len(newest)} older)" if len(facts) > len(newest) else ""
     quotations = (quote_content(item.text) for item in newest)
-    texts = [
-        text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…" for text in quotations
-    ]
+    texts = [truncate(text, _MAX_LENGTH) for text in quotations]
     if kind in _LISTS:
         return f"- {title}: {', '.join(texts)}{left}"
     if kind == "request":

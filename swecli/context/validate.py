@@ -11,6 +11,7 @@ from typing import Any
 
 from swecli.models.context import KEY, Edits, key_of
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
+from swecli.text import join_surrogates
 
 SYSTEM_KEY = "s"
 
@@ -20,7 +21,6 @@ _GO_ON = "(Go on.)"
 _EMPTY_TEXT = "(no text)"
 _MALFORMED = "malformed_arguments"
 
-_BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
 # The same characters hidden behind JSON escapes inside the text of a call's arguments.
 _BAD_ESCAPE = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 _BAD_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -31,8 +31,8 @@ SIGNED = "__thought__"
 
 
 def _clean_text(text: str) -> str:
-    """Return the text as valid UTF-8: NUL removed, lone surrogates replaced."""
-    return _BAD_TEXT.sub(lambda m: "" if m[0] == "\x00" else "\ufffd", text)
+    """Return the text as valid UTF-8: NUL removed, surrogates joined or replaced."""
+    return join_surrogates(text.replace("\0", ""))
 
 
 def normalize(messages: list[ApiMessage]) -> list[ApiMessage]:

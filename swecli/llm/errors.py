@@ -20,6 +20,7 @@ from swecli.models.errors import (
     ProviderError,
     Unavailable,
 )
+from swecli.text import sanitize, truncate
 
 CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
@@ -60,7 +61,6 @@ _NO_MONEY = re.compile(
     re.IGNORECASE,
 )
 _HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 # the status that an error object's type stands for, when it arrives inside a stream
 _STATUSES = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
@@ -296,8 +296,7 @@ def _with_details(error: Mapping[str, Any], message: Any) -> str:
 def one_line(text: str, longest: int = _LONGEST) -> str:
     """Sanitize foreign text: one line, no control characters or tracebacks, truncated."""
     text = text.partition("Traceback (most recent call last)")[0]
-    text = " ".join(_CONTROL.sub(" ", text[: 20 * longest]).split())
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return truncate(" ".join(sanitize(text[: 20 * longest]).split()), longest)
 
 
 def exception_chain(error: BaseException) -> list[BaseException]:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from swecli.descendants import leftovers
 from swecli.models.errors import AuthFailed, ProviderError
 
 if TYPE_CHECKING:
@@ -134,20 +135,28 @@ async def run_key_command(command: Sequence[str]) -> str:
             "Run it in a shell: it has to print the key alone.",
         )
 
-    try:
-        running = await asyncio.create_subprocess_exec(
-            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
-        )
-    except OSError as error:
-        raise failed(f"cannot be started: {error.strerror}") from None
-    try:
-        async with asyncio.timeout(_KEY_SECONDS):
-            printed, _ = await running.communicate()
-    except TimeoutError:
-        raise failed(f"printed no key within {_KEY_SECONDS:g} s") from None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
+    with leftovers() as left:
+        try:
+            # reads the environment: the default, as for any child process
+            env = left.mark(os.environ)
+            running = await asyncio.create_subprocess_exec(
+                *command,
+                env=env,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise failed(f"cannot be started: {error.strerror}") from None
+        try:
+            async with asyncio.timeout(_KEY_SECONDS):
+                printed, _ = await running.communicate()
+        except TimeoutError:
+            raise failed(f"printed no key within {_KEY_SECONDS:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
     key = printed.decode("utf-8", "replace").strip()
     if running.returncode:
         raise failed(f"failed with exit code {running.returncode}")

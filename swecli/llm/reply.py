@@ -17,6 +17,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.errors import CUT_TRIES
 from swecli.models.errors import OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
+from swecli.text import join_surrogates
 
 LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
 _TRIES = 5
@@ -148,7 +149,7 @@ class ReplyBuilder:
     def build(self) -> ModelReply:
         """Return the reply so far. Calls are not repaired: `malformed` has the problem of unreadable ones."""
         texts: dict[str, Any] = {
-            name: _join_surrogates("".join(pieces)) for name, pieces in self._texts.items()
+            name: join_surrogates("".join(pieces)) for name, pieces in self._texts.items()
         }
         # the chat templates of many local models open the thoughts: only their end is in the answer
         thoughts, ended, answer = texts["text"].partition("</think>\n\n")
@@ -197,7 +198,7 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
         if isinstance(value, str):  # some servers encode the object twice
             value = _parse_json(value)
         whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        value = json.loads(_join_surrogates(whole))
+        value = json.loads(join_surrogates(whole))
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
@@ -216,12 +217,3 @@ def _parse_json(text: str) -> Any:
             raise ValueError("two values in a row")
         value, text = value or found, text[end:]
     return value
-
-
-def _join_surrogates(text: str) -> str:
-    """Join surrogate pairs that were split over chunks; replace lone surrogates by U+FFFD."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    )

@@ -271,9 +271,3 @@ def length_problem(content: str) -> str:
         if long
         else ""
     )
-
-
-def shorten(text: str, limit: int) -> str:
-    """Collapse whitespace and truncate to `limit` characters, with an ellipsis."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +13,7 @@ import jinja2
 from markdown_it import MarkdownIt
 
 from swecli.models.errors import BadInput
+from swecli.text import fence
 
 FORMATS = ("html", "md", "json")
 _Archive = Mapping[str, Any]  # of `SessionManager.export`, redacted, or a part of it
@@ -61,8 +61,7 @@ def _session_markdown(session: _Archive) -> str:
             lines += [message["content"].strip(), ""]
         for call in message["tool_calls"]:
             result = _result(call)
-            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", result)), default=0))
-            lines += [f"**{call['name']}** {_format_arguments(call)}", "", fence, result, fence, ""]
+            lines += [f"**{call['name']}** {_format_arguments(call)}", "", fence(result), ""]
     return "\n".join(lines)
 
 

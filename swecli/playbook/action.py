@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op, shorten
+from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
 from swecli.models.session import Session
+from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.store.session_manager import SessionManager

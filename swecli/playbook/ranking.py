@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,8 @@ from typing import Any
 
 from swecli.models.playbook import FORGET, NEUTRAL, OUTSIDE, Bullet, Tag, Verdict
 from swecli.store.sessions.search import stem
+from swecli.text import sanitize
 
-_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
 _SIMILAR = 0.5  # Jaccard similarity of two texts about the same thing
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
@@ -35,9 +34,7 @@ _STOP = frozenset(_STOP_WORDS.split())
 
 def clean(content: str) -> str:
     """Return one line of visible text, with brackets removed from ids so that a bullet cannot cite another one."""
-    text = "".join(
-        c for c in " ".join(content.split()) if unicodedata.category(c) not in _INVISIBLE
-    )
+    text = sanitize(content)
     while (found := _ID.sub(r"\1", text)) != text:
         text = found
     return " ".join(text.split())

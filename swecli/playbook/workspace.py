@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
+from swecli.regular_files import MAX_BYTES, decode_text, open_regular
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.session_manager import SessionManager
 
 _MAX_ENTRIES = 20_000  # files of a workspace that is searched for a bare file name
-_MAX_BYTES = 1_000_000  # read of a Makefile or package.json
 _MAX_TEXT = 2_000  # characters of a text that is searched for anchors
 _SKIPPED = frozenset(
     {
@@ -262,10 +262,7 @@ _TARGETS = {"make": _missing_target} | dict.fromkeys(
 
 def _read(path: Path) -> str | None:
     try:
-        return (
-            path.read_text(encoding="utf-8", errors="replace")[:_MAX_BYTES]
-            if path.is_file()
-            else None
-        )
+        with open_regular(path) as file:
+            return decode_text(file.read(MAX_BYTES))
     except OSError:
         return None

@@ -4,7 +4,6 @@ dispatch submitted lines, one after another, to a command, the shell or the mode
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -128,7 +127,7 @@ def _build(start: Start, ask: Ask) -> Runtime:
     from swecli.app import build_runtime
 
     runtime = build_runtime(start, ask)
-    gc.freeze()  # later collections skip what was loaded
+    runtime.settle()
     return runtime
 
 

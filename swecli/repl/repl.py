@@ -19,7 +19,8 @@ from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import CLOSE_TIMEOUT, Background, LineQueue, Program
-from swecli.repl.render.formatting import one_line, short_path
+from swecli.repl.render.formatting import short_path
+from swecli.text import one_line
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start

@@ -17,6 +17,7 @@ from swecli.models.errors import BadInput, LimitReached
 from swecli.redact import redact_value
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.files import BUSY_SECONDS
+from swecli.text import truncate
 
 _MAX_ROWS = 1_000
 _TIMEOUT = 20.0
@@ -223,4 +224,4 @@ def _format_cell(value: Any) -> str:
         if isinstance(value, float)
         else " ".join(str(value)[:1_000].split())
     )
-    return text if len(text) <= _CELL_WIDTH else text[: _CELL_WIDTH - 1] + "…"
+    return truncate(text, _CELL_WIDTH)

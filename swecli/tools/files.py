@@ -19,8 +19,9 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
-from swecli.tools.limits import escape_hidden, one_line
+from swecli.tools.limits import one_line
 
 
 def resolve_path(root: Path, text: str) -> Path:
@@ -34,6 +35,7 @@ def resolve_path(root: Path, text: str) -> Path:
         raise ToolError("~ is not expanded here. Give a path relative to the workspace.")
     top = root.resolve()
     try:
+        os.fsencode(text)
         path = _follow(top, Path("/") if text.startswith("/") else top, text)
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(
@@ -47,15 +49,23 @@ def resolve_path(root: Path, text: str) -> Path:
 
 
 def _follow(top: Path, position: Path, text: str) -> Path:
+    """Return the real path of `text` below `position`, which is one. Each part is looked up once."""
     for part in text.split("/"):
         if part in ("", "."):
             continue
         if position.exists() and not position.is_dir():
             raise ToolError(f"{escape_hidden(str(position), keep='')} is not a directory.")
-        step, position = position / part, Path(os.path.realpath(position / part))
+        if part == "..":
+            position = position.parent
+            continue
+        step = position / part
+        if not step.is_symlink():
+            position = step
+            continue
+        position = Path(os.path.realpath(step))
         if position.is_symlink():
             raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
-        if step.is_relative_to(top) and not position.is_relative_to(top) and step.is_symlink():
+        if step.is_relative_to(top) and not position.is_relative_to(top):
             raise ToolError(
                 f"{escape_hidden(str(step), keep='')} is a link out of the workspace: not followed."
             )

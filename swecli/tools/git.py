@@ -15,6 +15,7 @@ from pathlib import Path
 
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
+from swecli.regular_files import read_regular
 from swecli.tools.processes import child_environment, find_program
 
 SECONDS = 60.0
@@ -164,7 +165,8 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
     index, link = (top / given.get("GIT_INDEX_FILE", "")).resolve(), top / ".git"
     if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
-        link = top / link.read_text("utf-8", "surrogateescape").removeprefix("gitdir:").strip("\n ")
+        target = os.fsdecode(read_regular(link))
+        link = top / target.removeprefix("gitdir:").strip("\n ")
     if index.is_relative_to(link.resolve()) and index.is_file():
         own["GIT_INDEX_FILE"] = str(index)
     return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own

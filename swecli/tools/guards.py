@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from swecli.text import escape_hidden
 from swecli.tools import files
 from swecli.tools.base import ToolError
 from swecli.tools.files import read_bytes, resolve_path
-from swecli.tools.limits import escape_hidden
 from swecli.tools.searching import IGNORE_FILES
 
 _MAX_BYTES = 1_000_000  # of an ignore file; a longer one is a mistake

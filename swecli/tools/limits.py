@@ -1,13 +1,11 @@
-"""Limits on what a model and a terminal get: truncate long text, escape hidden characters, detect repeated calls, and
+"""Limits on what a model and a terminal get: truncate long text, detect repeated calls, and
 select the tools that are offered; imported before the first request, so without pydantic."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
-import unicodedata
 from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from swecli.models.message import (
     ToolCall,
     ToolSpec,
 )
+from swecli.text import CONTROL_SEQUENCE, escape_hidden, truncate
 
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
@@ -89,40 +88,6 @@ def fit_rows(rows: Iterable[str], limit: int) -> list[str]:
     return fitting
 
 
-# Characters without width, or blank, that are not in the categories below.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"})
-_TERMINAL_CODES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
-)
-
-
-def _is_hidden(char: str) -> bool:
-    """Return whether a character is invisible or looks like a space: controls, bidi marks, zero width, tags."""
-    if " " <= char <= "~":
-        return False
-    return (
-        unicodedata.category(char) in _HIDDEN_CATEGORIES
-        or char in _BLANK
-        or "\ufe00" <= char <= "\ufe0e"
-        or "\U000e0100" <= char <= "\U000e01ef"
-    )
-
-
-def escape_hidden(text: str, keep: str = "\n\t") -> str:
-    """Return `text` with hidden characters, except those in `keep`, as escapes (`\\x1b`, `\\u202e`)."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if char in keep or not _is_hidden(char) else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 def escape_invalid_bytes(text: str) -> str:
     """Return text decoded with `surrogateescape` with the undecodable bytes as `\\xNN`."""
     return (
@@ -135,12 +100,12 @@ def escape_invalid_bytes(text: str) -> str:
 def one_line(text: str, limit: int = 160) -> str:
     """Return `text` on one line of at most `limit` characters: line ends become ⏎, hidden characters are escaped."""
     flat = escape_hidden(" ⏎ ".join(line.strip() for line in text.strip().split("\n")), keep="")
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return truncate(flat, limit)
 
 
 def strip_terminal_codes(output: str) -> str:
     """Return terminal output as plain lines: without colours, and with the last state of a line that was redrawn."""
-    plain = _TERMINAL_CODES.sub("", output).replace("\r\n", "\n")
+    plain = CONTROL_SEQUENCE.sub("", output).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain
     return "\n".join(

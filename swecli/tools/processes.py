@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from swecli.descendants import Leftovers, Process, leftovers, list_processes
+
 _READ_SIZE = 65_536
 _GRACE_ON_TIMEOUT = 2.0  # seconds, as all of these
 _GRACE_ON_CANCEL = 0.3
+_GRACE_ON_KILL = 1.0  # for the kernel; what is still there then belongs to another user
 _DRAIN = 0.25  # for what is in the pipe when the program has ended
 _FINAL_OUTPUT = 0.05  # for what is in the pipe when the group was killed
 
@@ -43,12 +46,14 @@ _StopReason = Literal["exit", "timeout", "stopped"]
 class ProcessExit:
     """How a program ended. `code` is the shell's (128 + n for signal n). `reason` is "stopped" if `on_output` returned
     True. `left_running`: it left processes in the background, which were killed. `pipeline` has the codes of the
-    programs of a shell's last pipeline, if they were asked for."""
+    programs of a shell's last pipeline, if they were asked for. `survivors` names the processes that it left and that
+    could not be ended: another user's, for example."""
 
     code: int
     reason: _StopReason = "exit"
     left_running: bool = False
     pipeline: tuple[int, ...] = ()
+    survivors: tuple[str, ...] = ()
 
 
 def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
@@ -88,50 +93,54 @@ async def run_group(
 ) -> ProcessExit:
     """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
-    group at the end, after `timeout` seconds (None: no limit) and on cancellation. Raises OSError if the program cannot
-    be started, and CancelledError."""
+    group, and on Linux all other descendants, at the end, after `timeout` seconds (None: no limit) and on cancellation.
+    Raises OSError if the program cannot be started, and CancelledError."""
     loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
     # our own pipe: asyncio waits for its pipe as long as a background process holds it open
     reading, writing = os.pipe()
     protocol = asyncio.StreamReaderProtocol(stream)
     pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
     try:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                cwd=cwd,
-                env=dict(env),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=writing,
-                stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
-        finally:
-            os.close(writing)
-        return await _wait(process, _read(stream, on_output), timeout)
+        with leftovers() as left:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *argv,
+                    cwd=cwd,
+                    env=left.mark(env),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=writing,
+                    stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                    pass_fds=pass_fds,
+                )
+            finally:
+                os.close(writing)
+            return await _wait(process, _read(stream, on_output), timeout, left)
     finally:
         pipe.close()
 
 
 async def _wait(
-    process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float | None
+    process: asyncio.subprocess.Process,
+    reading: Coroutine[Any, Any, bool],
+    timeout: float | None,
+    left: Leftovers,
 ) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
         reason = await _wait_end(reader, exited, timeout)
     except asyncio.CancelledError:
-        await _finish(process, exited, reader, _GRACE_ON_CANCEL)
+        await _finish(process, exited, reader, _GRACE_ON_CANCEL, left)
         raise
-    left_running = reason == "exit" and _is_alive(process.pid)
-    await _finish(
-        process, exited, reader, _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
-    )
+    left_running = reason == "exit" and (_is_alive(process.pid) or bool(left.find()))
+    grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
+    survivors = await _finish(process, exited, reader, grace, left)
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
-    return ProcessExit(128 - code if code < 0 else code, reason, left_running)
+    shown = 128 - code if code < 0 else code
+    return ProcessExit(shown, reason, left_running, survivors=tuple(map(str, survivors)))
 
 
 async def _wait_end(
@@ -157,14 +166,41 @@ async def _finish(
     exited: asyncio.Future[int],
     reader: asyncio.Future[bool],
     grace: float,
-) -> None:
-    """Terminate the process group and kill it after `grace` seconds, or at once if cancelled again."""
+    left: Leftovers,
+) -> list[Process]:
+    """Terminate the process group and what has left it, and kill all after `grace` seconds, or at once if cancelled
+    again. Return what is still running."""
     try:
-        await _end_group(process.pid, exited, grace)
+        try:
+            await _end_group(process.pid, exited, grace)
+        finally:
+            survivors = await _end_leftovers(left, grace)
         await asyncio.wait({reader}, timeout=_FINAL_OUTPUT)
     finally:
         reader.cancel()
     await asyncio.wait({reader})
+    return survivors
+
+
+async def _end_leftovers(left: Leftovers, grace: float) -> list[Process]:
+    """End what has left the group of a command that has ended. Return what cannot be ended."""
+    loop = asyncio.get_running_loop()
+    for one in left.find():
+        one.send(signal.SIGTERM)
+        one.send(signal.SIGCONT)
+    kill_at = loop.time() + grace
+    give_up_at = kill_at + _GRACE_ON_KILL
+    try:
+        while (running := left.find()) and loop.time() < give_up_at:
+            if loop.time() >= kill_at:
+                for one in running:
+                    one.send(signal.SIGKILL)
+            await asyncio.sleep(0.01)
+    except asyncio.CancelledError:
+        for one in left.find():
+            one.send(signal.SIGKILL)
+        raise
+    return running
 
 
 async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> None:
@@ -200,19 +236,9 @@ def _is_alive(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    return not sys.platform.startswith("linux") or _has_running_member(group)
-
-
-def _has_running_member(group: int) -> bool:
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with suppress(OSError, IndexError, ValueError):
-            # fields after the name in parentheses: state, parent, group
-            fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
-            if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
-                return True
-    return False
+    if not sys.platform.startswith("linux"):
+        return True
+    return any(one.group == group and not one.is_zombie for one in list_processes())
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.regular_files import open_regular, read_regular
 from swecli.tools.base import ToolError
 from swecli.tools.processes import child_environment, find_ripgrep
 
@@ -61,13 +62,39 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     ]
     if not (project_root(root) / ".git").exists():
         argv += ["--no-require-git", "--no-ignore-parent"]
+    _check_git_ignores(root)
     for file in (_DEFAULT_IGNORES, *(root / name for name in IGNORE_FILES)):
-        try:
-            argv += [f"--ignore-file={file}"] if file.read_text(encoding="utf-8") else []
-        except UnicodeDecodeError as error:  # ripgrep would skip the rest of the file
-            raise ToolError(
-                f"{file.name} is not UTF-8 text, so what it leaves out is unknown. Correct it."
-            ) from error
-        except OSError:
-            continue
+        if _read_ignore_file(file):
+            argv.append(f"--ignore-file={file}")
     return [*argv, *(f"--glob=!{name}" for name in _VERSION_CONTROL)]
+
+
+def _read_ignore_file(file: Path) -> bytes:
+    """Return the content of an ignore file; empty if there is none. Raises ToolError if ripgrep could not use it."""
+    try:
+        data = read_regular(file)
+        data.decode("utf-8")  # ripgrep would skip the rest of the file
+    except FileNotFoundError:
+        return b""
+    except UnicodeDecodeError as error:
+        raise _unusable(file, "is not UTF-8 text") from error
+    except OSError as error:
+        raise _unusable(file, f"cannot be used ({error.strerror})") from error
+    return data
+
+
+def _check_git_ignores(root: Path) -> None:
+    """Raise ToolError if an ignore file of git, here or above, would make ripgrep wait or fill the memory."""
+    top = project_root(root)
+    folders = [one for one in (root, *root.parents) if one.is_relative_to(top)]
+    for file in [*(folder / ".gitignore" for folder in folders), top / ".git" / "info" / "exclude"]:
+        try:
+            open_regular(file).close()
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue
+        except OSError as error:
+            raise _unusable(file, f"cannot be used ({error.strerror})") from error
+
+
+def _unusable(file: Path, why: str) -> ToolError:
+    return ToolError(f"{file.name} {why}, so what it leaves out is unknown. Correct it.")

@@ -23,6 +23,7 @@ from swecli.models.message import (
     ModelRequest,
     Usage,
 )
+from swecli.text import fence, truncate
 
 _PIECE = re.compile(r"\S*\s*\S*\s*")
 _MAX_CALLS = 30  # of one turn
@@ -115,7 +116,7 @@ def _reply(request: ModelRequest) -> tuple[str, _Call | None]:
 
 def _chunks(request: ModelRequest, text: str, call: _Call | None) -> Iterator[ModelChunk]:
     max_chars = 4 * min(request.max_tokens or 4_096, 4_096)
-    shown = text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+    shown = truncate(text, max_chars)
     arguments = json.dumps(call.arguments, ensure_ascii=False) if call else ""
     yield from (ModelChunk(text=piece) for piece in _PIECE.findall(shown) if piece)
     if call:
@@ -155,8 +156,7 @@ def _quote(text: str) -> str:
     more = (
         [f"… {len(lines) - _MAX_QUOTED_LINES} more lines"] if len(lines) > _MAX_QUOTED_LINES else []
     )
-    fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall(r"`+", text)), 3)
-    return "\n".join([fence, *lines[:_MAX_QUOTED_LINES], *more, fence]) + "\n"
+    return fence("\n".join([*lines[:_MAX_QUOTED_LINES], *more])) + "\n"
 
 
 def _condense(messages: Sequence[ApiMessage]) -> str:

@@ -48,6 +48,18 @@ def test_states_are_changed_by_command_and_a_dismissal_keeps_its_reason(run: Run
     assert finding_states(run) == ["dismissed", "open", "refuted"]
 
 
+def test_secrets_are_redacted_wherever_findings_are_printed(run: Run) -> None:
+    run("findings", "dismiss", "F-1", "its key is sk-proj-abcdefghijklmnop1234")
+    printed = [
+        ("list", "all", "--json"),
+        ("show", "F-1"),
+        ("show", "F-1", "--json"),
+        ("export", "all"),
+    ]
+    for words in printed:
+        assert "abcdefghijklmnop" not in run("findings", *words).out
+
+
 def test_recheck_updates_lines_and_marks_findings_of_deleted_files_fixed(run: Run) -> None:
     path = Path("shop/prices.py")
     path.write_text("# one more line\n" + path.read_text())

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.secrets import secrets
 from tests.support.shell import CompletedRun, Run, script
+from tests.support.terminal import Terminal
 
 
 def run_session(run: Run, *prompts: str, **replies: object) -> str:
@@ -97,9 +98,35 @@ def test_a_fork_copies_all_turns_or_those_up_to_a_given_one(run: Run) -> None:
 
 def test_a_deleted_session_is_not_listed(run: Run) -> None:
     session = run_session(run, "alpha")
-    assert run("sessions", "delete", session, "--json").json == {"deleted": session}
-    assert run("sessions", "delete", session).code == 42
+    assert run("sessions", "delete", session, "--yes", "--json").json == {"deleted": session}
+    assert run("sessions", "delete", session, "--yes").code == 42
     assert run("sessions", "list").out == "No sessions yet.\n"
+
+
+def test_a_session_is_not_deleted_unasked_without_a_terminal(run: Run) -> None:
+    session = run_session(run, "alpha")
+    done = run("sessions", "delete", session[:8])
+    assert (done.code, done.out) == (2, "")
+    assert f"{session} (1 turn) would be deleted permanently.  Pass --yes" in done.complaint
+    assert [row["id"] for row in run("sessions", "list", "--json").json] == [session]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "code", "left"),
+    [("y", 0, 0), ("yes", 0, 0), ("n", 1, 1), ("", 1, 1), ("\x04", 1, 1)],
+)
+def test_a_terminal_is_asked_before_a_session_is_deleted(
+    run: Run, answer: str, code: int, left: int
+) -> None:
+    session = run_session(run, "alpha")
+    with Terminal("sessions", "delete", session) as terminal:
+        terminal.wait(r"permanently\? \[y/N\]")
+        terminal.keys(answer if answer == "\x04" else f"{answer}\r")
+        terminal.wait("deleted")
+        terminal.process.wait()
+        assert terminal.process.exitstatus == code
+    assert len(run("sessions", "list", "--json").json) == left
 
 
 def test_an_export_contains_the_session_with_secrets_redacted(run: Run) -> None:

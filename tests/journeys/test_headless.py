@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -381,6 +382,24 @@ def drop_privileges() -> tuple[str, ...]:
     if not shutil.which("setpriv"):
         pytest.skip("root passes over file modes, and setpriv is not installed")
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@pytest.mark.parametrize(
+    "command", ["tr '\\0' '\\n' < /proc/$PPID/environ", "cat /proc/$PPID/mem | head -c 1"]
+)
+def test_a_command_cannot_read_the_keys_of_the_program_that_runs_it(
+    drop_privileges: tuple[str, ...], command: str
+) -> None:
+    call = {"calls": [{"name": "run_command", "arguments": {"command": command}}]}
+    model = script("s.json", call, "Done.")
+    done = swecli(
+        *("-p", "look", "-m", model, "--mode", "auto", "--output-format", "stream-json"),
+        environ={"OPENAI_API_KEY": "sk-only-for-this-test"},
+        before=(*drop_privileges, "env"),
+    )
+    assert "Permission denied" in done.out
+    assert "sk-only-for-this-test" not in done.out
 
 
 def test_a_home_that_cannot_be_written_is_reported(

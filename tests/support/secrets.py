@@ -57,6 +57,34 @@ OpenAI service account | «sk-svcacct-<W58>T3BlbkFJ<W58>A»
 Anthropic | «sk-ant-api03-<W93>AA»
 OpenRouter | «sk-or-v1-<H64>»
 DeepSeek | «sk-<H32>»
+Fireworks | «fw_<A22>»
+Cerebras | «csk-<L48>»
+ElevenLabs | «sk_<H48>»
+Voyage | «pa-<W40>A1x»
+Jina | «jina_<H32><W28>»
+Firecrawl | «fc-<H32>»
+Brave | «BSA<A26>1»
+LangSmith personal | «lsv2_pt_<H32>_<H10>»
+LangSmith service | «lsv2_sk_<H32>_<H10>»
+Langfuse | «sk-lf-UUID»
+Helicone | «sk-helicone-<L7>-<L7>-<L7>-<L7>»
+Pinecone | «pcsk_<A6>_<A63>»
+Neon | «napi_<L64>»
+Render | «rnd_<A28>»
+Honeycomb | «hcaik_<L58>»
+Axiom | «xaat-UUID»
+JFrog | «AKCp<A69>»
+JFrog reference | «cmVmdGtu<A56>»
+Infisical | «st.<H24>.<H32>.<H32>»
+Bitwarden | «0.UUID.<A30>:<B22>==»
+Bedrock | «ABSKQmVkcm9ja0FQSUtleS1<B104>»
+Algolia | algoliasearch("<U10>", "«<H32>»")
+Snyk | snyk auth «UUID»
+Sourcegraph | «sgp_<H16>_<H40>»
+Buildkite | «bkua_<H40>»
+password in French | le mot de passe est «<A10>1»
+password in Spanish | la contraseña es «<A10>1»
+password in Japanese | パスワードは«<A10>1»
 Groq | «gsk_<A52>»
 xAI | «xai-<A80>»
 Perplexity | «pplx-<A48>»
@@ -235,6 +263,15 @@ ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDw4o6gJy8UtmIbkcpnkO3Kwc4qsEnSZp us
 API_KEY=your-key-here
 API_KEY=$TOKEN
 API_KEY=${API_KEY}
+const client = new Client({ apiKey: process.env.API_KEY, token: import.meta.env.VITE_TOKEN })
+fw_cfg_add_file_callback and fc-list, fc-cache-regenerate-all-the-fonts
+pa-review-of-the-whole-page-and-its-parts-in-order
+BSAFE-library-and-its-documented-users
+sk_learn_pipeline_configuration_for_tests
+rnd_generator_for_the_simulation
+napi_create_reference_with_finalizer
+le mot de passe est requis
+la contraseña es obligatoria
 password: ${{ secrets.DB_PASSWORD }}
 api_key: <your api key>
 key = os.environ["API_KEY"]

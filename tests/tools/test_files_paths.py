@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -71,6 +72,28 @@ def test_a_circular_link_is_refused(root: Path) -> None:
     (root / "b").symlink_to("a")
     with pytest.raises(ToolError, match="a symbolic link to itself"):
         resolve_path(root, "a/x")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_long_path_is_resolved_in_linear_time(root: Path, exists: bool) -> None:
+    def looked_up(parts: int) -> int:
+        text = "a/" * parts
+        if exists:
+            (root / text).mkdir(parents=True, exist_ok=True)
+        calls = 0
+
+        def count(frame: object, event: str, function: object) -> None:
+            nonlocal calls
+            calls += event == "c_call"
+
+        sys.setprofile(count)
+        try:
+            assert resolve_path(root, text) == root / text
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert looked_up(800) < 10 * looked_up(100)
 
 
 def test_a_linked_workspace_accepts_paths_under_both_names(root: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.limits import _is_hidden, escape_hidden, one_line
+from swecli.text import escape_hidden, unclear_character
+from swecli.tools.limits import one_line
 
 
 def test_control_characters_and_unusual_spaces_are_escaped() -> None:
@@ -24,7 +25,9 @@ def test_a_summary_is_one_line() -> None:
 
 @given(st.text(), st.integers(1, 50))
 def test_escaped_text_contains_no_hidden_characters(text: str, limit: int) -> None:
-    assert not any(_is_hidden(letter) for letter in escape_hidden(text, keep=""))
+    shown = escape_hidden(text, keep="")
+    assert not unclear_character().search(shown)
+    assert not set(shown) & {"\t", "\n"}
     line = one_line(text, limit)
     assert len(line) <= limit
-    assert not any(_is_hidden(letter) for letter in line)
+    assert not unclear_character().search(line)

@@ -150,17 +150,74 @@ async def test_a_background_process_that_holds_the_pipe_is_ended(root: Path) -> 
     assert await has_ended(int(output.data))
 
 
+DAEMON = """
+import os, sys, time
+for _ in range(2):
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+print(os.getpid(), flush=True)
+time.sleep(300)
+"""
+LEAVES = {
+    "setsid": "setsid sh -c 'echo $$; sleep 300' & sleep 0.3",
+    "setsid without a shell's environment": "env -i setsid sh -c 'echo $$; sleep 300' & sleep 0.3",
+    "a daemon": f"{sys.executable} -c '{DAEMON}'; sleep 0.3",
+    "a daemon's children": "setsid sh -c 'sleep 300 & echo $!; echo $$; wait' & sleep 0.3",
+    "ignores SIGTERM": """setsid sh -c "trap '' TERM; echo \\$\\$; sleep 300" & sleep 0.3""",
+}
+
+
 @pytest.mark.slow
-async def test_a_process_that_left_the_group_is_not_waited_for(root: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+@pytest.mark.parametrize("command", LEAVES.values(), ids=LEAVES)
+async def test_a_process_that_left_the_group_is_ended_with_its_command(
+    root: Path, command: str
+) -> None:
     output = Output()
-    code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"
-    ended = await run_shell(
-        root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200
+    ended = await run_shell(root, f"{command}; echo done", output, timeout=200)
+    *pids, word = output.data.split()
+    assert (ended, word) == (ProcessExit(0, "exit", left_running=True), b"done")
+    assert pids
+    for pid in pids:
+        assert await has_ended(int(pid))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+@pytest.mark.parametrize("way", ["timeout", "cancel", "signal"])
+async def test_a_process_that_left_the_group_is_ended_however_its_command_ends(
+    root: Path, way: str
+) -> None:
+    output = Output()
+    last = "kill -KILL $$" if way == "signal" else "sleep 300"
+    command = f"setsid sh -c 'echo $$; echo ready; sleep 300' & sleep 0.3; {last}"
+    task = asyncio.create_task(
+        run_shell(root, command, output, timeout=1 if way == "timeout" else 30)
     )
-    pid, word = output.data.split()
-    os.kill(int(pid), signal.SIGKILL)
-    assert word == b"done"
-    assert ended.reason == "exit"
+    await output.came.wait()
+    if way == "cancel":
+        task.cancel()
+    await asyncio.wait({task})
+    assert await has_ended(int(output.data.split()[0]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+async def test_what_another_running_command_started_is_left_alone(root: Path) -> None:
+    other = Output()
+    daemon = f"{sys.executable} -c '{DAEMON}'; echo ready; sleep 300"
+    running = asyncio.create_task(run_shell(root, daemon, other))
+    await other.came.wait()
+    while len(other.data.split()) < 2:
+        await asyncio.sleep(0.01)
+    pid = int(next(word for word in other.data.split() if word.isdigit()))
+    ended = await run_shell(root, "sleep 0.1", Output())
+    os.kill(pid, 0)
+    assert not ended.left_running
+    running.cancel()
+    await asyncio.wait({running})
+    assert await has_ended(pid)
 
 
 async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> None:

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
-from swecli.headless.plain import complaint, one_line, plain
+from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import SwecliError
 from swecli.models.events import (
     Event,
@@ -22,6 +22,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.message import ToolCall, Usage
+from swecli.text import one_line, sanitize
 
 _INTERRUPTED = (129, 130, 143)
 _COST_DIGITS = 8  # of dollars: a token costs more, and a sum of floats ends in noise
@@ -149,7 +150,7 @@ class Writer:
     def answer(self, exit_code: int) -> str:
         """Return what stdout gets at the end of a turn: the last answer as text, safe for a terminal, or ""."""
         done = self.turn.finished
-        return plain(done.text).rstrip("\n") if done and done.text.strip() else ""
+        return sanitize(done.text).rstrip("\n") if done and done.text.strip() else ""
 
     def refuse(self, error: SwecliError) -> None:
         """Close a turn that could not begin or was interrupted by an error."""
@@ -173,7 +174,7 @@ class Writer:
 
     def note(self, text: str) -> None:
         """Write one line to stderr."""
-        self._err.write(one_line(text) + "\n")
+        self._err.write(one_line(text, LONGEST_LINE) + "\n")
 
     def _write_error(self, message: str, hint: str) -> None:
         self._err.write(complaint(message, hint) + "\n")

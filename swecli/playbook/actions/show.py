@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, Evidence, shorten
+from swecli.models.playbook import AppliedDelta, Bullet, Evidence
 from swecli.playbook.action import (
     DOUBT,
     ActionContext,
@@ -22,6 +22,7 @@ from swecli.playbook.action import (
 from swecli.playbook.ranking import Reflector, passes
 from swecli.playbook.transfer import to_markdown
 from swecli.store.records import StoredTurn
+from swecli.text import shorten
 
 _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all

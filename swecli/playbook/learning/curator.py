@@ -20,7 +20,6 @@ from swecli.models.playbook import (
     Scope,
     Trust,
     length_problem,
-    shorten,
 )
 from swecli.models.session import Session
 from swecli.playbook.action import DOUBT, REPLACES
@@ -30,6 +29,7 @@ from swecli.playbook.wording import is_in_words_of, is_same_text, normalize
 from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
+from swecli.text import shorten
 
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 MAX_ADDS, MAX_UPDATES = 3, 2

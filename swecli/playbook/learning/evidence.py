@@ -12,7 +12,7 @@ from typing import Any
 
 from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.playbook import Bullet, shorten
+from swecli.models.playbook import Bullet
 from swecli.playbook.learning.checks import (
     Check,
     covers,
@@ -24,6 +24,7 @@ from swecli.playbook.learning.checks import (
 from swecli.playbook.workspace import is_foreign
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
+from swecli.text import shorten
 
 _EDGE = 400  # characters of each end of a result, and of one argument
 _TEXT = 4_000  # characters of each end of a query

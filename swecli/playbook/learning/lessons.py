@@ -18,7 +18,6 @@ from swecli.models.playbook import (
     Tag,
     Verdict,
     render_bullets,
-    shorten,
 )
 from swecli.models.session import Session, uuid7
 from swecli.playbook.action import REPLACES
@@ -31,6 +30,7 @@ from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
+from swecli.text import shorten
 
 _TURN, _REMEMBERED = "turn", "remember"  # reasons of deltas
 _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)

@@ -17,11 +17,12 @@ from swecli.models.errors import SwecliError
 from swecli.models.ids import parse_short_id
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.money import format_dollars
-from swecli.models.playbook import Bullet, Kind, Tag, shorten
+from swecli.models.playbook import Bullet, Kind, Tag
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal
 from swecli.playbook.learning.evidence import CallDigest, TurnEvidence
 from swecli.redact import redact, redact_value
 from swecli.store.records import UsageTotals
+from swecli.text import shorten
 
 _MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all attempts of one turn

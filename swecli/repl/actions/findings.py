@@ -10,6 +10,7 @@ from swecli.config.paths import project_root
 from swecli.models.errors import UsageError
 from swecli.models.finding import FindingState
 from swecli.playbook.action import ActionResult
+from swecli.redact import redact, redact_value
 
 if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
     from swecli.store.reviews import ReviewStore
@@ -49,15 +50,17 @@ def perform_action(
     if name == "list":
         found = filter_findings(store.findings(), rest)
         rows = tuple(
-            (f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found
+            (f.id, f.place, f.code_smell_type, f.severity, f.status, redact(f.message))
+            for f in found
         )
         head = ("id", "place", "type", "severity", "state", "message")
         nothing = () if found else ("No such findings; a review records them.",)
-        return ActionResult([f.to_json() for f in found], nothing, head, rows)
+        return ActionResult(redact_value([f.to_json() for f in found]), nothing, head, rows)
     if name == "show":
         finding = store.get(" ".join(rest))
         laid_out = view(finding, Path(store.project), store.history(finding.id))
-        return ActionResult(finding.to_json(), tuple(laid_out.lines()))
+        lines = tuple(map(redact, laid_out.lines()))
+        return ActionResult(redact_value(finding.to_json()), lines)
     if name == "recheck":
         rechecked = recheck(store, folder, rest)
         lines = tuple(format_change(before, after) for before, after in rechecked) or (

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.program import Background, Program
-from swecli.repl.render.formatting import escape_invisible, one_line
+from swecli.repl.render.formatting import escape_invisible
+from swecli.text import one_line
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime

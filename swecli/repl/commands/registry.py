@@ -18,6 +18,7 @@ from swecli.config.trust import FolderTrust
 from swecli.context.project import front_matter
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import BadInput
+from swecli.regular_files import decode_text, read_regular
 from swecli.repl.commands import builtin
 from swecli.repl.commands.base import Command, CommandContext
 
@@ -72,11 +73,11 @@ def _project_commands(trust: FolderTrust) -> list[Command]:
         if name in found or not re.fullmatch(r"[\w-]+", name) or not is_inside(path, trust.root):
             continue
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError:
             continue
         if not trust.objection(path, data):
-            found[name] = _make_command(name, path, data.decode("utf-8-sig", "replace"))
+            found[name] = _make_command(name, path, decode_text(data))
     return list(found.values())
 
 

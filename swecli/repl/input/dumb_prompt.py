@@ -18,7 +18,8 @@ from swecli.repl.input.buffer import LineHistory
 from swecli.repl.input.keys import run_editor
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import Theme, one_line, sanitize
+from swecli.repl.render.formatting import Theme
+from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start

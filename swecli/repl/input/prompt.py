@@ -32,7 +32,8 @@ from swecli.repl.input.keys import make_keys, run_editor
 from swecli.repl.input.question import Option, Picker, Question
 from swecli.repl.input.terminal import COLOR_STYLES, PLAIN_STYLES, InlineApplication, make_rows
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import Theme, format_notification, notification_kind, sanitize
+from swecli.repl.render.formatting import Theme, format_notification, notification_kind
+from swecli.text import sanitize
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start

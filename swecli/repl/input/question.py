@@ -14,7 +14,7 @@ from prompt_toolkit.filters import Condition, completion_is_selected, has_comple
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.repl.render.formatting import one_line, sanitize
+from swecli.text import one_line, sanitize
 
 _QUIET_SECONDS = (
     0.7  # without a key press after a guarded question was drawn, before it accepts an answer

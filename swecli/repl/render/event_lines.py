@@ -19,10 +19,11 @@ from swecli.models.review_events import (
     ReviewFinished,
     ReviewStarted,
 )
-from swecli.repl.render.formatting import format_dollars, format_duration, one_line, sanitize
+from swecli.repl.render.formatting import format_dollars, format_duration
 from swecli.repl.render.markdown import add_prefix
 from swecli.repl.render.tools import render_diff
 from swecli.review.publish.view import FindingView, format_event, row_view
+from swecli.text import one_line, sanitize
 
 _TURN_STOPS = {
     "max_turns": "stopped: reached the limit of requests per turn",

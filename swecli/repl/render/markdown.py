@@ -15,7 +15,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from swecli.repl.render.formatting import sanitize
+from swecli.text import sanitize
 
 _MIN_WIDTH = 12  # columns below which content is not indented
 

@@ -11,8 +11,8 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
-from swecli.repl.render.formatting import sanitize
 from swecli.repl.render.markdown import MarkdownStream, add_prefix, make_table
+from swecli.text import sanitize
 
 _MIN_WIDTH = 20
 _COLUMN_GAP = 3

@@ -3,7 +3,6 @@ replies to fixed ones, and one summary comment, which is edited in place and car
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ from swecli.review.publish.view import format_coverage, row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
 from swecli.review.target.targets import Target
+from swecli.text import fence
 
 _MAX_TABLE = (
     28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
@@ -285,6 +285,4 @@ def _escape(text: str) -> str:
 
 def _fence(code: str, language: str = "") -> str:
     """Return code in a fence longer than any inside, with secrets redacted."""
-    code = redact(code)
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
-    return f"{fence}{language}\n{code}\n{fence}"
+    return fence(redact(code), language)

@@ -13,6 +13,7 @@ from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, worst_first
 from swecli.models.review_events import FindingsJudged
+from swecli.regular_files import MAX_BYTES, decode_text, open_regular
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
@@ -310,9 +311,7 @@ def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) 
     with suppress(BadInput, OSError):
         if base:
             return run_git(root, "show", f"{base}:{where}", environ=environ)
-        return (
-            None
-            if path.is_symlink() or not path.is_file()
-            else path.read_text("utf-8-sig", errors="replace")
-        )
+        if not path.is_symlink():
+            with open_regular(path) as file:
+                return decode_text(file.read(MAX_BYTES))
     return None

@@ -9,6 +9,8 @@ from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
 
+from swecli.text import join_surrogates
+
 LARGEST = 2**63 - 1
 # Python refuses to read or write integers of more than 4,300 digits as text; this stays just below that.
 _LARGEST_JSON = 10**4299
@@ -19,13 +21,7 @@ _DEEPEST_JSON = 100
 def clean_text(text: str) -> str:
     """Return the text with NULs and lone surrogates replaced and split surrogate pairs joined, so that it can be stored
     and encoded as UTF-8. Idempotent."""
-    if "\0" in text:
-        text = text.replace("\0", _REPLACEMENT)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+    return join_surrogates(text.replace("\0", _REPLACEMENT))
 
 
 def _clamp(number: int) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
+from swecli.text import escape_hidden, truncate
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.diffs import unified_diff
 from swecli.tools.files import (
@@ -25,7 +26,7 @@ from swecli.tools.files import (
     write_atomic,
 )
 from swecli.tools.guards import before_writing, when_ignored
-from swecli.tools.limits import escape_hidden, escape_invalid_bytes
+from swecli.tools.limits import escape_invalid_bytes
 
 _MAX_LINES = 10  # of matches, in an error
 _SHOWN_LINES = 12
@@ -156,25 +157,24 @@ def _describe_place(lines: list[str], wanted: list[str], start: int, similarity:
     head = f"Closest: line {start + 1}" if len(there) == 1 else f"Closest: lines {start + 1}-{end}"
     what = "only white space or case differs" if similarity == 1 else f"{similarity:.0%} alike"
     out = [f"{head} ({what}). The file has:"]
-    out += [f"{start + 1 + i:>6}\t{_truncate(line)}" for i, line in enumerate(there[:_SHOWN_LINES])]
+    out += [
+        f"{start + 1 + i:>6}\t{truncate(line, _MAX_LINE)}"
+        for i, line in enumerate(there[:_SHOWN_LINES])
+    ]
     if len(there) > _SHOWN_LINES:
         out.append(f"   … {len(there) - _SHOWN_LINES} more lines")
     pairs = zip(there, wanted, strict=False)
     index = next((i for i, (has, want) in enumerate(pairs) if has != want), None)
     if index is not None:
         out.append(f"First difference, at line {start + 1 + index}:")
-        out.append(f"  file:     {_truncate(_show_blanks(there[index]))}")
-        out.append(f"  old_text: {_truncate(_show_blanks(wanted[index]))}")
+        out.append(f"  file:     {truncate(_show_blanks(there[index]), _MAX_LINE)}")
+        out.append(f"  old_text: {truncate(_show_blanks(wanted[index]), _MAX_LINE)}")
     return "\n".join(out)
 
 
 def _show_blanks(line: str) -> str:
     """Return a line with visible characters for the white space at its ends."""
     return _ENDS.sub(lambda ends: ends[0].replace("\t", "→").replace(" ", "·"), line)
-
-
-def _truncate(line: str) -> str:
-    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
 
 
 def _read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:

@@ -38,6 +38,10 @@ _NOISE_TAGS = (
     "form",
 )
 _HEADERS = (("User-Agent", "swecli"), ("Accept", "*/*"), ("Accept-Encoding", "identity"))
+# IPv6 addresses whose last 32 bits are the IPv4 address that is reached: NAT64 (RFC 6052), IPv4-compatible (RFC 4291),
+# IPv4-translated (RFC 2765)
+_TRANSLATED = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+_LOCAL_TRANSLATION = ipaddress.IPv6Network("64:ff9b:1::/48")  # of the own network (RFC 8215)
 _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|javascript)")
 
 
@@ -177,14 +181,21 @@ def _backend(*, private: bool) -> httpcore.AsyncNetworkBackend:
 
 
 def _find_private(addresses: Iterable[str]) -> str:
-    """Return the first address that is not public, also if mapped into IPv6; "" if all are."""
+    """Return the first address that is not public, also if an IPv6 address contains it; "" if all are."""
     for address in addresses:
         found = ipaddress.ip_address(address.partition("%")[0])
         if isinstance(found, ipaddress.IPv6Address):
-            found = found.ipv4_mapped or found.sixtofour or found
-        if not found.is_global or found.is_multicast:
+            found = _contained(found)
+        if not found.is_global or found.is_multicast or found in _LOCAL_TRANSLATION:
             return address
     return ""
+
+
+def _contained(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the IPv4 address to which a network may translate this one, or else the address itself."""
+    if any(address in network for network in _TRANSLATED):
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
 
 
 def _to_text(kind: str, data: bytes) -> str:

@@ -16,10 +16,11 @@ from pathspec import GitIgnoreSpec
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
+from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import not_found_error, relative_path, resolve_path
 from swecli.tools.guards import before_reading, when_ignored
-from swecli.tools.limits import escape_hidden, fit_rows
+from swecli.tools.limits import fit_rows
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 from swecli.tools.searching import files_below, ripgrep
 

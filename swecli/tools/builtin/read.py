@@ -10,6 +10,8 @@ from pydantic import Field
 
 from swecli.config.trust import Skill
 from swecli.models.message import Display, ToolResult
+from swecli.regular_files import open_regular
+from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import (
     decode,
@@ -20,7 +22,7 @@ from swecli.tools.files import (
     split_lines,
 )
 from swecli.tools.guards import before_reading
-from swecli.tools.limits import escape_hidden, escape_invalid_bytes, fit_rows, one_line
+from swecli.tools.limits import escape_invalid_bytes, fit_rows, one_line
 
 _FIRST = "First line, counting from 1."
 _LAST = "Last line (inclusive). Default: as many as fit."
@@ -169,7 +171,7 @@ async def _skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> Tool
         file = (skill.file.parent / params.file).resolve()
         if not file.is_relative_to(folder):
             raise ToolError(f"{one_line(params.file)} is outside the skill's folder.")
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             data = opened.read(_MAX_SKILL_BYTES + 1)
         near = islice(folder.rglob("*"), _MAX_SCANNED)
         siblings = sorted(

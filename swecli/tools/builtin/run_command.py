@@ -15,12 +15,13 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
+from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.shell_words import parse_command
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
-from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
+from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 
 _TIMEOUT_CODE = 124  # as of timeout(1)
@@ -222,6 +223,8 @@ def _result(command: str, output: str, end: ProcessExit, timeout: float) -> Tool
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
+    if end.survivors:
+        notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(

@@ -9,8 +9,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
-from swecli.tools.limits import escape_hidden
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.render.formatting import escape_invisible, one_line, sanitize
+from swecli.repl.render.formatting import escape_invisible
+from swecli.text import one_line, sanitize
 from tests.screen.hostile import HOSTILE
 
 text = st.text(st.characters(exclude_categories=[]), max_size=60) | st.lists(
@@ -63,6 +64,9 @@ def test_invisible_characters_are_escaped_and_the_others_kept(foreign: str) -> N
     ("foreign", "left"),
     [
         ("\x1b[1;31mred\x1b[0m", "red"),
+        ("a\x1b[2Jb\x9b1mc", "abc"),
+        ("tab\tstays, ümläut, 漢字, \xa0", "tab\tstays, ümläut, 漢字, \xa0"),
+        ("half \ud800, a\u2028b", "half \ufffd, a\nb"),
         ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
         ("a\r\nb\rc", "a\nb\nc"),
         ("unclosed \x1b]0;and the rest\nstays", "unclosed ]0;and the rest\nstays"),

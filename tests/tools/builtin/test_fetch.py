@@ -213,11 +213,13 @@ async def test_every_name_of_the_local_machine_is_refused(
 @pytest.mark.parametrize(
     "address",
     ["10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "::", "fe80::1%eth0",
-     "fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::"],
+     "fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::5db8:d822",
+     "::127.0.0.1", "::10.0.0.1", "::ffff:0:10.0.0.1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
 )  # fmt: skip
 def test_a_private_address_among_public_ones_is_found(address: str) -> None:
     assert fetch_module._find_private(["93.184.216.34", address]) == address
-    assert fetch_module._find_private(["93.184.216.34", "2606:2800:220:1::1"]) == ""
+    public = ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::93.184.216.34"]
+    assert fetch_module._find_private(public) == ""
 
 
 async def test_fetching_asks_for_each_host_that_no_rule_allows(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.store.records import UNDO_PARTS, FileChange
+from swecli.text import sanitize
 
 if TYPE_CHECKING:
     from swecli.undo.history import TurnHistory, UndoResult
@@ -147,7 +148,6 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     from rich.console import Group, RenderableType
     from rich.text import Text
 
-    from swecli.repl.render.formatting import sanitize
     from swecli.repl.render.tools import ASKED_DIFF_ROWS, render_diff
 
     whole = args == "session"

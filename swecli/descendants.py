@@ -1,0 +1,148 @@
+"""Processes that this program starts: what they may see of it, and what they leave behind. The kernel's help is
+Linux's; on other systems nothing here has an effect."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_PROC = Path("/proc")
+_SET_DUMPABLE = 4  # these two from <linux/prctl.h>
+_SET_CHILD_SUBREAPER = 36
+_MARK = "SWECLI_COMMAND"  # the variable by which a process is known as one of a command
+_numbers = itertools.count(1)
+_running: set[str] = set()  # the marks of commands that have not ended
+
+
+@cache
+def hide_environment() -> None:
+    """Close `/proc/PID/environ` and the memory of this process to other processes of the same user: the keys that a
+    child's environment leaves out are still there. A process with CAP_SYS_PTRACE, as root has it, can read them."""
+    _prctl(_SET_DUMPABLE, 0)
+
+
+@cache
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose parent ends, in place of the init process."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    # late: 3 ms, which the first screen and the first request do not wait for
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A line of the process table. `session` and `group` are the numbers that setsid(2) and setpgid(2) set."""
+
+    pid: int
+    name: str
+    is_zombie: bool
+    parent: int
+    group: int
+    session: int
+
+    def __str__(self) -> str:
+        return f"{self.name} (process {self.pid})"
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, if that is possible."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(self.pid, number)
+
+    def variable(self, name: str) -> str:
+        """Return a variable of the environment it was started with; "" if it has none or cannot be read."""
+        with suppress(OSError):
+            for entry in (_PROC / str(self.pid) / "environ").read_bytes().split(b"\0"):
+                found, _, value = entry.partition(b"=")
+                if found == name.encode():
+                    return os.fsdecode(value)
+        return ""
+
+
+def list_processes() -> list[Process]:
+    """Return the process table; empty on other systems than Linux."""
+    if not sys.platform.startswith("linux"):
+        return []
+    found = []
+    for entry in _PROC.iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError, IndexError, ValueError):
+                found.append(_parse((entry / "stat").read_bytes()))
+    return found
+
+
+def _parse(line: bytes) -> Process:
+    """Parse `/proc/PID/stat`: number, name in parentheses, state, parent, group, session (proc_pid_stat(5))."""
+    start, _, rest = line.rpartition(b")")
+    pid, _, name = start.partition(b" (")
+    state, parent, group, session = rest.split()[:4]
+    return Process(
+        pid=int(pid),
+        name=name.decode("utf-8", "replace"),
+        is_zombie=state in (b"Z", b"X"),
+        parent=int(parent),
+        group=int(group),
+        session=int(session),
+    )
+
+
+class Leftovers:
+    """What a command leaves behind: its processes that have left its process group, and so would outlive it. They are
+    children of this process as soon as the command has ended, because this process adopts orphans."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._before = {one.pid for one in list_processes() if one.parent == os.getpid()}
+
+    def mark(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment for the command: while it runs, its orphans are known by it as not another's."""
+        return {**environ, _MARK: self._mark}
+
+    def find(self) -> list[Process]:
+        """Return what is running of the command after its first process has ended, and reap what is not."""
+        table = list_processes()
+        found = [one for one in table if self._is_adopted(one)]
+        for one in found:  # grows meanwhile
+            found += [child for child in table if child.parent == one.pid]
+        running = []
+        for one in found:
+            if not one.is_zombie:
+                running.append(one)
+            elif one.parent == os.getpid():
+                with suppress(ChildProcessError):
+                    os.waitpid(one.pid, os.WNOHANG)
+        return running
+
+    def _is_adopted(self, one: Process) -> bool:
+        """Return whether a process became this one's child by the death of its parent. This program starts its own
+        children in its session, or with the mark of a command that is running."""
+        if one.parent != os.getpid() or one.session == os.getsid(0) or one.pid in self._before:
+            return False
+        mark = one.variable(_MARK)
+        return mark == self._mark or mark not in _running
+
+
+@contextmanager
+def leftovers() -> Iterator[Leftovers]:
+    """Watch for what a command leaves behind, from before its start to its end."""
+    adopt_orphans()
+    mark = f"{os.getpid()}.{next(_numbers)}"
+    _running.add(mark)
+    try:
+        yield Leftovers(mark)
+    finally:
+        _running.discard(mark)

@@ -1,0 +1,110 @@
+"""Foreign text made safe to show and to store: which characters are invisible, and what becomes of them; one line, a
+fence, valid UTF-8. Standard library only: errors at the start need it too."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+# Control sequences are removed whole, so that no printable rest ("[31m") remains. Each is bounded: an unterminated one
+# must not remove the text that follows.
+CONTROL_SEQUENCE = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x1b\x07\x9c\n]{0,2000}(?:\x07|\x1b\\\\|\x9c)"
+    "|\x1b[ -/]{0,4}[0-Z\\\\^-~]"
+)
+# The one definition of an invisible character, as the inside of a class of a pattern. The joiners, line separators and
+# lone surrogates beside it are not in it, because they are replaced or kept by rules of their own.
+INVISIBLE = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1
+    # Default_Ignorable_Code_Point of the Unicode Character Database: soft hyphen, fillers, bidi controls, zero width,
+    # variation selectors, shorthand and musical controls, tag letters
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u070f\ufff9-\ufffb\U00013430-\U0001343f"  # other format characters without a shape: annotations, hieroglyphs
+    "\ufdd0-\ufdef" + "".join(f"{chr(at | 0xFFFE)}{chr(at | 0xFFFF)}" for at in range(0, 0x110000, 0x10000))
+)  # fmt: skip
+_JOINERS = "\u200c\u200d"
+_SURROGATES = "\ud800-\udfff"
+_SPACES = "\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"  # what looks like a space and is none
+_PRIVATE = (
+    "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"  # only a font knows their shape
+)
+# Zero-width joiners shape words in Arabic, Persian and Indic scripts; anywhere else they are only invisible.
+_JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f"
+
+_INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
+_LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
+_LINE_END = re.compile("\r\n|[\r\u2028\u2029]")
+_IDLE_JOINERS = re.compile(
+    f"(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]+(?![{_JOINING}])|[{_JOINERS}]{{2,}}"
+)
+
+
+def sanitize(text: str, keep_newlines: bool = True) -> str:
+    """Remove control sequences and invisible characters, except tabs and newlines.
+
+    Line ends of every kind become "\\n", lone surrogates U+FFFD. Without `keep_newlines`, newlines and tabs become
+    spaces. Idempotent.
+    """
+    text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
+    text = _LONE_SURROGATE.sub("\ufffd", _INVISIBLE_RUN.sub("", text))
+    text = _IDLE_JOINERS.sub("", text)
+    return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
+
+
+@cache  # compiling takes 4 ms, which no start needs
+def unclear_character() -> re.Pattern[str]:
+    """Return the pattern of a character that is spelled out where a person decides, because it cannot be seen or not be
+    told from a space. Tabs and newlines are not."""
+    return re.compile(f"[{INVISIBLE}{_SURROGATES}{_JOINERS}\u2028\u2029{_SPACES}{_PRIVATE}]")
+
+
+def escape_hidden(text: str, keep: str = "\n\t") -> str:
+    """Return `text` with the characters that cannot be seen, and unusual spaces, as escapes (`\\x1b`,
+    `\\u202e`). `keep` are tabs and newlines, or nothing."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = unclear_character().sub(lambda found: _escape(found[0]), text)
+    for char in "\t\n":
+        if char not in keep:
+            shown = shown.replace(char, _escape(char))
+    return shown
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def truncate(text: str, limit: int) -> str:
+    """Return at most `limit` characters of the text; if it is longer, the last one is an ellipsis."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def shorten(text: str, limit: int) -> str:
+    """Collapse whitespace and truncate to `limit` characters, with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """Sanitize and join into one line, truncated to `limit` characters with an ellipsis."""
+    line = " ".join(sanitize(text[: limit * 4], keep_newlines=False).split())
+    return truncate(line, limit)
+
+
+def fence(text: str, language: str = "") -> str:
+    """Return text as a Markdown code block whose fence is longer than any in it, so that it cannot end the block."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}{language}\n{text}\n{ticks}"
+
+
+def join_surrogates(text: str) -> str:
+    """Return text that can be encoded: surrogate pairs that were split are joined, lone surrogates become U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,87 @@
+"""Test whole runs in folders whose files are pipes, devices or huge: they neither block nor fill the memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swecli.config.paths import Paths
+from tests.support.shell import script, swecli, wait_for_exit
+
+pytestmark = pytest.mark.slow
+
+# file: what the run says about it, "" if nothing
+UNTRUSTED = {".aiignore": "", ".swecliignore": "", ".gitignore": ""}
+TRUSTED = {
+    ".swecli/config.toml": "config.toml cannot be read",
+    "AGENTS.md": "AGENTS.md: not read",
+    ".agents/skills/a/SKILL.md": "SKILL.md is not used",
+    ".agents/commands/x.md": "",
+    "Makefile": "",
+}
+
+
+def make(path: Path, kind: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_bytes(b"#" * 60_000_000)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "huge"])
+@pytest.mark.parametrize("name", [*UNTRUSTED, *TRUSTED])
+def test_a_run_ends_whatever_a_file_of_its_folder_is(name: str, kind: str) -> None:
+    if name == ".gitignore" and kind == "huge":
+        pytest.skip("ripgrep reads it line by line, in a time that is limited")
+    make(Path(name), kind)
+    if name in TRUSTED:
+        Paths.find(os.environ).trust(Path.cwd())
+    search = {"calls": [{"name": "list_files", "arguments": {}}]}
+    done = swecli("-p", "list", "-m", script("s.json", search, "Done."), "--mode", "ask")
+    said = "" if name == "AGENTS.md" and kind == "huge" else TRUSTED.get(name, "")
+    assert said in done.err
+    assert (done.code, done.out) == ((42, "") if "config" in name else (0, "Done.\n"))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "huge"])
+def test_a_list_is_refused_if_its_ignore_file_cannot_be_used(kind: str) -> None:
+    make(Path(".aiignore"), kind)
+    search = {"calls": [{"name": "list_files", "arguments": {}}]}
+    model = script("s.json", search, "Done.")
+    done = swecli("-p", "list", "-m", model, "--output-format", "stream-json")
+    assert ".aiignore cannot be used" in done.out
+
+
+STUCK = """
+import asyncio, sys
+from swecli.cli.event_loop import run_event_loop
+from swecli.cli.main import _exit
+
+async def work():
+    waiting = asyncio.ensure_future(asyncio.to_thread(open, sys.argv[1]))
+    print("waiting", flush=True)
+    await asyncio.wait([waiting], timeout=float(sys.argv[2]))
+    return 7
+
+_exit(run_event_loop(work()))
+"""
+
+
+def test_the_program_ends_although_a_thread_does_not(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    argv = [sys.executable, "-c", STUCK, str(tmp_path / "pipe"), "0.1"]
+    process = subprocess.Popen(
+        argv,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert wait_for_exit(process).code == 7
