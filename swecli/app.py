@@ -23,6 +23,7 @@ from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
 from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
+from swecli.tools.jobs import LOST, ended_line, lost_jobs
 from swecli.undo.history import TurnHistory
 
 _COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
@@ -131,6 +132,11 @@ class Runtime:
             {"text": one["text"], "status": one.get("status", "pending")} for one in items
         ]
 
+    def losses(self) -> list[str]:
+        """Return lines for the user on background commands that ended with an earlier run of the session."""
+        lost = lost_jobs(self.session.messages, self.agent.ctx.jobs.names)
+        return [ended_line(name, LOST) for name in lost]
+
     def trust_files(self, files: Mapping[Path, bytes]) -> list[str]:
         """Trust these files of the project as they are, and use them from the next request on. Returns notices on what
         cannot be used. Raises OSError."""
@@ -201,11 +207,15 @@ def build_runtime(
         )
         learning.mark_reported(missing)
     if begun is not None:
-        runtime.restore_todos(sessions.use(*begun))
+        session, message = begun
+        # before its message is added, which tells the model of them
+        notices += [ended_line(name, LOST) for name in lost_jobs(session.messages, ())]
+        runtime.restore_todos(sessions.use(session, message))
     elif start.resume is None:
         runtime.new_session()
     else:
         runtime.resume(start.resume or None)
+        notices += runtime.losses()
         if settings.origins.get("window") == "flags":  # the flag overrides the session's window
             sessions.set_window(settings.window)
     return runtime

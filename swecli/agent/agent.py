@@ -89,7 +89,9 @@ class Agent:
         `attached` is piped input; `session` replaces the current one, for previews."""
         texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(
-            Query(query, texts, session, self._reopen), self.model, self.counter
+            Query(query, texts, session, self._reopen, jobs=self.ctx.jobs.names),
+            self.model,
+            self.counter,
         )
 
     def warm(self) -> None:

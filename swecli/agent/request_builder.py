@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
+from swecli.tools.jobs import LOST, ended_line, lost_jobs
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.finding import Finding
@@ -44,7 +45,7 @@ _MAX_FOUND = 3  # earlier interactions that are quoted
 class Query:
     """The text that the user typed. `attached` are texts of other origin, such as piped input; `session` replaces the
     current one, for previews; `reopen` is why a new epoch must begin, or ""; `sent` is the text with its @files as sent
-    before, with `images` ("": the files are read now)."""
+    before, with `images` ("": the files are read now); `jobs` are the names of this run's background commands."""
 
     text: str
     attached: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Query:
     reopen: str = ""
     sent: str = ""
     images: tuple[Image, ...] = ()
+    jobs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,9 @@ class RequestBuilder:
         if opening is not None:
             head = self._with_withdrawn(head, session)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
-        notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
+        today = self.clock().astimezone().date()
+        losses = _notes_on_losses(session, query.jobs)
+        notes = (*environment_notes(self.root, today), *losses, *quoted)
         request = build_request(RequestInput(session, sent, head, notes, opening, images), counter)
         notices = (*notices, *(self.stale.notices() if self.stale and self.stale.found else ()))
         return Turn(query.text, request, selection, notices, files, tuple(interactions), images)
@@ -247,6 +251,15 @@ class RequestBuilder:
         )
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return OpeningConditions(cold, allowed, "", settings.window_min, settings.window_max)
+
+
+def _notes_on_losses(session: Session, jobs: frozenset[str]) -> Iterator[str]:
+    """Yield notes on what the model cannot know from the messages: that its answer was cut off, and that background
+    commands ended with an earlier run."""
+    if session.messages and session.messages[-1].status == "partial":
+        yield "Your last answer above was interrupted; it is incomplete."
+    for name in lost_jobs(session.messages, jobs):
+        yield ended_line(name, LOST)
 
 
 def _without_query(found: FoundInteraction) -> FoundInteraction:

@@ -225,6 +225,8 @@ class Dispatcher:
     async def _process(self, typed: str) -> None:
         """Run one line. If interrupted while loading, put it back into the prompt."""
         line = self._read(typed)
+        if line.kind == "leave" and self._startup.is_loaded:
+            line = ParsedLine("command", name="exit")
         if line.kind == "leave":
             self._program.quit()
         if line.kind in ("leave", "empty"):

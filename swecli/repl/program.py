@@ -139,6 +139,9 @@ class Program(Protocol):
     def steer(self, text: str) -> None:
         """Send a line to the running turn, or queue it."""
 
+    def leaving_stops(self) -> str:
+        """Return what quitting now would stop or drop, as words; "" for nothing."""
+
     def quit(self, code: int = 0) -> None:
         """End the program, and cancel the running line."""
 

@@ -169,6 +169,14 @@ class REPL(Program):
         else:
             self.queue.put(text)
 
+    def leaving_stops(self) -> str:
+        if self.working:
+            return "stops what is running"
+        if self.queue:
+            return "drops the queued lines"
+        jobs = len(self.agent.ctx.jobs.running) if self._startup.is_loaded else 0
+        return f"stops {jobs} background {'job' if jobs == 1 else 'jobs'}" if jobs else ""
+
     def quit(self, code: int = 0) -> None:
         self._code = self._code or code
         self.prompt.end()

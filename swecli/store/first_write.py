@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage
-from swecli.models.playbook import SessionPlaybook
+from swecli.models.playbook import SessionPlaybook, Withdrawn
 from swecli.models.session import Session
 from swecli.store.reading import Reader, first_query
 from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
@@ -36,6 +36,9 @@ _CONTINUE = (
 _FINDINGS = (
     "SELECT EXISTS (SELECT 1 FROM finding WHERE project = ? AND state IN ('open', 'regressed')"
     " AND path IN (SELECT value FROM json_each(?)))"
+)
+_CHANGES = (
+    "SELECT EXISTS (SELECT 1 FROM delta WHERE created_at >= ? AND undone = 0 AND before != '{}')"
 )
 # Defaults of SQLModel, which the columns do not have in SQLite.
 _TURN = {
@@ -120,6 +123,13 @@ class EarlyStore:
 
     def reflectors(self) -> dict[str, Any]:
         return self.reader.reflectors()
+
+    def withdrawn(self, session: Session) -> list[Withdrawn]:
+        """Return []. Raises Unsupported if a strategy was changed since the stored session began."""
+        given = (_moment(session.created_at),)
+        if self._counts is not None and self.reader.db.execute(_CHANGES, given).fetchone()[0]:
+            raise Unsupported("strategies were changed since the session began")
+        return []
 
     def search_session(self, query: str, *, before: int, limit: int) -> list[FoundInteraction]:
         """Search earlier interactions; see `SessionManager.search_session`."""

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
+from swecli.tools.jobs import ended_line, job_name
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class _Job:
         return strip_terminal_codes(self.output.text())
 
     def __str__(self) -> str:
-        return f"job {self.number} ({self.command[:60]})"
+        return job_name(self.number, self.command)
 
 
 class _Jobs:
@@ -150,6 +151,10 @@ class _Jobs:
     def running(self) -> list[_Job]:
         return [job for job in self.all if not job.ended_at]
 
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(map(str, self.all))
+
     def find(self, name: str) -> _Job | None:
         """Return the job with a name like `job-3`."""
         return next((job for job in self.all if f"job-{job.number}" == name), None)
@@ -163,7 +168,7 @@ class _Jobs:
 
     def _record_end(self, job: _Job) -> None:
         job.ended_at = time.monotonic()
-        line = f"background {job}: {job.state}"
+        line = ended_line(str(job), job.state)
         self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
         self.finished.put_nowait(line)
 

@@ -24,12 +24,8 @@ def test_an_added_strategy_is_listed_and_shown_with_its_evidence(run: Run) -> No
         "run the tests with pytest -q",
         "project",
     )
-    assert run("playbook", "list").out.splitlines()[1].split()[:4] == [
-        "P-1",
-        "active",
-        "new",
-        "run",
-    ]
+    row_shown = run("playbook", "list").out.splitlines()[1].split()
+    assert row_shown[:5] == ["P-1", "active", "0", "0", "run"]
     shown = run("playbook", "show", "p1").out.splitlines()
     assert shown[0] == "P-1  run the tests with pytest -q"
     assert 'you wrote: "run the tests with pytest -q"' in shown

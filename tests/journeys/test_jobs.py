@@ -13,7 +13,7 @@ from pexpect.exceptions import ExceptionPexpect
 from swecli.models.errors import BadInput, UsageError
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
-from tests.support.scripted import ScriptedModel
+from tests.support.scripted import Reply, ScriptedModel
 from tests.support.shell import script, swecli
 from tests.support.terminal import Terminal
 from tests.tools.test_processes import has_ended
@@ -122,7 +122,7 @@ async def test_jobs_stop_ends_the_process_and_reports_it() -> None:
 
 
 @pytest.mark.slow
-async def test_leaving_the_prompt_stops_the_jobs_and_names_them() -> None:
+async def test_leaving_the_prompt_asks_once_then_stops_the_jobs_and_names_them() -> None:
     name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
@@ -131,6 +131,8 @@ async def test_leaving_the_prompt_stops_the_jobs_and_names_them() -> None:
         terminal.wait("It runs.")
         terminal.wait("in / 10 out")  # after the turn
         terminal.wait("^>$")
+        terminal.keys("\x04")
+        terminal.wait(r"Press Ctrl\+D again to quit \(stops 1 background job\)")
         terminal.keys("\x04")
         terminal.wait(r"stopped in the background: job 1 \(trap")
         assert terminal.wait_for_exit() == 0
@@ -150,3 +152,60 @@ async def test_closing_the_terminal_ends_the_jobs_and_swecli() -> None:
             terminal.process.close(force=False)
         assert await has_ended(int(Path("pid").read_text()))
         assert await has_ended(terminal.process.pid)
+
+
+async def test_after_a_restart_user_and_model_are_told_once_which_jobs_were_lost() -> None:
+    ended = background_call("echo one; sleep 0.5; exit 3")
+    lost = background_call("echo two; sleep 300")
+    model = ScriptedModel([calls(ended, lost), "Both run."])
+    runtime = make_runtime(model, mode="auto")
+    await run_turn(runtime, "start them", learn=False)
+    await asyncio.wait_for(runtime.agent.ctx.jobs.finished.get(), 20)
+    assert runtime.losses() == [], "they belong to this run"
+    await run_turn(runtime, "go on", learn=False)
+    await runtime.agent.ctx.jobs.close()
+    runtime.close()
+
+    read = calls(("read_result", {"call_id": "job-2"}))
+    model = ScriptedModel([read, "It is lost.", "Yes."])
+    again = make_runtime(model, resume=runtime.session.id)
+    line = "background job 2 (echo two; sleep 300): lost"
+    assert [notice for notice in again.notices if line in notice]
+    assert "job 1" not in "\n".join(again.notices)
+    await run_turn(again, "and now?", learn=False)
+    assert line in str(model.requests[0].messages[-1]["content"])
+    assert "restarted ended then, and its output is lost" in str(model.requests[1].messages[-1])
+    await run_turn(again, "sure?", learn=False)
+    assert line not in str(model.requests[2].messages[-1]["content"])
+    assert again.losses() == []
+    again.close()
+
+
+async def test_the_model_is_told_that_its_last_answer_was_interrupted() -> None:
+    slow = Reply("a long answer that never ends", piece=1, delay=0.01)
+    model = ScriptedModel([slow, "I go on.", "Yes."])
+    runtime = make_runtime(model)
+    running = asyncio.create_task(run_turn(runtime, "tell me", learn=False))
+    await asyncio.sleep(0.15)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    for query, told in (("go on", True), ("and?", False)):
+        await run_turn(runtime, query, learn=False)
+        asked = str(model.requests[-1].messages[-1]["content"])
+        assert ("Your last answer above was interrupted" in asked) is told
+    runtime.close()
+
+
+async def test_exit_asks_before_it_stops_background_jobs() -> None:
+    runtime = make_runtime([calls(background_call("sleep 300")), "It runs."], mode="auto")
+    ctx = ScriptedContext(runtime, "3", "1")
+    await run_turn(runtime, "go", learn=False)
+    await ctx.type("/exit")
+    assert not ctx.left
+    await ctx.type("/exit")
+    assert ctx.left
+    await runtime.agent.ctx.jobs.close()
+    await ctx.type("/exit")
+    assert len(ctx.offered) == 2, "without a job nothing is asked"
+    runtime.close()

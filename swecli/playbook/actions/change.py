@@ -228,7 +228,7 @@ def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
     if bullet.seems_harmful:
-        return f"it is probably harmful ({bullet.current_belief[0]:.0%})"
+        return f"it seems to do harm: helped {bullet.helpful}, hurt {bullet.harmful}"
     doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"
 

@@ -65,12 +65,14 @@ def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """Format one row per strategy; `verbose` adds its measured effect and the project's totals."""
+    """Format one row per strategy, those in use first, of these the most helpful ones; `verbose` adds its measured
+    effect and the project's totals."""
     records = ctx.sessions.playbook.project_turns(ctx.session) if verbose else []
     value, rows = [], []
-    for bullet in bullets:
+    for bullet in sorted(bullets, key=_rank):
         row = _bullet_json(bullet)
-        cells: tuple[str, ...] = (bullet.id, _format_state(bullet), _format_worth(bullet))
+        counts = (str(bullet.helpful), str(bullet.harmful))
+        cells: tuple[str, ...] = (bullet.id, _format_state(bullet), *counts)
         if verbose:
             effect = _measure_effect(bullet.id, records)
             row["effect"] = effect
@@ -85,7 +87,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     if not verbose and len(rows) > _LISTED:
         notes.append(f"{len(rows) - _LISTED:,} more: {ctx.command} list --verbose")
         del rows[_LISTED:]
-    head = ("id", "state", "worth", *more, "strategy")
+    head = ("id", "state", "helped", "hurt", *more, "strategy")
     return ActionResult(value, head=head, rows=tuple(rows), note=" · ".join(notes))
 
 
@@ -135,11 +137,9 @@ def _format_state(bullet: Bullet) -> str:
     return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
 
 
-def _format_worth(bullet: Bullet) -> str:
-    """Format the expected value (-1 to +1) with its counts; "new" without any evidence."""
-    if not bullet.helpful + bullet.harmful + bullet.neutral:
-        return "new"
-    return f"{bullet.worth:+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
+def _rank(bullet: Bullet) -> tuple[bool, int, int]:
+    """Return the place in a list: by use, then by the counts that are shown, then by age."""
+    return (not bullet.is_live, bullet.harmful - bullet.helpful, bullet.number)
 
 
 def _bullet_json(bullet: Bullet) -> dict[str, Any]:
@@ -220,14 +220,13 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
-    harmful, inert, helpful = bullet.current_belief
     facts = (
         f"{bullet.kind} · for this {bullet.scope} · {_format_state(bullet)} · from {bullet.trust}"
     )
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     lines += [f"when: {bullet.when}"] if bullet.when else []
-    counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
-    lines.append(f"{counts} · helps {helpful:.0%}, does nothing {inert:.0%}, harms {harmful:.0%}")
+    counts = f"helped {bullet.helpful} · hurt {bullet.harmful} · no effect {bullet.neutral}"
+    lines.append(counts)
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += format_sources(ctx, evidence)
     lines += [

@@ -155,11 +155,8 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
 
     @keys.add("c-d", filter=_TYPING & _EMPTY)
     def quit(event: KeyPressEvent) -> None:
-        if program.working or program.queue:
-            confirm_quit(
-                "Ctrl+D",
-                " (stops what is running)" if program.working else " (drops the queued lines)",
-            )
+        if stops := program.leaving_stops():
+            confirm_quit("Ctrl+D", f" ({stops})")
         else:
             program.quit()
 

@@ -27,6 +27,7 @@ from swecli.tools.limits import escape_invalid_bytes, fit_rows, one_line
 _FIRST = "First line, counting from 1."
 _LAST = "Last line (inclusive). Default: as many as fit."
 _LINE_LIMIT = 2_000  # characters
+_JOB = "job-"  # begins the ids of background commands
 _MAX_SKILL_BYTES = 1_000_000
 _MAX_LISTED, _MAX_SCANNED = 50, 1_000  # files of a skill
 
@@ -139,6 +140,11 @@ async def _read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPl
     job = ctx.jobs.find(params.call_id)
     stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
+    if text is None and params.call_id.startswith(_JOB):
+        raise ToolError(
+            f"There is no {one_line(params.call_id, 80)} in this run. A job that was started before swecli was "
+            "restarted ended then, and its output is lost."
+        )
     if text is None:
         raise ToolError(
             f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session."

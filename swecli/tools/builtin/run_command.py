@@ -21,6 +21,7 @@ from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.shell_words import parse_command
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
+from swecli.tools.jobs import started_line
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 
@@ -199,7 +200,7 @@ async def _start_job(
     job = ctx.jobs.add(command, output, task)
     number, printed = job.number, job.text.rstrip("\n")
     text = (
-        f'Job {number} runs in the background. Its output: read_result(call_id="job-{number}"). Its end will be '
+        f'{started_line(number)} Its output: read_result(call_id="job-{number}"). Its end will be '
         f"reported. kill %{number} ends it." + (f" Output until now:\n{printed}" if printed else "")
     )
     return ToolResult(

@@ -12,7 +12,9 @@ from sqlalchemy import Engine, event
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.playbook import Delta, Op, Tag, Verdict
 from swecli.playbook.action import ACTIONS, ActionResult
+from swecli.store.records import TurnLessons
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -54,10 +56,10 @@ def test_there_are_eight_actions_and_an_unknown_one_is_refused(runtime: Runtime)
 
 def test_the_list_has_one_row_per_strategy_and_the_log_one_per_change(runtime: Runtime) -> None:
     result = perform(runtime, "list")
-    assert result.head == ("id", "state", "worth", "strategy")
+    assert result.head == ("id", "state", "helped", "hurt", "strategy")
     assert result.rows == (
-        ("P-1", "active", "new", "run the tests with pytest"),
-        ("P-2", "active", "new", "answers are short"),
+        ("P-1", "active", "0", "0", "run the tests with pytest"),
+        ("P-2", "active", "0", "0", "answers are short"),
     )
     assert "not enough data" in result_text(perform(runtime, "list --verbose"))
     assert [row[3] for row in perform(runtime, "list --log").rows] == [
@@ -85,7 +87,7 @@ async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(
     await run_turn(runtime, "hello")
     await runtime.learning.mark(True, "well done")
     shown = result_text(perform(runtime, "show 1"))
-    assert "1 helpful · 0 harmful" in shown
+    assert "helped 1 · hurt 0" in shown
     assert "you marked it good: well done" in shown
     assert "in the prompt of T1" in shown
     why = perform(runtime, "why")
@@ -222,3 +224,34 @@ def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
     for line in ("review P-3 use", "review P-8 dance", f"add --from {tmp_path}/nothing.md"):
         with pytest.raises(SwecliError):
             perform(runtime, line)
+
+
+async def test_a_strategy_marked_bad_never_reads_as_good_and_the_list_is_ordered_by_the_counts(
+    runtime: Runtime,
+) -> None:
+    perform(runtime, "add use tabs in makefiles")
+    session = runtime.session
+    fields = {"content": "waits for approval", "state": "quarantined"}
+    runtime.sessions.playbook.apply(
+        Delta("d", (Op("ADD", fields=fields),), "user", session.id), session
+    )
+    told: list[tuple[str, Tag]] = [
+        ("P-1", "harmful"),
+        ("P-3", "helpful"),
+        ("P-3", "helpful"),
+        ("P-3", "harmful"),
+    ]
+    for number, (name, tag) in enumerate(told):
+        verdict = Verdict(name, "outcome", tag, "user", "said so", (1.0, 1.0, 1.0))
+        lessons = TurnLessons(0, Delta(f"v-{number}", (), "user", session.id), (verdict,))
+        runtime.sessions.playbook.record_lessons(session, lessons)
+    rows = perform(runtime, "list").rows
+    assert [row[:4] for row in rows] == [
+        ("P-3", "active", "2", "1"),
+        ("P-2", "active", "0", "0"),
+        ("P-1", "active", "0", "1"),
+        ("P-4", "waits", "0", "0"),
+    ]
+    shown = result_text(perform(runtime, "show P-1"))
+    assert "helped 0 · hurt 1" in shown
+    assert "%" not in shown

@@ -73,6 +73,9 @@ class ScriptedContext:
     def steer(self, text: str) -> None:
         self.done.append(f"steer {text}")
 
+    def leaving_stops(self) -> str:
+        return "stops what is running" if self.working else ""
+
     def quit(self) -> None:
         self.done.append("leave")
 

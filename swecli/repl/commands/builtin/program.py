@@ -11,6 +11,7 @@ from swecli.context.project import find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import pluralize
 from swecli.repl.commands.base import Command, CommandContext, command
+from swecli.repl.input.question import Option
 from swecli.repl.render.formatting import format_dollars, short_path
 
 _KEYS = (
@@ -80,6 +81,12 @@ async def _help(ctx: CommandContext, args: str) -> None:
 @command(aliases=("quit", "q"))
 async def _exit(ctx: CommandContext, args: str) -> None:
     """Quit (`swecli -c` continues this session)"""
+    jobs = pluralize(len(ctx.runtime.agent.ctx.jobs.running), "background job")
+    if ctx.runtime.agent.ctx.jobs.running:
+        answers = [Option("yes, stop and quit", "1", "y"), Option("no, stay", "3", "n")]
+        title = f"Quit? That stops {jobs}."
+        if await ctx.asker.choose(title, answers, guarded=True) != 0:
+            return
     ctx.program.quit()
 
 

@@ -53,6 +53,8 @@ async def _sessions(ctx: CommandContext, args: str) -> None:
     await ctx.wait_for_background()
     runtime.resume(ref)
     show_session(ctx.screen, runtime.session)
+    for line in runtime.losses():
+        ctx.screen.warn(line)
 
 
 @command(aliases=("branch",), usage="[T7]")

@@ -28,7 +28,7 @@ async def test_an_added_strategy_is_in_the_next_request_with_the_user_as_evidenc
     shown = await ctx.type("/playbook show p1")
     assert "Run the tests with make check" in shown
     assert 'you wrote: "Run the tests with make check"' in shown
-    assert "0 helpful · 0 harmful · 0 neutral" in shown
+    assert "helped 0 · hurt 0 · no effect 0" in shown
 
 
 async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Runtime) -> None:
@@ -37,7 +37,7 @@ async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Run
     await narrow.type(f"/playbook add {content}")
     printed = await narrow.type("/playbook")
     assert printed.startswith("P-1  Look at the change")
-    assert "state active · worth new" in printed
+    assert "state active · helped 0 · hurt 0" in printed
     await run_turn(runtime, "hello")
     for line in ("", " why", " list --verbose", " list --log"):
         assert all(
