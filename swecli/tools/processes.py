@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import sysconfig
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,11 +85,13 @@ async def run_group(
     on_output: Callable[[bytes], bool | None],
     errors_too: bool = True,
     pass_fds: Collection[int] = (),
+    has_monitor: bool = False,
 ) -> ProcessExit:
     """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
-    group at the end, after `timeout` seconds (None: no limit) and on cancellation. Raises OSError if the program cannot
-    be started, and CancelledError."""
+    group at the end, after `timeout` seconds (None: no limit) and on cancellation. `pass_fds` are descriptors for it. With
+    `has_monitor` the program waits for another one and ends with it: only the others are asked to terminate. Raises
+    OSError if the program cannot be started, and CancelledError."""
     loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
     # our own pipe: asyncio waits for its pipe as long as a background process holds it open
     reading, writing = os.pipe()
@@ -105,29 +107,32 @@ async def run_group(
                 stdout=writing,
                 stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
                 start_new_session=True,
-                pass_fds=pass_fds,
+                pass_fds=tuple(pass_fds),
             )
         finally:
             os.close(writing)
-        return await _wait(process, _read(stream, on_output), timeout)
+        return await _wait(process, _read(stream, on_output), timeout, has_monitor)
     finally:
         pipe.close()
 
 
 async def _wait(
-    process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float | None
+    process: asyncio.subprocess.Process,
+    reading: Coroutine[Any, Any, bool],
+    timeout: float | None,
+    has_monitor: bool,
 ) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
         reason = await _wait_end(reader, exited, timeout)
     except asyncio.CancelledError:
-        await _finish(process, exited, reader, _GRACE_ON_CANCEL)
+        await _finish(process, exited, reader, _GRACE_ON_CANCEL, has_monitor)
         raise
-    left_running = reason == "exit" and _is_alive(process.pid)
-    await _finish(
-        process, exited, reader, _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
-    )
+    # what a monitor waits for is killed by its end, and may still be there for a moment
+    left_running = reason == "exit" and not has_monitor and _is_alive(process.pid)
+    grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
+    await _finish(process, exited, reader, grace, has_monitor)
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
@@ -157,21 +162,30 @@ async def _finish(
     exited: asyncio.Future[int],
     reader: asyncio.Future[bool],
     grace: float,
+    has_monitor: bool,
 ) -> None:
     """Terminate the process group and kill it after `grace` seconds, or at once if cancelled again."""
     try:
-        await _end_group(process.pid, exited, grace)
+        await _end_group(process.pid, exited, grace, has_monitor)
         await asyncio.wait({reader}, timeout=_FINAL_OUTPUT)
     finally:
         reader.cancel()
     await asyncio.wait({reader})
 
 
-async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> None:
+async def _end_group(
+    group: int, exited: asyncio.Future[int], grace: float, has_monitor: bool
+) -> None:
     loop = asyncio.get_running_loop()
     if not _is_alive(group) and exited.done():
         return
-    _signal(group, signal.SIGTERM)
+    if has_monitor:
+        # when the monitor ends all others are killed, before they could clean up
+        for pid in _running_members(group):
+            if pid != group:
+                _signal_process(pid, signal.SIGTERM)
+    else:
+        _signal(group, signal.SIGTERM)
     _signal(group, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
     deadline = loop.time() + grace
     try:
@@ -200,10 +214,11 @@ def _is_alive(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    return not sys.platform.startswith("linux") or _has_running_member(group)
+    return not sys.platform.startswith("linux") or any(_running_members(group))
 
 
-def _has_running_member(group: int) -> bool:
+def _running_members(group: int) -> Iterator[int]:
+    """Yield the processes of a group that are running; zombies do not count."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -211,8 +226,12 @@ def _has_running_member(group: int) -> bool:
             # fields after the name in parentheses: state, parent, group
             fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
             if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
-                return True
-    return False
+                yield int(entry.name)
+
+
+def _signal_process(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -13,6 +13,8 @@ from swecli.tools.processes import child_environment, find_ripgrep
 
 IGNORE_FILES = (".aiignore", ".swecliignore")
 _DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
+_NO_RIPGREP = "ripgrep (rg) is not installed. Install it, or run scripts/setup again."
+_TREE_SECONDS = 20.0  # as long as the listing for undo may take
 _VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
 
 
@@ -50,7 +52,7 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     version control are excluded."""
     program = find_ripgrep(env, root)
     if program is None:
-        raise ToolError("ripgrep (rg) is not installed. Install it, or run scripts/setup again.")
+        raise ToolError(_NO_RIPGREP)
     argv = [
         program,
         "--no-config",
@@ -71,3 +73,36 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
         except OSError:
             continue
     return [*argv, *(f"--glob=!{name}" for name in _VERSION_CONTROL)]
+
+
+def list_tree(
+    root: Path, environ: Mapping[str, str], *without: Path, ignore_case: bool = False
+) -> set[str]:
+    """Return the workspace-relative paths of all files, also those that git ignores, but for installed dependencies
+    (ignored.txt), the objects of git, and what the ignore files `without` name. Raises ToolError if they cannot be
+    listed."""
+    program = find_ripgrep(environ, root)
+    if program is None:
+        raise ToolError(_NO_RIPGREP)
+    argv = [program, "--no-config", "--files", "--null", "--hidden", "--no-messages", "--no-ignore"]
+    argv += [f"--ignore-file={file}" for file in (_DEFAULT_IGNORES, *without)]
+    argv += ["--ignore-file-case-insensitive"] if ignore_case else []
+    argv += ["--glob=!**/.git/objects/**"]
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=root,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TREE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"Listing the files took longer than {_TREE_SECONDS:g} s.") from error
+    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+
+
+def ignore_files(root: Path) -> list[Path]:
+    """Return the ignore files of the assistant that exist in a workspace."""
+    return [root / name for name in IGNORE_FILES if (root / name).is_file()]
