@@ -109,9 +109,6 @@ def is_sensitive(path: str) -> bool:
     return secret_name or not _SENSITIVE_FOLDERS.isdisjoint(folders)
 
 
-PROTECTED = Path(__file__).with_name("protected.txt")
-
-
 def read_guard(path: str) -> str:
     """Return why every mode asks before reading this workspace-relative path; "" if none does."""
     return f"{escape_hidden(path, keep='')} may contain secrets" if is_sensitive(path) else ""
@@ -139,7 +136,16 @@ def _is_protected(path: str) -> bool:
 
 @cache
 def _protected() -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(PROTECTED.read_text(encoding="utf-8").splitlines())
+    return GitIgnoreSpec.from_lines(_protected_lines())
+
+
+def protected_patterns() -> list[str]:
+    """Return the patterns of protected files, without the exceptions from them."""
+    return [line for line in _protected_lines() if line and line[0] not in "#!"]
+
+
+def _protected_lines() -> list[str]:
+    return Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines()
 
 
 def normalize(path: str) -> str:

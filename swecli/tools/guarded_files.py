@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import PROTECTED, is_sensitive, protected_part
+from swecli.tools.files import is_sensitive, protected_part, protected_patterns
 from swecli.tools.sandbox import GuardedFiles, Profile, repository_folders
-from swecli.tools.searching import ignore_files, list_tree
+from swecli.tools.searching import list_tree, own_ignore_files
 
 _MAX_HIDDEN = 2_000  # each is a mount of its own, which takes bubblewrap some 20 µs
 
 # What in a repository's `.git` names programs for git to start, or says where else such settings lie; and in the folder
 # that a linked work tree has there.
 _REDIRECTION = "commondir"
-_OF_REPOSITORY = ("hooks", "config", "config.worktree", _REDIRECTION, "modules", "worktrees")
+_OF_REPOSITORY = ("config", "config.worktree", _REDIRECTION, "modules", "worktrees")
 _OF_WORK_TREE = ("gitdir", _REDIRECTION, "config.worktree")
 
 
@@ -26,8 +26,8 @@ def find_guarded_files(root: Path, env: Mapping[str, str], profile: Profile) -> 
     the folder. Raises ToolError."""
     every = list_tree(root, env)
     hidden = {name for name in every if is_sensitive(name)}
-    if own := ignore_files(root):
-        hidden |= every - list_tree(root, env, *own)
+    if own := own_ignore_files(root):
+        hidden |= every - list_tree(root, env, ignore_files=own)
     if len(hidden) > _MAX_HIDDEN:
         hidden = _whole_folders(hidden, every)
     return GuardedFiles(
@@ -38,7 +38,7 @@ def find_guarded_files(root: Path, env: Mapping[str, str], profile: Profile) -> 
 
 def _find_protected(root: Path, env: Mapping[str, str], every: set[str]) -> tuple[str, ...]:
     # ripgrep compares patterns with names much faster, and finds the few that are left for the exact look
-    candidates = every - list_tree(root, env, PROTECTED, ignore_case=True)
+    candidates = every - list_tree(root, env, excluding=protected_patterns())
     parts = {part for name in candidates if (part := protected_part(name))}
     repositories = {part for part in parts if part.rpartition("/")[2] == ".git"}
     protected = [f"{root}/{part}" for part in parts - repositories]
@@ -82,8 +82,11 @@ def _parents(name: str) -> list[str]:
 
 
 def _programs_of_git(folder: Path) -> list[str]:
-    """Return what exists of a repository's protected files. A linked work tree has a file in place of `.git`."""
+    """Return what exists of a repository's protected files, and its folder of hooks in any case. A linked work tree has
+    a file in place of `.git`."""
     if folder.is_file():
         return [str(folder)]
-    names = _OF_WORK_TREE if (folder / "gitdir").exists() else _OF_REPOSITORY
-    return [f"{folder}/{name}" for name in names if os.path.lexists(folder / name)]
+    if (folder / "gitdir").exists():
+        return [f"{folder}/{name}" for name in _OF_WORK_TREE if os.path.lexists(folder / name)]
+    names = [name for name in _OF_REPOSITORY if os.path.lexists(folder / name)]
+    return [f"{folder}/{name}" for name in ("hooks", *names)]

@@ -181,7 +181,9 @@ class Sandbox:
         """The variables whose name or value the redactor takes for a secret."""
         found = set()
         for name, value in self._environ.items():
-            pair = {name: value}
+            pair = {
+                name.lower(): value
+            }  # of AUTHOR, in capitals, the redactor would take AUTH for a word
             if redact_value(pair) != pair:
                 found.add(name)
         return frozenset(found)
@@ -204,12 +206,10 @@ class Sandbox:
         options = {root: ["--bind", root, root]}
         for folder in repository_folders(self.root):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
-            if Path(folder, "gitdir").exists():
-                continue  # of a linked work tree: its hooks are the repository's
-            hooks = f"{folder}/hooks"
-            options[hooks] = ["--ro-bind", str(self._private / "empty"), hooks]
         for path in guarded.protected:
-            options[path] = ["--ro-bind-try", path, path]
+            is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
+            source = str(self._private / "empty") if is_missing else path
+            options[path] = ["--ro-bind-try", source, path]
         # in the order of their names: each folder before what lies in it
         return [word for path in sorted(options) for word in options[path]]
 

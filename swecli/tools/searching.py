@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -76,18 +76,21 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
 
 
 def list_tree(
-    root: Path, environ: Mapping[str, str], *without: Path, ignore_case: bool = False
+    root: Path,
+    environ: Mapping[str, str],
+    *,
+    ignore_files: Iterable[Path] = (),
+    excluding: Iterable[str] = (),
 ) -> set[str]:
     """Return the workspace-relative paths of all files, also those that git ignores, but for installed dependencies
-    (ignored.txt), the objects of git, and what the ignore files `without` name. Raises ToolError if they cannot be
-    listed."""
+    (ignored.txt), the objects of git, what `ignore_files` name, and what patterns match without regard to case. Raises
+    ToolError if they cannot be listed."""
     program = find_ripgrep(environ, root)
     if program is None:
         raise ToolError(_NO_RIPGREP)
     argv = [program, "--no-config", "--files", "--null", "--hidden", "--no-messages", "--no-ignore"]
-    argv += [f"--ignore-file={file}" for file in (_DEFAULT_IGNORES, *without)]
-    argv += ["--ignore-file-case-insensitive"] if ignore_case else []
-    argv += ["--glob=!**/.git/objects/**"]
+    argv += [f"--ignore-file={file}" for file in (_DEFAULT_IGNORES, *ignore_files)]
+    argv += [f"--iglob=!{pattern}" for pattern in ("**/.git/objects/**", *excluding)]
     try:
         done = subprocess.run(
             argv,
@@ -103,6 +106,6 @@ def list_tree(
     return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
 
 
-def ignore_files(root: Path) -> list[Path]:
+def own_ignore_files(root: Path) -> list[Path]:
     """Return the ignore files of the assistant that exist in a workspace."""
     return [root / name for name in IGNORE_FILES if (root / name).is_file()]

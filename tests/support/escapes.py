@@ -6,35 +6,29 @@ becomes that user first; with `outside` it makes the attempts without a sandbox.
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures.thread  # noqa: F401  now: an ordinary user may not be able to read it later
 import hashlib
-import json
 import os
-import pwd
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from swecli.tools.processes import child_environment, run_group
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Profile, Sandbox
+from tests.support.as_user import print_as_user
 
 SECRET = "kept-to-myself-4711"
 ESCAPED = "ESCAPED"
 MARK = f"swecli-escape-{os.getpid()}"
-SURVIVOR = (
-    "47110815"  # seconds that a survivor sleeps: no other process has them on its command line
-)
+SURVIVOR = "47110815"  # seconds that a survivor sleeps: nobody else has them on a command line
 _SECONDS = 20.0
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local", "/root", "/run")
 
@@ -240,47 +234,7 @@ async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tupl
     return ", ".join(sign for sign, is_so in signs.items() if is_so), text[-500:]
 
 
-def base_folder() -> Path:
-    """Return a new folder in which commands of any user could write, but for the sandbox: not below /tmp and the like,
-    which commands do not see, and reachable for everybody."""
-    for place in (
-        Path(__file__).resolve().parents[2],
-        Path("/opt"),
-        Path("/srv"),
-        Path("/var/lib"),
-    ):
-        is_open = all(folder.stat().st_mode & 0o001 for folder in (place, *place.parents))
-        is_seen = not any(place.is_relative_to(one) for one in ("/tmp", "/var/tmp", "/run", "/dev"))
-        if is_open and is_seen and os.access(place, os.W_OK):
-            return Path(tempfile.mkdtemp(prefix=".swecli-matrix-", dir=place))
-    raise SystemExit("no folder for the attempts: none of the usual ones can be written")
-
-
-def become(user: str, base: Path) -> None:
-    """Become an ordinary user for good, who owns the folder from now on."""
-    known = pwd.getpwnam(user)
-    os.chown(base, known.pw_uid, known.pw_gid)
-    os.setgroups([])
-    os.setgid(known.pw_gid)
-    os.setuid(known.pw_uid)
-
-
-def main(user: str = "", where: str = "inside") -> None:
-    base = base_folder()
-    base.chmod(0o755)
-    child = os.fork()
-    if child == 0:
-        os.umask(0o022)
-        os.chdir(base)
-        if user:
-            become(user, base)
-        print(json.dumps(asyncio.run(attempt_all(base, inside=where == "inside"))))
-        sys.stdout.flush()
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    shutil.rmtree(base, ignore_errors=True)
-    sys.exit(os.waitstatus_to_exitcode(status))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    words = sys.argv[1:]
+    user = words[0] if words else ""
+    print_as_user(user, partial(attempt_all, inside=words[1:] != ["outside"]))
