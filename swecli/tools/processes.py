@@ -89,9 +89,9 @@ async def run_group(
 ) -> ProcessExit:
     """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
-    group at the end, after `timeout` seconds (None: no limit) and on cancellation. `pass_fds` are descriptors for it. With
-    `has_monitor` the program waits for another one and ends with it: only the others are asked to terminate. Raises
-    OSError if the program cannot be started, and CancelledError."""
+    group at the end, after `timeout` seconds (None: no limit) and on cancellation. With `has_monitor` the program waits
+    for another one and ends with it: only the others are asked to terminate. Raises OSError if the program cannot be
+    started, and CancelledError."""
     loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
     # our own pipe: asyncio waits for its pipe as long as a background process holds it open
     reading, writing = os.pipe()

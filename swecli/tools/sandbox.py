@@ -47,7 +47,8 @@ _NIXOS = "/run/current-system"  # where NixOS has its programs
 
 # How programs report what the sandbox denies: the names and words of the system's errors, and those for a host whose
 # name nobody can look up.
-_DENIALS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENETUNREACH)
+_NETWORK = (errno.ENETUNREACH, errno.ECONNREFUSED)  # the loopback is another one, too
+_DENIALS = (*_NETWORK, errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY)
 _UNRESOLVED = "EAI_AGAIN|ENOTFOUND|[Cc]ould not resolve|name resolution|Name or service not known"
 _DENIED = re.compile(
     "|".join(

@@ -38,12 +38,8 @@ def print_as_user(user: str, work: Callable[[Path], Awaitable[list[dict[str, Any
 def _make_base() -> Path:
     """Return a new folder in which everybody could write, but for the sandbox: reachable for any user, and where a
     command in the sandbox sees it."""
-    for place in (
-        Path(__file__).resolve().parents[2],
-        Path("/opt"),
-        Path("/srv"),
-        Path("/var/lib"),
-    ):
+    checkout = Path(__file__).resolve().parents[2]
+    for place in (Path("/opt"), Path("/srv"), Path("/var/lib"), checkout):
         is_open = all(folder.stat().st_mode & 0o001 for folder in (place, *place.parents))
         is_seen = not any(place.is_relative_to(folder) for folder in _REPLACED)
         if is_open and is_seen and os.access(place, os.W_OK):

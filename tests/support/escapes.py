@@ -161,8 +161,10 @@ def _survivors() -> list[int]:
 
 
 async def attempt_all(base: Path, *, inside: bool = True) -> list[dict[str, str]]:
-    """Make every attempt in a folder that a command could reach, in the sandbox or without one (those excepted that
-    would end this machine's programs). Returns group, name and outcome of each, and the end of its output."""
+    """Make every attempt in a folder that a command could reach. Without a sandbox those are left out that would do
+    lasting harm, and root makes none. Returns group, name and outcome of each, and the end of its output."""
+    if not inside and os.geteuid() == 0:
+        raise SystemExit("without a sandbox the attempts are not made as root")
     rows = []
     leak = os.open(os.devnull, os.O_RDONLY)
     os.set_inheritable(leak, True)
@@ -215,7 +217,7 @@ async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tupl
             )
         text = output.decode("utf-8", "replace")
         signs = {
-            "said so": ESCAPED in text.split(),
+            "succeeded": ESCAPED in text.split(),
             "printed a secret": SECRET in text,
             "changed files": world.digest() != before,
             "left a mark": any(os.path.lexists(f"{place}/{MARK}") for place in _PLACES),

@@ -76,7 +76,10 @@ class _ByCommand(PermissionKind):
 
 
 RUN = _ByCommand(
-    "run", "Run this?", "asks before it runs", unasked_in_sandbox=frozenset({"edits", "auto"})
+    "run",
+    "Run this?",
+    "asks before it runs, in the sandbox only in the mode `ask`",
+    unasked_in_sandbox=frozenset({"edits", "auto"}),
 )
 
 
