@@ -274,8 +274,6 @@ def _result(
             notes.append("[the sandbox could not be set up: nothing ran]")
         elif looks_denied(output):
             notes.append(_RAN_INSIDE)
-        elif ctx.profile == "read-only" and end.reason == "timeout":
-            notes.append("[what only reads gets no more time: narrow it, or send it with outside]")
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(
