@@ -160,7 +160,12 @@ class Agent:
         }
         own = [tool for tool in self.tools.values() if tool.name in readers | {*tools}]
         inner = ToolContext(
-            ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes
+            ctx.root,
+            sessions,
+            timeout=ctx.timeout,
+            environ=ctx.environ,
+            sandbox=ctx.sandbox,
+            changes=ctx.changes,
         )
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)

@@ -45,6 +45,7 @@ from swecli.tools.limits import (
     unchanged_notice,
 )
 from swecli.tools.permissions import Permissions
+from swecli.tools.sandbox import Sandbox
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 
@@ -91,6 +92,7 @@ class Toolkit:
             sessions=results,
             timeout=float(start.settings.command_timeout),
             environ=start.environ,
+            sandbox=Sandbox.of(start),
         )
         return cls(tools, permissions, ctx, ask), notices
 
@@ -110,9 +112,10 @@ class Toolkit:
                 self.ctx.file_digests[path] = digest(read_bytes(self.ctx.root, path))
 
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
-        """Run the user's own command line without approval. Returns its output and exit code; `output` collects the
-        output while it runs. Raises BadInput if it cannot be started."""
-        tool, ctx = self.tools.get("run_command"), replace(self.ctx, output=output)
+        """Run the user's own command line without approval and outside the sandbox, as in a shell. Returns its output
+        and exit code; `output` collects the output while it runs. Raises BadInput if it cannot be started."""
+        tool = self.tools.get("run_command")
+        ctx = replace(self.ctx, output=output, sandbox=None)
         assert tool is not None, "the tool is built in"
         try:
             params = tool.params.model_validate({"command": command})

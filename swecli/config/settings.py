@@ -32,7 +32,12 @@ _ROLES = {
 _TEMPLATE_HEAD = (
     "# Settings of swecli. `swecli config get --origin` shows each value and where it comes from.\n"
 )
-_MODES_BY_STRICTNESS = ("plan", "ask", "edits", "auto")
+SandboxChoice = Literal["auto", "off", "required"]
+# of the settings whose values differ in strictness: these, the strictest first
+_BY_STRICTNESS = {
+    "mode": ("plan", "ask", "edits", "auto"),
+    "sandbox": ("required", "auto", "off"),
+}
 Reflect = Literal["auto", "always", "friction"]
 _rules = list_of('a list of rules, for example ["run(git status*)"]')
 
@@ -175,6 +180,12 @@ class Settings:
         0, integer(0, 50), "percent of turns that leave one strategy out to measure it"
     )
     command_timeout: int = _setting(120, integer(1, 86_400), "seconds a command may run")
+    sandbox: SandboxChoice = _setting(
+        "auto",
+        one_of("choice", get_args(SandboxChoice)),
+        "run commands in a sandbox: auto (where there is one), required (or not at all) or off",
+        tightens=True,
+    )
     review_loops: int = _setting(
         20, integer(1, 1000), "requests to the model in one review, at most", tightens=True
     )
@@ -355,8 +366,8 @@ def _is_allowed_in_project(name: str, value: Any, current: Settings) -> bool:
     if not SETTINGS[name].tightens:
         return True
     present = getattr(current, name)
-    if name == "mode":
-        return _MODES_BY_STRICTNESS.index(value) <= _MODES_BY_STRICTNESS.index(present)
+    if strict := _BY_STRICTNESS.get(name):
+        return strict.index(value) <= strict.index(present)
     return isinstance(value, int | float) and (present is None or value <= present)
 
 

@@ -26,6 +26,7 @@ from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
     from swecli.tools.processes import ProcessExit
+    from swecli.tools.sandbox import Profile, Sandbox
 
 
 class Params(BaseModel):
@@ -216,6 +217,8 @@ class ToolContext:
     on_start: Callable[[ToolCall, str], None] = lambda call, summary: (
         None
     )  # called when a permitted call begins
+    sandbox: Sandbox | None = None  # None: commands run without one
+    profile: Profile | None = None  # of the sandbox that the running call's command runs in
     memory: _Memory | None = None
     changes: _ChangeRecorder | None = None
     jobs: _Jobs = field(default_factory=_Jobs)
@@ -242,18 +245,21 @@ class ToolPlan:
     )
     guard: str = ""  # why every mode asks; "" if none does
     unattended: ToolPlan | None = None  # what is done if nobody is there to be asked; None: nothing
+    outside: str = ""  # why a command is to run outside the sandbox, which every mode asks about
 
 
 @dataclass(frozen=True)
 class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
-    fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`;
-    `reference` is the sentence about that in the documentation."""
+    fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`, and in
+    those of `unasked_in_sandbox` where there is a sandbox; `reference` is the sentence about that in the
+    documentation."""
 
     name: str
     question: str
     reference: str
     unasked_in: frozenset[Mode] = frozenset({"auto"})
+    unasked_in_sandbox: frozenset[Mode] = frozenset()
 
     @property
     def is_read_only(self) -> bool:

@@ -19,7 +19,8 @@ from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, 
 from swecli.tools import builtin
 from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, strip_terminal_codes
-from swecli.tools.permissions import Permissions
+from swecli.tools.permissions import Permissions, PermissionVerdict
+from swecli.tools.sandbox import Profile
 
 _log = logging.getLogger(__name__)
 
@@ -64,13 +65,16 @@ async def execute(
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
         return _store(call, _exception_result(call.name, error)), _summary_without_plan(call)
     summary = one_line(plan.summary)
-    refusal = await _check_permission(call, tool, plan, ctx, permissions, ask)
+    verdict = permissions.decide(tool, plan, ctx)
+    refusal = await _check_permission(call, tool, plan, ctx, permissions, ask, verdict)
     if plan.unattended is not None and call.decision == "headless":
         plan, refusal, call.approved = plan.unattended, None, None
     if refusal is not None:
         return _store(call, refusal), summary
+    ctx.profile = _choose_profile(tool, plan, ctx, verdict)
     ctx.on_start(call, summary)
-    changes = None if tool.kind.is_read_only else ctx.changes
+    # in the read-only sandbox nothing can change, so there is nothing to record
+    changes = None if tool.kind.is_read_only or ctx.profile == "read-only" else ctx.changes
     async with changes.around(tool.kind.name, plan.subject) if changes else nullcontext():
         return _store(call, await _run(call, tool, params, plan, ctx)), summary
 
@@ -100,11 +104,27 @@ def _parse_call(
         ) from error
 
 
+def _choose_profile(
+    tool: Tool, plan: ToolPlan, ctx: ToolContext, verdict: PermissionVerdict
+) -> Profile | None:
+    """Return the profile of the sandbox that a permitted command runs in; None: in none, or there is none."""
+    if not tool.kind.unasked_in_sandbox or plan.outside:
+        return None
+    if ctx.sandbox is None or not ctx.sandbox.is_active:
+        return None
+    return "read-only" if verdict.only_reads else "workspace"
+
+
 async def _check_permission(
-    call: ToolCall, tool: Tool, plan: ToolPlan, ctx: ToolContext, permissions: Permissions, ask: Ask
+    call: ToolCall,
+    tool: Tool,
+    plan: ToolPlan,
+    ctx: ToolContext,
+    permissions: Permissions,
+    ask: Ask,
+    verdict: PermissionVerdict,
 ) -> ToolResult | None:
     """Return None if the call may run, otherwise the result that refuses it."""
-    verdict = permissions.decide(tool, plan, ctx)
     if not tool.kind.is_read_only or verdict.outcome != "allow":
         done = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
         why = verdict.why or f"mode {permissions.mode}"

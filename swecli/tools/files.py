@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -126,17 +126,36 @@ def read_guard(path: str) -> str:
 
 def write_guard(path: str) -> str:
     """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
-    if not (why := read_guard(path)) and _protected().match_file(normalize(path)):
+    if not (why := read_guard(path)) and _is_protected(path):
         shown = escape_hidden(path, keep="")
         return f"{shown} is protected: what is written there can start programs or change settings"
     return why
 
 
+def protected_part(path: str) -> str:
+    """Return the shortest leading part of a workspace-relative path that `write_guard` protects, "" if none is."""
+    parts = path.split("/")
+    leading = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return next((part for part in leading if _is_protected(part)), "")
+
+
+@lru_cache(maxsize=10_000)  # of the many files of a folder, each asks about the same folders
+def _is_protected(path: str) -> bool:
+    return _protected().match_file(normalize(path))
+
+
 @cache
 def _protected() -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(
-        Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines()
-    )
+    return GitIgnoreSpec.from_lines(_protected_lines())
+
+
+def protected_patterns() -> list[str]:
+    """Return the patterns of protected files, without the exceptions from them."""
+    return [line for line in _protected_lines() if line and line[0] not in "#!"]
+
+
+def _protected_lines() -> list[str]:
+    return Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines()
 
 
 def normalize(path: str) -> str:

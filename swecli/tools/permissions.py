@@ -12,10 +12,12 @@ from swecli.config.paths import ProjectRules
 from swecli.config.settings import Start
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
-from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
+from swecli.tools.base import READ, PermissionKind, Tool, ToolContext, ToolPlan
 from swecli.tools.files import is_sensitive
 from swecli.tools.limits import one_line
 
+# The kind of rules for commands that run outside the sandbox; those of the kind `run` let them run in it.
+OUTSIDE = "outside"
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _PLAN_REFUSAL = (
     "Plan mode is read-only: nothing is changed, and no command runs that may do more than read. Look around, then "
@@ -41,7 +43,7 @@ class PermissionRule:
         if (
             match is None
             or pattern == ""
-            or (match.group(1) != "run" and (pattern or "").startswith("!"))
+            or (match.group(1) not in ("run", OUTSIDE) and (pattern or "").startswith("!"))
         ):
             raise ConfigError(
                 f"Invalid permission rule {one_line(text)!r}.",
@@ -55,7 +57,8 @@ class PermissionRule:
 
     def applies(self, tool: Tool, plan: ToolPlan) -> bool:
         """Return whether the rule, as a deny or ask rule, applies to the call."""
-        if not self.is_for(tool):
+        is_for_outside = bool(plan.outside) and self.kind == OUTSIDE
+        if not self.is_for(tool) and not is_for_outside:
             return False
         if not plan.subject:
             # without a subject (the to-do list) only a tool's name matches, or a whole kind that is not read-only
@@ -100,14 +103,18 @@ def _translate(kind: str, pattern: str | None) -> tuple[str, str | None]:
     raise ConfigError(f"Ambiguous permission rule {one_line(f'{kind}({pattern})')!r}.", hint)
 
 
-class _PermissionVerdict(NamedTuple):
+class PermissionVerdict(NamedTuple):
     """The decision on a call. `why` is for user and model; `exact_only`: a lasting yes may cover only this exact
-    subject."""
+    subject; `only_reads`: it is allowed because it changes nothing."""
 
     outcome: Literal["allow", "ask", "deny"]
     by: Literal["rule", "mode", "session"]
     why: str = ""
     exact_only: bool = False
+    only_reads: bool = False
+
+
+_READS = PermissionVerdict("allow", "mode", "read-only", only_reads=True)
 
 
 class Permissions:
@@ -192,28 +199,33 @@ class Permissions:
 
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
         """Return the rules that can never apply: they name none of the tools nor their kinds."""
-        known = {word for tool in tools.values() for word in (tool.name, tool.kind.name)}
+        known = {word for tool in tools.values() for word in (tool.name, tool.kind.name)} | {
+            OUTSIDE
+        }
         return [
             rule.text
             for rule in (*self.allow, *self.ask, *self.deny, *self.session)
             if rule.kind not in known
         ]
 
-    def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> _PermissionVerdict:
+    def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return whether the planned call is allowed, needs approval or is denied."""
         if rule := next((rule for rule in self.deny if rule.applies(tool, plan)), None):
-            return _PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
+            return PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
         asking = next((rule for rule in self.ask if rule.applies(tool, plan)), None)
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
-            if asking or tool.kind.objection((), plan.subject, ctx) is not None:
-                return _PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
-            return _PermissionVerdict("allow", "mode", "read-only")
+            is_refused = asking or plan.outside
+            if is_refused or tool.kind.objection((), plan.subject, ctx) is not None:
+                return PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
+            return _READS
+        if plan.outside:
+            return self._decide_outside(tool, plan, ctx)
         if rule := next(
             (rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None
         ):
-            return _PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
+            return PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
         if asking:
-            return _PermissionVerdict(
+            return PermissionVerdict(
                 "ask",
                 "rule",
                 f"The rule {one_line(asking.text)} asks for approval.",
@@ -221,19 +233,41 @@ class Permissions:
             )
         if plan.guard:
             if rule := next((rule for rule in self.allow if rule.is_exact(tool, plan)), None):
-                return _PermissionVerdict("allow", "rule", f"by {one_line(rule.text)}")
-            return _PermissionVerdict("ask", "rule", plan.guard, exact_only=True)
+                return PermissionVerdict("allow", "rule", f"by {one_line(rule.text)}")
+            return PermissionVerdict("ask", "rule", plan.guard, exact_only=True)
         return self._decide_by_mode(tool, plan, ctx)
 
-    def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> _PermissionVerdict:
+    def _decide_outside(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
+        """Return the decision on a command outside the sandbox that no rule denies: no mode allows it, and no rule but
+        those for it."""
+        why = f"It asks to run outside the sandbox: {plan.outside}"
+        ask = PermissionVerdict("ask", "rule", why, exact_only=True)
+        kind = tool.kind
+        rules = [
+            rule for rule in (*self.session, *self.project, *self.allow) if rule.kind == OUTSIDE
+        ]
+        patterns = ["*" if rule.pattern is None else rule.pattern for rule in rules]
+        is_named = any(kind.exact(pattern, plan.subject) for pattern in patterns)
+        if not is_named:
+            if any(rule.applies(tool, plan) for rule in self.ask):
+                return ask
+            # what only reads needs no rule, and so none of them speaks for it
+            if kind.objection((), plan.subject, ctx) is None:
+                return ask
+            if kind.objection(patterns, plan.subject, ctx) is not None:
+                return ask
+        names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
+        return PermissionVerdict("allow", "rule", f"by {', '.join(names)}")
+
+    def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
         kind = tool.kind
         broken = [text for name, text, _ in self.invalid if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
-        if mode in kind.unasked_in:
-            return _PermissionVerdict("allow", "mode", f"mode {mode}")
         if (why := kind.objection((), plan.subject, ctx)) is None:
-            return _PermissionVerdict("allow", "mode", "read-only")
+            return _READS
+        if _is_unasked(kind, mode, ctx):
+            return PermissionVerdict("allow", "mode", f"mode {mode}")
         rules: list[PermissionRule] = []
         sources: tuple[tuple[Literal["session", "rule"], list[PermissionRule]], ...] = (
             ("session", [*self.session, *self.project]), ("rule", self.allow)
@@ -245,10 +279,10 @@ class Permissions:
             )
             if why is None:
                 names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
-                return _PermissionVerdict("allow", by, f"by {', '.join(names)}")
-        if self.mode in kind.unasked_in:
+                return PermissionVerdict("allow", by, f"by {', '.join(names)}")
+        if _is_unasked(kind, self.mode, ctx):
             why = f"the invalid rule {one_line(broken[0])!r} must be corrected first"
-        return _PermissionVerdict("ask", "mode", why)
+        return PermissionVerdict("ask", "mode", why)
 
     def may_read(self, path: str) -> bool:
         """Return whether a search may show the contents of this workspace-relative path without asking."""
@@ -267,7 +301,19 @@ class Permissions:
             return plan.session_rule, plan.session_label
         if not plan.subject:
             return "", ""
+        if plan.outside:
+            rule = f"{OUTSIDE}({tool.kind.escape(plan.subject)})"
+            return rule, one_line(f"{plan.subject} outside the sandbox", 60)
         pattern = "" if exact_only else tool.kind.suggest(plan.subject, ctx)
         return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(
             pattern or plan.subject, 60
         )
+
+
+def _is_unasked(kind: PermissionKind, mode: Mode, ctx: ToolContext) -> bool:
+    """Return whether a mode runs every call of a kind without asking."""
+    if mode in kind.unasked_in:
+        return True
+    if mode not in kind.unasked_in_sandbox or ctx.sandbox is None:
+        return False
+    return ctx.sandbox.is_active

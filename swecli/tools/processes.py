@@ -90,10 +90,12 @@ async def run_group(
     on_output: Callable[[bytes], bool | None],
     errors_too: bool = True,
     pass_fds: Collection[int] = (),
+    has_monitor: bool = False,
 ) -> ProcessExit:
     """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
     group, and on Linux all other descendants, at the end, after `timeout` seconds (None: no limit) and on cancellation.
+    With `has_monitor` the program waits for another one and ends with it: only the others are asked to terminate.
     Raises OSError if the program cannot be started, and CancelledError."""
     loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
     # our own pipe: asyncio waits for its pipe as long as a background process holds it open
@@ -111,11 +113,11 @@ async def run_group(
                     stdout=writing,
                     stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
                     start_new_session=True,
-                    pass_fds=pass_fds,
+                    pass_fds=tuple(pass_fds),
                 )
             finally:
                 os.close(writing)
-            return await _wait(process, _read(stream, on_output), timeout, left)
+            return await _wait(process, _read(stream, on_output), timeout, left, has_monitor)
     finally:
         pipe.close()
 
@@ -125,17 +127,20 @@ async def _wait(
     reading: Coroutine[Any, Any, bool],
     timeout: float | None,
     left: Leftovers,
+    has_monitor: bool,
 ) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
         reason = await _wait_end(reader, exited, timeout)
     except asyncio.CancelledError:
-        await _finish(process, exited, reader, _GRACE_ON_CANCEL, left)
+        await _finish(process, exited, reader, _GRACE_ON_CANCEL, left, has_monitor)
         raise
-    left_running = reason == "exit" and (_is_alive(process.pid) or bool(left.find()))
+    # what a monitor waits for is killed by its end, and may still be there for a moment
+    group_runs = not has_monitor and _is_alive(process.pid)
+    left_running = reason == "exit" and (group_runs or bool(left.find()))
     grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
-    survivors = await _finish(process, exited, reader, grace, left)
+    survivors = await _finish(process, exited, reader, grace, left, has_monitor)
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
@@ -167,12 +172,13 @@ async def _finish(
     reader: asyncio.Future[bool],
     grace: float,
     left: Leftovers,
+    has_monitor: bool,
 ) -> list[Process]:
     """Terminate the process group and what has left it, and kill all after `grace` seconds, or at once if cancelled
     again. Return what is still running."""
     try:
         try:
-            await _end_group(process.pid, exited, grace)
+            await _end_group(process.pid, exited, grace, has_monitor)
         finally:
             survivors = await _end_leftovers(left, grace)
         await asyncio.wait({reader}, timeout=_FINAL_OUTPUT)
@@ -203,11 +209,19 @@ async def _end_leftovers(left: Leftovers, grace: float) -> list[Process]:
     return running
 
 
-async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> None:
+async def _end_group(
+    group: int, exited: asyncio.Future[int], grace: float, has_monitor: bool
+) -> None:
     loop = asyncio.get_running_loop()
     if not _is_alive(group) and exited.done():
         return
-    _signal(group, signal.SIGTERM)
+    if has_monitor:
+        # when the monitor ends all others are killed, before they could clean up
+        for one in _running_members(group):
+            if one.pid != group:
+                one.send(signal.SIGTERM)
+    else:
+        _signal(group, signal.SIGTERM)
     _signal(group, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
     deadline = loop.time() + grace
     try:
@@ -238,7 +252,12 @@ def _is_alive(group: int) -> bool:
         return True
     if not sys.platform.startswith("linux"):
         return True
-    return any(one.group == group and not one.is_zombie for one in list_processes())
+    return bool(_running_members(group))
+
+
+def _running_members(group: int) -> list[Process]:
+    """Return the processes of a group that are running; zombies do not count."""
+    return [one for one in list_processes() if one.group == group and not one.is_zombie]
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -14,6 +14,8 @@ from swecli.tools.processes import child_environment, find_ripgrep
 
 IGNORE_FILES = (".aiignore", ".swecliignore")
 _DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
+_NO_RIPGREP = "ripgrep (rg) is not installed. Install it, or run scripts/setup again."
+_TREE_SECONDS = 20.0  # as long as the listing for undo may take
 _VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
 
 
@@ -51,7 +53,7 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     version control are excluded."""
     program = find_ripgrep(env, root)
     if program is None:
-        raise ToolError("ripgrep (rg) is not installed. Install it, or run scripts/setup again.")
+        raise ToolError(_NO_RIPGREP)
     argv = [
         program,
         "--no-config",
@@ -98,3 +100,39 @@ def _check_git_ignores(root: Path) -> None:
 
 def _unusable(file: Path, why: str) -> ToolError:
     return ToolError(f"{file.name} {why}, so what it leaves out is unknown. Correct it.")
+
+
+def list_tree(
+    root: Path,
+    environ: Mapping[str, str],
+    *,
+    ignore_files: Iterable[Path] = (),
+    excluding: Iterable[str] = (),
+) -> set[str]:
+    """Return the workspace-relative paths of all files, also those that git ignores, but for installed dependencies
+    (ignored.txt), the objects of git, what `ignore_files` name, and what patterns match without regard to case. Raises
+    ToolError if they cannot be listed."""
+    program = find_ripgrep(environ, root)
+    if program is None:
+        raise ToolError(_NO_RIPGREP)
+    argv = [program, "--no-config", "--files", "--null", "--hidden", "--no-messages", "--no-ignore"]
+    argv += [f"--ignore-file={file}" for file in (_DEFAULT_IGNORES, *ignore_files)]
+    argv += [f"--iglob=!{pattern}" for pattern in ("**/.git/objects/**", *excluding)]
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=root,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TREE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"Listing the files took longer than {_TREE_SECONDS:g} s.") from error
+    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+
+
+def own_ignore_files(root: Path) -> list[Path]:
+    """Return the ignore files of the assistant that exist in a workspace."""
+    return [root / name for name in IGNORE_FILES if (root / name).is_file()]

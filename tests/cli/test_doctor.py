@@ -15,7 +15,7 @@ from tests.support.shell import Run
 def test_all_checks_pass_on_a_new_installation_and_no_database_is_created(run: Run) -> None:
     done = run("doctor")
     assert done.code == 0, done.out
-    assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 8
+    assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 9
     assert "none yet" in done.out
     assert not Paths.find(os.environ).database.exists()
 
@@ -23,6 +23,20 @@ def test_all_checks_pass_on_a_new_installation_and_no_database_is_created(run: R
 def doctor_rows(run: Run, *argv: str) -> tuple[int, dict[str, tuple[bool, str]]]:
     done = run("doctor", "--json", *argv)
     return done.code, {row["what"]: (row["ok"], row["detail"]) for row in done.json}
+
+
+def test_the_sandbox_is_named_and_fails_only_if_it_is_required_and_missing(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWECLI_SANDBOX", "off")
+    code, checks = doctor_rows(run)
+    reason = "none, so commands run as you, after you allow them (the setting sandbox is off)"
+    assert checks["sandbox"] == (True, reason)
+    monkeypatch.setenv("SWECLI_SANDBOX", "required")
+    code, checks = doctor_rows(run, "--cwd", "/")
+    assert code == 1
+    assert checks["sandbox"][0] is False
+    assert "The setting sandbox is required, and there is none" in checks["sandbox"][1]
 
 
 def test_a_sound_database_passes_with_its_path(run: Run) -> None:

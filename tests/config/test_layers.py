@@ -65,6 +65,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ('reflect_model = "x/y"', "reflect_model"),
         ('db = "theirs.db"', "db"),
         ('mode = "auto"', "mode"),
+        ('sandbox = "off"', "sandbox"),
         ("max_turns = 51", "max_turns"),
         ("max_budget_usd = 9.0", "max_budget_usd"),
         ("reflect_percent = 16", "reflect_percent"),
@@ -84,8 +85,9 @@ def test_a_project_setting_that_does_not_tighten_permissions_is_ignored_with_a_n
 def test_a_project_file_can_tighten_permissions_and_limits() -> None:
     settings, notices = load(
         'mode = "edits"\ndeny = ["run(rm*)"]',
-        'mode = "ask"\ndeny = ["read(.env)"]\nask = ["run"]\nmax_budget_usd = 1\nmax_turns = 5',
+        'mode = "ask"\ndeny = ["read(.env)"]\nask = ["run"]\nmax_budget_usd = 1\nmax_turns = 5\nsandbox = "required"',
     )
+    assert settings.sandbox == "required"
     assert (settings.mode, settings.max_budget_usd, settings.max_turns) == ("ask", 1.0, 5)
     assert settings.deny == ("run(rm*)", "read(.env)")
     assert settings.ask == ("run",)

@@ -15,7 +15,7 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.permissions import PermissionRule, Permissions, _PermissionVerdict
+from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict
 
 TOOLS = ToolRegistry.discover()
 
@@ -23,9 +23,7 @@ TOOLS = ToolRegistry.discover()
 CTX = ToolContext(Path(tempfile.gettempdir()))
 
 
-def decide(
-    permissions: Permissions, name: str, subject: str, guard: str = ""
-) -> _PermissionVerdict:
+def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> PermissionVerdict:
     tool = TOOLS.get(name)
     assert tool is not None
     return permissions.decide(tool, ToolPlan("x", subject=subject, guard=guard), CTX)
@@ -88,10 +86,7 @@ def test_guarded_files_require_approval_in_every_mode_unless_a_rule_names_them(m
     assert decide(permissions, "read_file", ".env", "secret").outcome == "ask"
     permissions.allow_for_session("edit(**)")
     assert decide(permissions, "edit_file", ".git/config", "protected") == (
-        "ask",
-        "rule",
-        "protected",
-        True,
+        PermissionVerdict("ask", "rule", "protected", exact_only=True)
     )
     permissions.allow_for_session("edit(/.git/config)")
     assert decide(permissions, "edit_file", ".git/config", "protected").outcome == "allow"
@@ -206,10 +201,7 @@ def test_with_an_invalid_deny_rule_every_mode_asks_for_approval(mode: Mode) -> N
 
 def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
     assert decide(Permissions(), "run_command", "find . -delete") == (
-        "ask",
-        "mode",
-        "-delete deletes files",
-        False,
+        PermissionVerdict("ask", "mode", "-delete deletes files")
     )
     assert (
         decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why

@@ -16,6 +16,7 @@ from swecli.playbook.action import ActionResult
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import locate
 from swecli.tools.processes import find_program, find_ripgrep
+from swecli.tools.sandbox import Sandbox
 
 
 def diagnose(found: Start | SwecliError) -> ActionResult:
@@ -86,6 +87,13 @@ def _check_search(start: Start) -> str:
     )
 
 
+def _check_sandbox(start: Start) -> str:
+    sandbox = Sandbox.of(start)
+    if sandbox.refusal:
+        raise SwecliError(sandbox.refusal)
+    return sandbox.describe()
+
+
 _CHECKS: dict[str, Callable[[Start], str]] = {
     "swecli": lambda start: (
         f"{__version__}, Python {platform.python_version()}, {platform.system()}"
@@ -100,6 +108,7 @@ _CHECKS: dict[str, Callable[[Start], str]] = {
         else "estimated: the tables are not installed"
     ),
     "search": _check_search,
+    "sandbox": _check_sandbox,
     "git": lambda start: (
         find_program("git", start.environ, start.cwd)
         or "not installed: files are listed by walking the tree"

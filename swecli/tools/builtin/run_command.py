@@ -24,6 +24,8 @@ from swecli.tools.git import read_only_environment
 from swecli.tools.jobs import started_line
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit, child_environment, run_group
+from swecli.tools.run_inside import run_inside
+from swecli.tools.sandbox import looks_denied
 
 _TIMEOUT_CODE = 124  # as of timeout(1)
 _UNASKED_TIMEOUT = (
@@ -39,6 +41,10 @@ _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
 _INTERVAL = 0.05  # seconds
 _MAX_PENDING = 16_000  # characters
+_RAN_INSIDE = (
+    "[this ran in the sandbox: no network, writes only in the workspace and /tmp, secrets hidden. If that is why it "
+    "failed, send it again with outside and why]"
+)
 _INTERPRETER = re.compile(
     r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env"
 )
@@ -53,6 +59,11 @@ class _RunCommandParams(Params):
         description="Time limit in seconds. Default: 120, or the user's setting.",
     )
     background: bool = Field(False, description="Run it in the background, without a time limit.")
+    outside: bool = Field(
+        False,
+        description="Ask the user to run it outside the sandbox: it needs the network, or writes elsewhere.",
+    )
+    why: str = Field("", description="With `outside`: the reason, in one sentence for the user.")
 
 
 def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
@@ -61,15 +72,28 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("The command contains a NUL character.")
-    where = f"in {escape_hidden(str(ctx.root), keep='')}" + (
-        ", in the background" if params.background else ""
-    )
+    if params.outside and not params.why.strip():
+        raise ToolError("Give the reason in `why`: the user is asked about a command outside.")
+    if ctx.sandbox is not None and ctx.sandbox.refusal:
+        raise ToolError(ctx.sandbox.refusal)
+    has_sandbox = ctx.sandbox is not None and ctx.sandbox.is_active
+    outside = one_line(params.why) if params.outside and has_sandbox else ""
+    where = [f"in {escape_hidden(str(ctx.root), keep='')}"]
+    if params.background:
+        where.append("in the background")
+    if outside:
+        where.append("OUTSIDE the sandbox")
+    elif has_sandbox:
+        where.append("in the sandbox: no network, writes only here")
     return ToolPlan(
         summary=f"Run {command}",
-        preview=Display(title=where, body=escape_hidden(command), kind="code", language="bash"),
+        preview=Display(
+            title=", ".join(where), body=escape_hidden(command), kind="code", language="bash"
+        ),
         state=_digest_scripts(ctx.root, command),
         subject=command,
         guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
+        outside=outside,
     )
 
 
@@ -84,7 +108,7 @@ async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPl
     timeout: float | None = params.timeout
     if timeout is None and not params.background:
         timeout = ctx.timeout
-    if not objection(command, ctx.root, env):
+    if _only_reads(plan, ctx, env):
         # in this environment git starts no program
         env = read_only_environment(env)
         timeout = min(timeout or _UNASKED_TIMEOUT, _UNASKED_TIMEOUT)
@@ -97,7 +121,14 @@ async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPl
         end = await _run(command, timeout, env, ctx, output, throttle)
     finally:
         throttle.flush()
-    return _result(command, strip_terminal_codes(output.text()), end, timeout or 0)
+    return _result(command, strip_terminal_codes(output.text()), end, timeout or 0, ctx)
+
+
+def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
+    """Return whether a command runs because it only reads: in the sandbox that was decided with its permission."""
+    if ctx.profile is not None:
+        return ctx.profile == "read-only"
+    return not plan.outside and not objection(plan.subject, ctx.root, env)
 
 
 class _OutputThrottle:
@@ -155,14 +186,27 @@ async def _run(
         # the exit code of `pytest | tail` is that of tail, so a pipeline also reports the others
         own_codes = is_bash and "|" in command
         script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
-        end = await run_group(
-            ["/bin/bash" if is_bash else "/bin/sh", "-c", script],
-            cwd=ctx.root,
-            env=env,
-            timeout=timeout,
-            on_output=take,
-            pass_fds=(writing,) if own_codes else (),
-        )
+        argv = ["/bin/bash" if is_bash else "/bin/sh", "-c", script]
+        descriptors = (writing,) if own_codes else ()
+        if ctx.sandbox is not None and ctx.profile is not None:
+            end = await run_inside(
+                ctx.sandbox,
+                ctx.profile,
+                argv,
+                env=env,
+                timeout=timeout,
+                on_output=take,
+                pass_fds=descriptors,
+            )
+        else:
+            end = await run_group(
+                argv,
+                cwd=ctx.root,
+                env=env,
+                timeout=timeout,
+                on_output=take,
+                pass_fds=descriptors,
+            )
         return replace(end, pipeline=_read_codes(reading, end.code))
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
@@ -196,7 +240,8 @@ async def _start_job(
         await asyncio.wait({task})
         raise
     if task.done():
-        return _result(command, strip_terminal_codes(output.text()), task.result(), timeout or 0)
+        text = strip_terminal_codes(output.text())
+        return _result(command, text, task.result(), timeout or 0, ctx)
     job = ctx.jobs.add(command, output, task)
     number, printed = job.number, job.text.rstrip("\n")
     text = (
@@ -217,7 +262,9 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
     return ToolResult(True, f"{job}: {job.state}", Display(title=job.state), exit_code=0)
 
 
-def _result(command: str, output: str, end: ProcessExit, timeout: float) -> ToolResult:
+def _result(
+    command: str, output: str, end: ProcessExit, timeout: float, ctx: ToolContext
+) -> ToolResult:
     code, signals = end.code, {128 + one: f" ({one.name})" for one in signal.Signals}
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
@@ -226,6 +273,11 @@ def _result(command: str, output: str, end: ProcessExit, timeout: float) -> Tool
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
+    if ctx.profile is not None and code != 0:
+        if output.startswith("bwrap: "):
+            notes.append("[the sandbox could not be set up: nothing ran]")
+        elif looks_denied(output):
+            notes.append(_RAN_INSIDE)
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(

@@ -75,7 +75,12 @@ class _ByCommand(PermissionKind):
         return pattern if words and not objection(subject, ctx.root, environ, [pattern]) else ""
 
 
-RUN = _ByCommand("run", "Run this?", "asks before it runs")
+RUN = _ByCommand(
+    "run",
+    "Run this?",
+    "asks before it runs, in the sandbox only in the mode `ask`",
+    unasked_in_sandbox=frozenset({"edits", "auto"}),
+)
 
 
 def objection(

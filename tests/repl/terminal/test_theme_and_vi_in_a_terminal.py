@@ -41,7 +41,7 @@ def test_vi_keys_edit_the_line_and_the_footer_names_the_mode() -> None:
         terminal.keys("02x")
         terminal.wait("^> /status$")
         terminal.keys("\r")
-        terminal.wait("sandbox +none")
+        terminal.wait("sandbox +")
         terminal.wait("vi insert · window")
         terminal.keys("\x1b")
         terminal.wait("vi navigation")

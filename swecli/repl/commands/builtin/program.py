@@ -107,6 +107,7 @@ _UNTRUSTED = ": its AGENTS.md is not used"
 async def _status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
     runtime, session = ctx.runtime, ctx.runtime.session
+    sandbox = runtime.agent.ctx.sandbox
     pending, trusted = len(runtime.sessions.playbook.pending(session.id)), runtime.trusted
     rows = [
         ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
@@ -121,7 +122,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
             f"{session.title or 'unnamed'} · {pluralize(session.interactions, 'turn')} · {session.id}",
         ),
         ("database", str(runtime.sessions.database.path or "sqlite://")),
-        ("sandbox", "none: commands run as you, after you allow them"),
+        ("sandbox", sandbox.describe() if sandbox else "none"),
         ("learning", "on" if runtime.learning.enabled else "off"),
         (
             "pending",

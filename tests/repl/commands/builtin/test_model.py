@@ -90,7 +90,6 @@ async def test_status_shows_model_mode_database_sandbox_learning_and_trust(
         "ask",
         "swecli.db",
         "sandbox",
-        "none",
         "learning",
         "not trusted",
     ):

