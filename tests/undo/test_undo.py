@@ -98,7 +98,8 @@ async def test_a_change_by_a_command_that_was_taken_for_harmless_is_undone(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     Path("a.py").write_text("one\n")
-    runtime = make_runtime(replies([shell("ls -la")]), mode="ask", reflect_with_model=False)
+    look = replies([shell("ls -la")])
+    runtime = make_runtime(look, mode="ask", sandbox="off", reflect_with_model=False)
     await run_turn(runtime, "look")
     assert Path("a.py").read_text() == "gone"
     await ScriptedContext(runtime).type("/undo")
