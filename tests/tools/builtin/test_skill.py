@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.config.trust import Skill
 from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 
@@ -20,7 +21,7 @@ def folder(ctx: ToolContext, tmp_path: Path) -> Path:
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: pdf\n---\nRun scripts/fill.py.\n")
     (folder / "scripts/fill.py").write_text("print('filled')\n")
-    ctx.skills["pdf"] = folder / "SKILL.md"
+    ctx.skills["pdf"] = Skill("pdf", folder / "SKILL.md")
     return folder
 
 
