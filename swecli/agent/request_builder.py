@@ -45,7 +45,8 @@ _MAX_FOUND = 3  # earlier interactions that are quoted
 class Query:
     """The text that the user typed. `attached` are texts of other origin, such as piped input; `session` replaces the
     current one, for previews; `reopen` is why a new epoch must begin, or ""; `sent` is the text with its @files as sent
-    before, with `images` ("": the files are read now); `jobs` are the names of this run's background commands."""
+    before, with `images` ("": the files are read now); `jobs` are the names of this run's background commands, so that
+    others count as lost (None: a replay, which does not know them)."""
 
     text: str
     attached: tuple[str, ...] = ()
@@ -53,7 +54,7 @@ class Query:
     reopen: str = ""
     sent: str = ""
     images: tuple[Image, ...] = ()
-    jobs: frozenset[str] = frozenset()
+    jobs: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +254,14 @@ class RequestBuilder:
         return OpeningConditions(cold, allowed, "", settings.window_min, settings.window_max)
 
 
-def _notes_on_losses(session: Session, jobs: frozenset[str]) -> Iterator[str]:
+def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[str]:
     """Yield notes on what the model cannot know from the messages: that its answer was cut off, and that background
     commands ended with an earlier run."""
     if session.messages and session.messages[-1].status == "partial":
         yield "Your last answer above was interrupted; it is incomplete."
-    for name in lost_jobs(session.messages, jobs):
-        yield ended_line(name, LOST)
+    if jobs is not None:
+        for name in lost_jobs(session.messages, jobs):
+            yield ended_line(name, LOST)
 
 
 def _without_query(found: FoundInteraction) -> FoundInteraction:

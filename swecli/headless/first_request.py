@@ -72,7 +72,7 @@ def _store_first_message(
     found = load_project(start, start.trust, window=model.profile.window)
     root, system = start.cwd.resolve(), load_prompt("system", model.profile.window)
     builder = RequestBuilder(store, settings, root, system, instructions=lambda: found.text)  # type: ignore[arg-type]
-    query = Query(prompt.text, (prompt.enclosed,) if prompt.attached else ())
+    query = Query(prompt.text, (prompt.enclosed,) if prompt.attached else (), jobs=frozenset())
     turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=found.skills)
     tools = lean_specs(specs) if is_lean(model.profile.window) else tools

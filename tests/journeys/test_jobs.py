@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +185,10 @@ async def test_the_model_is_told_that_its_last_answer_was_interrupted() -> None:
     slow = Reply("a long answer that never ends", piece=1, delay=0.01)
     model = ScriptedModel([slow, "I go on.", "Yes."])
     runtime = make_runtime(model)
-    running = asyncio.create_task(run_turn(runtime, "tell me", learn=False))
-    await asyncio.sleep(0.15)
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    async with aclosing(runtime.agent.run(runtime.agent.prepare("tell me"))) as events:
+        async for event in events:
+            if event.type == "text_delta":
+                break
     for query, told in (("go on", True), ("and?", False)):
         await run_turn(runtime, query, learn=False)
         asked = str(model.requests[-1].messages[-1]["content"])
