@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from swecli.llm.masking import KeyFilter
 from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
@@ -96,6 +97,11 @@ class Answer(ABC):
         self.size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._deltas: list[tuple[int, str, str, list[str]]] = []
+        self._filters: dict[str, KeyFilter] = {}
+
+    def hide_key(self, key: str) -> None:
+        """Mask this key in text, reasoning and refusal. Not in calls: the model may edit a file of keys."""
+        self._filters = {name: KeyFilter(key) for name in self._texts}
 
     @abstractmethod
     def read(self, event: dict[str, Any]) -> None:
@@ -128,9 +134,11 @@ class Answer(ABC):
         else:
             self._deltas.append((index, call_id, name, [arguments]))
 
-    def pop_chunks(self) -> list[ModelChunk]:
+    def pop_chunks(self, *, is_last: bool = False) -> list[ModelChunk]:
         """Return and clear the deltas so far, merged into as few chunks as possible."""
         texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
+        for name, key_filter in self._filters.items():
+            texts[name] = key_filter.feed(texts[name], is_last=is_last)
         found = [ModelChunk(**texts)] if any(texts.values()) else []
         found += [
             ModelChunk(call=CallDelta(index, one, name, "".join(a)))

@@ -104,7 +104,7 @@ class NativeModel(ABC):
                 await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
             if answer.finished:
                 await asyncio.wait({asking}, timeout=_END_SECONDS)
-            for chunk in answer.pop_chunks():
+            for chunk in answer.pop_chunks(is_last=True):
                 yield chunk
             if not (answer.finished or answer.finish_reason):
                 await asking
@@ -151,6 +151,7 @@ class NativeModel(ABC):
                 self.endpoint = replace(
                     self.endpoint, key=await run_key_command(self.endpoint.key_command)
                 )
+            answer.hide_key(self.endpoint.key or "")
             await self.exchange(request, body, answer)
         except ProviderError:
             raise
@@ -170,7 +171,7 @@ class NativeModel(ABC):
                 async for piece in response.aiter_bytes():
                     if len(read := read + piece) > _MAX_ERROR_BYTES:
                         break
-                refusal = read.decode("utf-8", "replace")
+                refusal = at.mask(read.decode("utf-8", "replace"))
                 failed = errors.error_for_response(
                     int(response.status_code), response.headers, refusal, at
                 )
@@ -208,7 +209,8 @@ class NativeModel(ABC):
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            excerpt = errors.one_line(data[:1000].decode("utf-8", "replace"), EXCERPT_CHARS)
+            text = self.endpoint.mask(data[:1000].decode("utf-8", "replace"))
+            excerpt = errors.one_line(text, EXCERPT_CHARS)
             received = f": {excerpt}" if data else "."
             hint = "Try again; is the address that of a model's service?"
             raise Unavailable(f"{self.endpoint.address} {problem}{received}", hint, tries=tries)
@@ -243,7 +245,9 @@ class NativeModel(ABC):
                 f"{at} reached the length limit before it began to answer.", "Raise max_tokens."
             )
         if not answer.has_content and stop in ("stop", "tool_calls"):
-            reasoning_start = errors.one_line(answer.reasoning_start, EXCERPT_CHARS)
+            reasoning_start = errors.one_line(
+                self.endpoint.mask(answer.reasoning_start), EXCERPT_CHARS
+            )
             detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
             raise Unavailable(
                 f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES

@@ -105,6 +105,7 @@ class LiteLLMModel(OpenAIChat):
         at, chain = self.endpoint, errors.exception_chain(error)
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
         status, headers, text = _answer_of(chain)
+        text = at.mask(text)
         if status is not None:
             return errors.error_for_response(status, headers, text, at)
         transports = [
