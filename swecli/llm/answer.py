@@ -87,6 +87,7 @@ class Answer(ABC):
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
+        self.cost: float | None = None  # in US dollars, if the service reports it
         self.finish_reason: str | None = None
         self.response_started = self.has_content = self.finished = False
         self.reasoning_start = ""  # for error messages
@@ -164,6 +165,23 @@ def typed_field(block: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind
     """Return the field if it is of this type, else the type's empty value."""
     value = block.get(name)
     return value if isinstance(value, kind) else kind()
+
+
+def parse_cost(reported: Any) -> float | None:
+    """Return the cost that OpenRouter reports beside the usage, in US dollars; with a key of the upstream service, what
+    that service charges too."""
+    reported = reported if isinstance(reported, Mapping) else {}
+    cost = _dollars(reported, "cost")
+    if cost is None or not reported.get("is_byok"):
+        return cost
+    return cost + (_dollars(reported.get("cost_details"), "upstream_inference_cost") or 0.0)
+
+
+def _dollars(holder: Any, name: str) -> float | None:
+    value = holder.get(name) if isinstance(holder, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e9 else None
 
 
 def parse_usage(reported: Any) -> Usage | None:

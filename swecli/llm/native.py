@@ -262,7 +262,9 @@ class NativeModel(ABC):
             if word in STOPS
             else f"{at} ended the answer with {errors.one_line(str(word), EXCERPT_CHARS)!r}"
         )
-        cost = cost_of(answer.usage, self.profile.price) if answer.usage else None
+        cost = answer.cost
+        if cost is None and answer.usage:
+            cost = cost_of(answer.usage, self.profile.price)
         content = [] if self.profile.think_back == "never" else answer.blocks()
         kept = (
             {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content}

@@ -16,8 +16,9 @@ from typing import Any, Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import Paths, write_file
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import Row, token_count
+from swecli.llm.price_table import Row, cost_of, token_count
 from swecli.models.errors import BadInput
+from swecli.models.message import Usage
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
@@ -101,7 +102,8 @@ class Profile:
     """A model's capabilities; sizes in tokens, None if unknown. `limit_name` is the field of the answer's length,
     `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
     litellm's table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
-    network; with `estimates` its usage is estimated. `origins` maps each field to its layer."""
+    network; with `estimates` its usage is estimated. With `reports_cost` the service sends the cost of each request.
+    `origins` maps each field to its layer."""
 
     window: int | None = None
     max_output: int | None = None
@@ -118,6 +120,7 @@ class Profile:
     encoding: str = "o200k_base"
     offline: bool = False
     estimates: bool = False
+    reports_cost: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -141,6 +144,11 @@ class Profile:
         window = self.window or 0
         cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _SMALL_WINDOW_CAP
         return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
+
+    def is_priced(self) -> bool:
+        """Return whether the cost of every request will be known."""
+        any_request = Usage(1, 1, 1, 1, 1)
+        return self.offline or self.reports_cost or cost_of(any_request, self.price) is not None
 
     def effort(self, wish: str) -> str:
         """Map a requested thinking level or token budget to one that the model accepts."""
@@ -247,6 +255,7 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         else "prefix",
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
+        reports_cost="openrouter" in f"{at.provider} {at.address}",
         origins=dict.fromkeys(known, "table"),
     )
 

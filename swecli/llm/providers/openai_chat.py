@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Answer, parse_usage, typed_field
+from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest
 
@@ -44,6 +44,8 @@ class _ChatAnswer(Answer):
         ):
             if usage:
                 self.usage = parse_usage(usage) or self.usage
+                reported = parse_cost(usage)
+                self.cost = self.cost if reported is None else reported
         self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
         self._delta(typed_field(choice, "delta" if choice.get("delta") else "message", dict))
         if reason := choice.get("finish_reason"):
