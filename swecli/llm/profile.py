@@ -47,11 +47,12 @@ _KEPT = {
 }  # facts that do not expire, with the type of their values
 _FACT_TYPES = _KEPT | {
     "think_back": str,
-    "tools": bool,
     "system_role": bool,
     "images": bool,
     "off": bool,
 }
+# not kept: a service that refuses tools by mistake or for an hour must not take them for longer than this session
+_THIS_SESSION = ("tools",)
 _SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
@@ -63,6 +64,11 @@ _WINDOW = "context ?(length|size|limit)|context window|maxmodellen"
 _AT_MOST = (
     r"(?:at most|maximum(?: allowed)?(?: value)?(?: is| of|:)?|less than or equal to|<=|supports up to|>|limit of|\[\d)"
     r"\s*`?(\d{2,8})"
+)
+# another field (without underscores), an endpoint, or a number that is no status
+_BESIDE_TOOLS = (
+    r"\b(reasoningeffort|reasoning|thinking|stream(ing)?|parallel|responseformat)\b|"
+    r"/(chat/completions|responses|messages)\b|(?<![\w.:/-])(?![45]\d\d\b)\d+(?![\w.:/-])"
 )
 _LEFT_OUT = "{} does not accept {}: left out from now on"
 # what refusals reveal, in this order: fact, its value, what the request must contain (JSON), the words of the refusal
@@ -84,8 +90,11 @@ _OTHER_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
      "{} does not support images: left out from now on"),
     ("off.null content", True, '"content": null', "content.{0,80}(null|nil|string)", ""),
     ("off.text with calls", True, "", "content or toolcalls, but not both", ""),
+    ("off.stream", True, '"stream": true',
+     r"not (be )?support(ed)?\b.{0,60}\bstream(ing)?\b|n't support.{0,60}\bstream(ing)?\b|"
+     r"\bstream(ing)?\b.{0,40}\bnot supported", _LEFT_OUT.format("{}", "stream")),
     ("tools", False, '"tools": ',
-     r"^tools: |do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
+     r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
      r"no endpoints found that support tool|"
      r"(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b(?![\[.])|"
      r"(tools?(?![\[.])|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
@@ -203,8 +212,12 @@ class Profile:
             *fields,
             *_OTHER_REFUSALS,
         ):
-            if re.search(contains, sent) and re.search(pattern, text, _WORDS):
-                return fact, value, notice.replace("{}", name)
+            if not (re.search(contains, sent) and re.search(pattern, text, _WORDS)):
+                continue
+            if fact == "tools" and _names_more_than_tools(text, name):
+                return None
+            said = f" ({words})" if value is False and notice else ""
+            return fact, value, notice.replace("{}", name) + said
         return None
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
@@ -217,6 +230,12 @@ class Profile:
         if "off" in known:
             known["off"] = self.off | known["off"]
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
+
+
+def _names_more_than_tools(text: str, model: str) -> bool:
+    """Return whether a refusal is about tools together with a field, at an endpoint, or above a number: then the model
+    has tools."""
+    return bool(re.search(_BESIDE_TOOLS, text.replace(model.replace("_", ""), "the model"), _WORDS))
 
 
 def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
@@ -300,7 +319,10 @@ class LearnedFacts:
         )
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
-        """Store one fact with its date and the refusal's message; silently skipped if the file cannot be written."""
+        """Store one fact with its date and the refusal's message, unless it holds for this session only; silently
+        skipped if the file cannot be written."""
+        if field in _THIS_SESSION:
+            return
         with suppress(OSError), self._locked_update() as models:
             models.setdefault(origin, {})[field] = {
                 "value": value,
