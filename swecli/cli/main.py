@@ -148,6 +148,7 @@ async def _run_headless(
     # late: --help needs none of these
     from contextlib import AsyncExitStack
 
+    # late: as above
     from swecli.context.tokens import TokenCounter
     from swecli.headless.first_request import first_request
     from swecli.headless.runner import refuse_unpriced

@@ -18,7 +18,7 @@ EXCERPT_CHARS = 80  # in error messages
 STOPS: Mapping[str, StopReason] = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token"), "stop"),
     **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
-    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
     **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
     **dict.fromkeys(("pause_turn", "compaction"), "pause"),
     **dict.fromkeys(("model_length", "model_context_window_exceeded"), "window_full"),

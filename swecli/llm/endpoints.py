@@ -33,7 +33,7 @@ _WINDOWS = (
 _CLOCKS = ("first_byte", "first_token", "quiet")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
-_Api = Literal["openai", "anthropic", "litellm"]
+_Api = Literal["openai", "responses", "anthropic", "litellm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,11 @@ class Endpoint:
     def origin(self) -> str:
         """Identify provider, address and model: opaque blocks are only sent back to the origin that produced them."""
         return f"{self.provider} {self.address} {self.model}"
+
+    @property
+    def has_key(self) -> bool:
+        """Whether a wire of our own can be used at a configured address: it only knows keys."""
+        return self.base is not None and bool(self.key or self.key_command)
 
     def mask(self, text: str) -> str:
         """Return foreign text without the key and the values of the user's headers."""

@@ -66,6 +66,7 @@ _STATUSES = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
+    "invalid_prompt": 400,
 }  # fmt: skip
 
 

@@ -37,6 +37,7 @@ _PendingAnswer = tuple[
 class NativeModel(ABC):
     """One model at one endpoint."""
 
+    wire = "chat"  # or "responses": that of `Profile.wire`
     path: str
     answer: type[Answer]
     key_header = ("authorization", "Bearer ")  # its name, and what precedes the key
@@ -54,6 +55,20 @@ class NativeModel(ABC):
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
         self._prefetched: _PendingAnswer | None = None
+
+    @property
+    def origin(self) -> str:
+        """Identify where opaque blocks come from: they go back to there alone."""
+        return self.endpoint.origin
+
+    def continue_for(self, other: NativeModel) -> None:
+        """Take over what the model of another wire has learned, and its key."""
+        self._unconfirmed = other._unconfirmed
+        self.endpoint = replace(self.endpoint, key=other.endpoint.key)
+
+    def other_wire(self, status: int | None, words: str) -> str:
+        """Return the wire over which a refused request has to be sent, "" for none."""
+        return ""
 
     @abstractmethod
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
@@ -267,7 +282,7 @@ class NativeModel(ABC):
             cost = cost_of(answer.usage, self.profile.price)
         content = [] if self.profile.think_back == "never" else answer.blocks()
         kept = (
-            {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content}
+            {"origin": self.origin, "prefix": self.prefix(body), "content": content}
             if content
             else None
         )
@@ -280,11 +295,7 @@ class NativeModel(ABC):
     def opaque(self, message: ApiMessage) -> list[Any]:
         """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
         blocks = message.get("blocks")
-        if (
-            not blocks
-            or self.profile.think_back == "never"
-            or blocks.get("origin") != self.endpoint.origin
-        ):
+        if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.origin:
             return []
         return (
             []
@@ -319,6 +330,11 @@ class NativeModel(ABC):
         if status == 401 and at.key_command and not self._key_renewed:
             self.endpoint, self._key_renewed = replace(at, key=None), True
             return UnsupportedFeature("", error.message, status=status)
+        learned = [field for field, _, _ in self._unconfirmed]
+        if "wire" not in learned and (wire := self.other_wire(status, words)):
+            self.profile = self.profile.layered({"wire": wire}, "learned")
+            self._unconfirmed.append(("wire", wire, words))
+            return UnsupportedFeature("", error.message, status=status)
         if status not in (
             400,
             404,
@@ -327,7 +343,7 @@ class NativeModel(ABC):
         ):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
         fact = self.profile.fact_from_refusal(at.model, body, param, words, at.extra_body)
-        if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
+        if fact is None or fact[0] in learned:
             return error  # learned already: switching it again would not end
         field, value, notice = fact
         if getattr(self.profile, field, None) == value is not None or (

@@ -22,7 +22,10 @@ from swecli.models.message import Usage
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
+_Wire = Literal["chat", "responses"]  # of OpenAI's two
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
+_RESPONSES = "/v1/responses"
+_NATIVE_RESPONSES = ("openai", "azure", "xai")
 _SMALL_WINDOW_CAP = 8_192
 _FLAGS = {
     "tools": "supports_function_calling",
@@ -47,6 +50,7 @@ _KEPT = {
 }  # facts that do not expire, with the type of their values
 _FACT_TYPES = _KEPT | {
     "think_back": str,
+    "wire": str,
     "system_role": bool,
     "images": bool,
     "off": bool,
@@ -56,10 +60,11 @@ _THIS_SESSION = ("tools",)
 _SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
-    "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", *_SCHEMA_FIELDS,
+    "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", "include",
+    "reasoning", "store", *_SCHEMA_FIELDS,
 )  # fmt: skip
 _WORDS = re.IGNORECASE | re.ASCII
-_LENGTH = r"(?<![\w.])max(completion)?tokens(?!\w)|max(imum)? tokens (you|must)"
+_LENGTH = r"(?<![\w.])max(completion|output)?tokens(?!\w)|max(imum)? tokens (you|must)"
 _WINDOW = "context ?(length|size|limit)|context window|maxmodellen"
 _AT_MOST = (
     r"(?:at most|maximum(?: allowed)?(?: value)?(?: is| of|:)?|less than or equal to|<=|supports up to|>|limit of|\[\d)"
@@ -77,6 +82,11 @@ _THINKING_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
     ("think_back", "with calls", "",  # what is extra may be quoted
      "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)", ""),
     ("think_back", "never", '"reasoning_content"', "reasoningcontent", ""),
+    ("off.include", True, '"include": ', "encrypted content is not supported", ""),
+    ("off.reasoning.summary", True, '"summary": "auto"', r"reasoning\.summary|reasoning summar(y|ies)", ""),
+    ("blocks", None, '"encrypted_content": "',
+     "encrypted ?content|'reasoning' was provided|items are not persisted",
+     "{} rejected its own reasoning: left out of this request"),
     ("blocks", None, '"(signature|redacted_thinking|reasoning_details)"',
      "signature|thinking`? blocks?|bound to a different conversation|reasoningdetails",
      "{} rejected its own reasoning: left out of this request"),
@@ -122,6 +132,7 @@ class Profile:
     thinking: _Thinking = "none"
     efforts: tuple[str, ...] = ()
     think_back: _ThinkBack = "as it came"
+    wire: _Wire = "chat"
     images: bool = False
     cache: Literal["none", "prefix", "marks"] = "prefix"
     off: frozenset[str] = frozenset()
@@ -143,6 +154,10 @@ class Profile:
     ) -> Profile:
         """Build a model's record from its layers: litellm's table, a probe, learned facts and configuration."""
         profile = cls(**_from_table(row, at)).layered(probed, "probe")
+        if entry and entry.api:
+            profile = profile.layered(
+                {"wire": "responses" if entry.api == "responses" else "chat"}, "config"
+            )
         profile = profile.layered(facts.of(at.origin) if facts else {}, "learned")
         return profile.layered(_from_entry(entry) if entry else {}, "config")
 
@@ -179,7 +194,7 @@ class Profile:
         text, sent, longest = (
             f"{param}: {words}".replace("_", ""),
             json.dumps(body),
-            body.get(self.limit_name),
+            body.get("max_output_tokens", body.get(self.limit_name)),
         )
         if (
             isinstance(longest, int)
@@ -191,6 +206,8 @@ class Profile:
             ]
             if smaller := [size for size in found if size < longest]:
                 return "max_output", max(smaller), ""
+            if "max_output_tokens" in body:
+                return None
             return (
                 "limit_name",
                 "max_completion_tokens" if self.limit_name == "max_tokens" else "max_tokens",
@@ -258,8 +275,6 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     back: _ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
     if anthropic:
         back = "bound" if always else "signed"
-    elif openai and at.base is None:
-        back = "never"
     old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
     return dict(
         **known,
@@ -269,6 +284,7 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         thinking="none" if not thinks else newest if anthropic else "effort",
         efforts=("low", "medium", "high", *more),
         think_back=back,
+        wire="responses" if at.api == "responses" or _uses_responses(row, at) else "chat",
         cache="marks"
         if anthropic or at.origin.startswith("openrouter") and "anthropic/" in at.model
         else "prefix",
@@ -276,6 +292,17 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         encoding="cl100k_base" if old else "o200k_base",
         reports_cost="openrouter" in f"{at.provider} {at.address}",
         origins=dict.fromkeys(known, "table"),
+    )
+
+
+def _uses_responses(row: Row, at: Endpoint) -> bool:
+    """Return whether a model of the table is asked over the Responses API: the current ones of OpenAI refuse tools over
+    chat completions."""
+    if at.provider not in _NATIVE_RESPONSES or (at.provider == "azure" and not at.has_key):
+        return False
+    offered = row.get("supported_endpoints") or ()
+    return row.get("mode") == "responses" or (
+        at.provider != "xai" and bool(row.get("supports_reasoning")) and _RESPONSES in offered
     )
 
 

@@ -128,6 +128,10 @@ class LiteLLMModel(OpenAIChat):
             f"{at.name} could not be used: {words}", "Check the name and its settings."
         )
 
+    def other_wire(self, status: int | None, words: str) -> str:
+        has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
+        return super().other_wire(status, words) if has_native else ""
+
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ _TAGS = {
 }  # Gemini: thought, Mistral: THINK
 _THOUGHTS = ("reasoning_content", "reasoning")
 _ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
+# as OpenAI names the protocol that its current models need for tools
+_NEEDS_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses api\b", re.IGNORECASE)
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -150,6 +153,10 @@ class OpenAIChat(NativeModel):
         if "stream" in profile.off:
             body.pop("stream_options", None)
         return body
+
+    def other_wire(self, status: int | None, words: str) -> str:
+        """Return "responses" if the service asks for that wire."""
+        return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else ""
 
     def _thinking(self, wish: str) -> dict[str, Any]:
         """Return the fields for a thinking level; none lets the model decide."""
