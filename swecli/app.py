@@ -193,7 +193,7 @@ def build_runtime(
             notices.append(
                 f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"
             )
-    notices += [line] if (line := agent.window_warning()) else []
+    notices += agent.model_warnings()
     ctx.memory = memory = learning.open_memory()
     memory.count = lambda text: agent.counter.count(text)  # the counter changes with the model
     history = TurnHistory.track(

@@ -15,7 +15,7 @@ from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.llm.base import ChatModel
+from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
 from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
 from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
 from swecli.models.session import Session
@@ -267,7 +267,13 @@ class Agent:
         )
         return None if limit is None else limit - fixed
 
-    def window_warning(self) -> str:
+    def model_warnings(self) -> list[str]:
+        """Return what a user has to know about the model before the first request."""
+        problem = budget_problem(self.model, self.settings)
+        cost = f"{problem} {BUDGET_HINT}" if problem else ""
+        return [line for line in (self._window_warning(), cost) if line]
+
+    def _window_warning(self) -> str:
         """Return a warning for a model whose window is too small for a turn with a call, or ""."""
         window = self.model.profile.window
         if not window or window > SMALL_WINDOW or (room := self._room or 0) >= _MIN_ROOM:

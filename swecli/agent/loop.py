@@ -13,8 +13,9 @@ from swecli.agent.request_builder import Turn
 from swecli.agent.turn import FittedRequest, ModelStep, StepPlace, TurnRecord, TurnState
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
+from swecli.llm.price_table import cost_of
 from swecli.models import events
-from swecli.models.errors import ContextOverflow, SwecliError
+from swecli.models.errors import ContextOverflow, LimitReached, SwecliError
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord, Usage
 
 _TOO_LONG = "the provider says the request is too long"
@@ -114,15 +115,21 @@ class Loop:
         )
 
     def _reached_limit(self, state: TurnState) -> events.FinishReason | None:
-        """Return the limit that stops the turn before the next request, or None. An unknown cost stops nothing."""
+        """Return the limit that stops the turn before the next request, or None. Raises LimitReached if the cost so far
+        is unknown, although the model has a price: the user was not told that the limit cannot be kept."""
         if state.steps >= self.settings.max_turns:
             return "max_turns"
         most = self.settings.max_budget_usd
-        return (
-            "max_budget"
-            if most is not None and state.cost is not None and state.cost >= most
-            else None
-        )
+        if most is None:
+            return None
+        if state.cost is None:
+            if not self.model.profile.is_priced():
+                return None
+            raise LimitReached(
+                f"The cost of the turn so far is unknown: the limit of ${most:g} (max_budget_usd) cannot be kept.",
+                "Set the prices of the models in [models.NAME] of config.toml, or leave out the limit.",
+            )
+        return "max_budget" if state.cost >= most else None
 
     async def _send(self, state: TurnState) -> AsyncGenerator[events.Event | _Sent, None]:
         """Send one request; the finished step with its request and usage is yielded last. A request that is too long
@@ -174,9 +181,14 @@ class Loop:
     def _record_usage(self, state: TurnState, step: ModelStep, fitted: FittedRequest) -> Usage:
         """Store the usage of a request, with our own token count if the provider counted too."""
         reply, model, counter = step.reply, self.model, self.record.counter
-        usage = reply.usage or Usage(input=fitted.counted, output=counter.count(reply.text))
+        written = [reply.text, reply.reasoning, *(str(call.parameters) for call in reply.calls)]
+        usage = reply.usage or Usage(input=fitted.counted, output=counter.count("".join(written)))
         is_exact = self._is_counted(reply) and not counter.estimated
         extra = {"counted": fitted.counted, "encoding": counter.encoding} if is_exact else {}
+        if (
+            reply.cost is None
+        ):  # estimated too, so that a cost limit is kept without usage of the service
+            reply.cost = cost_of(usage, model.profile.price)
         place = (state.interaction, state.steps)
         self.record.store(
             RequestRecord(model.name, "turn", *place, usage, reply.cost, step.duration_ms, extra)

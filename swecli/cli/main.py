@@ -147,11 +147,14 @@ async def _run_headless(
     # late: --help needs none of these
     from contextlib import AsyncExitStack
 
+    # late: as above
     from swecli.context.tokens import TokenCounter
     from swecli.headless.first_request import first_request
+    from swecli.headless.runner import refuse_unpriced
     from swecli.llm.registry import make_model
 
     model = make_model(start.choice.name, start.settings, start.environ)
+    refuse_unpriced(model, start.settings)
     counter = TokenCounter(model.profile.encoding, exact=False)
     async with AsyncExitStack() as stack:
         ahead = (

@@ -14,7 +14,7 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.startup import internal_error
 from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import LONGEST_LINE, dumps
-from swecli.headless.runner import until_signal
+from swecli.headless.runner import refuse_unpriced, until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
@@ -213,6 +213,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
     args.min_verdict = "any" if args.no_verify else args.min_verdict
     with open_runtime(args) as runtime:
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
+        refuse_unpriced(agent.model, runtime.settings)
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")
         fail_on, is_trusted = args.fail_on or "high", runtime.start.trusted

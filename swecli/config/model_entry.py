@@ -118,7 +118,7 @@ def parse_base_url(value: Any) -> str:
         raise ValueError(
             "contains a query, but paths are appended to it: leave out everything after the path"
         )
-    return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))
+    return re.sub(r"/(chat/completions|responses|v1/messages)$", "", address.rstrip("/"))
 
 
 def _nonempty_list(what: str) -> Callable[[Any], tuple[str, ...]]:
@@ -190,13 +190,13 @@ class ModelEntry:
     times in seconds."""
 
     name: str
-    api: Literal["openai", "anthropic", "litellm"] | None = _key(
-        one_of("api", ("openai", "anthropic", "litellm")),
+    api: Literal["openai", "responses", "anthropic", "litellm"] | None = _key(
+        one_of("api", ("openai", "responses", "anthropic", "litellm")),
         "protocol; without it `model` is provider/name",
     )
     model: str | None = _key(string, "the model's name there; without it the table's own name")
     base_url: str | None = _key(
-        parse_base_url, "address; /chat/completions or /v1/messages is appended"
+        parse_base_url, "address; /chat/completions, /responses or /v1/messages is appended"
     )
     key_env: str | None = _key(_variable_name, "environment variable that holds the key")
     key_command: tuple[str, ...] | None = _key(

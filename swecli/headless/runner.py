@@ -15,13 +15,16 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from swecli.llm.base import BUDGET_HINT, budget_problem
 from swecli.models.errors import BadInput, LimitReached, SwecliError
 from swecli.models.message import AskRequest, Decision
 
 if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
     from swecli.agent.request_builder import Turn
     from swecli.app import Runtime
+    from swecli.config.settings import Settings
     from swecli.headless.writers.base import Writer
+    from swecli.llm.base import ChatModel
 
 HEADLESS_REASON = (
     "nobody can be asked in this run; allow it beforehand with a rule (for example "
@@ -165,6 +168,12 @@ def _put_pieces(
                 piece = error
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
     os.close(descriptor)
+
+
+def refuse_unpriced(model: ChatModel, settings: Settings) -> None:
+    """Raise BadInput for a cost limit that cannot be kept: nobody could stop the run."""
+    if problem := budget_problem(model, settings):
+        raise BadInput(problem, BUDGET_HINT)
 
 
 async def refuse(request: AskRequest) -> Decision:

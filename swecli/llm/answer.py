@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from swecli.llm.masking import KeyFilter
 from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
@@ -17,7 +18,7 @@ EXCERPT_CHARS = 80  # in error messages
 STOPS: Mapping[str, StopReason] = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token"), "stop"),
     **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
-    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
     **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
     **dict.fromkeys(("pause_turn", "compaction"), "pause"),
     **dict.fromkeys(("model_length", "model_context_window_exceeded"), "window_full"),
@@ -86,6 +87,7 @@ class Answer(ABC):
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
+        self.cost: float | None = None  # in US dollars, if the service reports it
         self.finish_reason: str | None = None
         self.response_started = self.has_content = self.finished = False
         self.reasoning_start = ""  # for error messages
@@ -96,6 +98,11 @@ class Answer(ABC):
         self.size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._deltas: list[tuple[int, str, str, list[str]]] = []
+        self._filters: dict[str, KeyFilter] = {}
+
+    def hide_key(self, key: str) -> None:
+        """Mask this key in text, reasoning and refusal. Not in calls: the model may edit a file of keys."""
+        self._filters = {name: KeyFilter(key) for name in self._texts}
 
     @abstractmethod
     def read(self, event: dict[str, Any]) -> None:
@@ -128,9 +135,11 @@ class Answer(ABC):
         else:
             self._deltas.append((index, call_id, name, [arguments]))
 
-    def pop_chunks(self) -> list[ModelChunk]:
+    def pop_chunks(self, *, is_last: bool = False) -> list[ModelChunk]:
         """Return and clear the deltas so far, merged into as few chunks as possible."""
         texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
+        for name, key_filter in self._filters.items():
+            texts[name] = key_filter.feed(texts[name], is_last=is_last)
         found = [ModelChunk(**texts)] if any(texts.values()) else []
         found += [
             ModelChunk(call=CallDelta(index, one, name, "".join(a)))
@@ -156,6 +165,23 @@ def typed_field(block: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind
     """Return the field if it is of this type, else the type's empty value."""
     value = block.get(name)
     return value if isinstance(value, kind) else kind()
+
+
+def parse_cost(reported: Any) -> float | None:
+    """Return the cost that OpenRouter reports beside the usage, in US dollars; with a key of the upstream service, what
+    that service charges too."""
+    reported = reported if isinstance(reported, Mapping) else {}
+    cost = _dollars(reported, "cost")
+    if cost is None or not reported.get("is_byok"):
+        return cost
+    return cost + (_dollars(reported.get("cost_details"), "upstream_inference_cost") or 0.0)
+
+
+def _dollars(holder: Any, name: str) -> float | None:
+    value = holder.get(name) if isinstance(holder, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e9 else None
 
 
 def parse_usage(reported: Any) -> Usage | None:

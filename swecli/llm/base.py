@@ -24,6 +24,17 @@ class ChatModel(Protocol):
         ...
 
 
+def budget_problem(model: ChatModel, settings: Settings) -> str:
+    """Return why the cost limit of the settings cannot be kept with this model, "" if it can or none is set."""
+    if settings.max_budget_usd is None or model.profile.is_priced():
+        return ""
+    limit = f"the limit of ${settings.max_budget_usd:g} (max_budget_usd) cannot be kept"
+    return f"The price of {model.name} is unknown: {limit}."
+
+
+BUDGET_HINT = (
+    "Set its price in [models.NAME] of config.toml, choose another model, or leave out the limit."
+)
 Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url
+from swecli.llm.masking import mask_secrets
 from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
@@ -32,7 +33,7 @@ _WINDOWS = (
 _CLOCKS = ("first_byte", "first_token", "quiet")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
-_Api = Literal["openai", "anthropic", "litellm"]
+_Api = Literal["openai", "responses", "anthropic", "litellm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,15 @@ class Endpoint:
     def origin(self) -> str:
         """Identify provider, address and model: opaque blocks are only sent back to the origin that produced them."""
         return f"{self.provider} {self.address} {self.model}"
+
+    @property
+    def has_key(self) -> bool:
+        """Whether a wire of our own can be used at a configured address: it only knows keys."""
+        return self.base is not None and bool(self.key or self.key_command)
+
+    def mask(self, text: str) -> str:
+        """Return foreign text without the key and the values of the user's headers."""
+        return mask_secrets(text, [self.key or "", *self.headers.values()])
 
     def probe(self) -> dict[str, Any]:
         """Ask a local server for its window and capabilities, as Profile fields; empty without answer in 0.5 s."""

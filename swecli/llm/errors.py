@@ -66,6 +66,7 @@ _STATUSES = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
+    "invalid_prompt": 400,
 }  # fmt: skip
 
 
@@ -122,9 +123,9 @@ def _error_for_status(
 def error_for_response(
     status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint
 ) -> ProviderError:
-    """Return the error for a non-success response, redirects included."""
+    """Return the error for a non-success response, redirects included; `text` is its body without our key."""
     if 300 <= status < 400:
-        target = one_line(headers.get("location", "")) or "another address"
+        target = one_line(endpoint.mask(headers.get("location", ""))) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
         return ProviderError(
             f"{endpoint.address} redirects to {target} ({status}).", hint, status=status
@@ -149,7 +150,7 @@ def error_for_event(
 def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     """Return the error for an error object or message inside an answer of good status."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
-    words = one_line(_with_details(inner, _message(inner) or json.dumps(inner)))
+    words = one_line(endpoint.mask(_with_details(inner, _message(inner) or json.dumps(inner))))
     named = [
         _STATUSES.get(str(inner.get(key)), str(inner.get(key)))
         for key in ("type", "code", "status")
@@ -190,7 +191,7 @@ def error_for_transport(
     if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(
         error, UnicodeError
     ):
-        reason = one_line(str(error))
+        reason = one_line(endpoint.mask(str(error)))
         hint = f"Check the address, and the key in {endpoint.key_name}."
         return ProviderError(f"{at} cannot be used: {reason}", hint)
     if isinstance(error, OSError) and not isinstance(
@@ -204,7 +205,9 @@ def error_for_transport(
         if endpoint.local
         else "Check the network and the address."
     )
-    return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
+    return Unavailable(
+        f"{at} cannot be reached ({endpoint.mask(_reason(chain))}).", hint, tries=CUT_TRIES
+    )
 
 
 def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:

@@ -37,6 +37,7 @@ _PendingAnswer = tuple[
 class NativeModel(ABC):
     """One model at one endpoint."""
 
+    wire = "chat"  # or "responses": that of `Profile.wire`
     path: str
     answer: type[Answer]
     key_header = ("authorization", "Bearer ")  # its name, and what precedes the key
@@ -54,6 +55,20 @@ class NativeModel(ABC):
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
         self._prefetched: _PendingAnswer | None = None
+
+    @property
+    def origin(self) -> str:
+        """Identify where opaque blocks come from: they go back to there alone."""
+        return self.endpoint.origin
+
+    def continue_for(self, other: NativeModel) -> None:
+        """Take over what the model of another wire has learned, and its key."""
+        self._unconfirmed = other._unconfirmed
+        self.endpoint = replace(self.endpoint, key=other.endpoint.key)
+
+    def other_wire(self, status: int | None, words: str) -> str:
+        """Return the wire over which a refused request has to be sent, "" for none."""
+        return ""
 
     @abstractmethod
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
@@ -104,7 +119,7 @@ class NativeModel(ABC):
                 await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
             if answer.finished:
                 await asyncio.wait({asking}, timeout=_END_SECONDS)
-            for chunk in answer.pop_chunks():
+            for chunk in answer.pop_chunks(is_last=True):
                 yield chunk
             if not (answer.finished or answer.finish_reason):
                 await asking
@@ -151,6 +166,7 @@ class NativeModel(ABC):
                 self.endpoint = replace(
                     self.endpoint, key=await run_key_command(self.endpoint.key_command)
                 )
+            answer.hide_key(self.endpoint.key or "")
             await self.exchange(request, body, answer)
         except ProviderError:
             raise
@@ -170,7 +186,7 @@ class NativeModel(ABC):
                 async for piece in response.aiter_bytes():
                     if len(read := read + piece) > _MAX_ERROR_BYTES:
                         break
-                refusal = read.decode("utf-8", "replace")
+                refusal = at.mask(read.decode("utf-8", "replace"))
                 failed = errors.error_for_response(
                     int(response.status_code), response.headers, refusal, at
                 )
@@ -208,7 +224,8 @@ class NativeModel(ABC):
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            excerpt = errors.one_line(data[:1000].decode("utf-8", "replace"), EXCERPT_CHARS)
+            text = self.endpoint.mask(data[:1000].decode("utf-8", "replace"))
+            excerpt = errors.one_line(text, EXCERPT_CHARS)
             received = f": {excerpt}" if data else "."
             hint = "Try again; is the address that of a model's service?"
             raise Unavailable(f"{self.endpoint.address} {problem}{received}", hint, tries=tries)
@@ -243,7 +260,9 @@ class NativeModel(ABC):
                 f"{at} reached the length limit before it began to answer.", "Raise max_tokens."
             )
         if not answer.has_content and stop in ("stop", "tool_calls"):
-            reasoning_start = errors.one_line(answer.reasoning_start, EXCERPT_CHARS)
+            reasoning_start = errors.one_line(
+                self.endpoint.mask(answer.reasoning_start), EXCERPT_CHARS
+            )
             detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
             raise Unavailable(
                 f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES
@@ -258,10 +277,12 @@ class NativeModel(ABC):
             if word in STOPS
             else f"{at} ended the answer with {errors.one_line(str(word), EXCERPT_CHARS)!r}"
         )
-        cost = cost_of(answer.usage, self.profile.price) if answer.usage else None
+        cost = answer.cost
+        if cost is None and answer.usage:
+            cost = cost_of(answer.usage, self.profile.price)
         content = [] if self.profile.think_back == "never" else answer.blocks()
         kept = (
-            {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content}
+            {"origin": self.origin, "prefix": self.prefix(body), "content": content}
             if content
             else None
         )
@@ -274,11 +295,7 @@ class NativeModel(ABC):
     def opaque(self, message: ApiMessage) -> list[Any]:
         """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
         blocks = message.get("blocks")
-        if (
-            not blocks
-            or self.profile.think_back == "never"
-            or blocks.get("origin") != self.endpoint.origin
-        ):
+        if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.origin:
             return []
         return (
             []
@@ -313,6 +330,11 @@ class NativeModel(ABC):
         if status == 401 and at.key_command and not self._key_renewed:
             self.endpoint, self._key_renewed = replace(at, key=None), True
             return UnsupportedFeature("", error.message, status=status)
+        learned = [field for field, _, _ in self._unconfirmed]
+        if "wire" not in learned and (wire := self.other_wire(status, words)):
+            self.profile = self.profile.layered({"wire": wire}, "learned")
+            self._unconfirmed.append(("wire", wire, words))
+            return UnsupportedFeature("", error.message, status=status)
         if status not in (
             400,
             404,
@@ -321,7 +343,7 @@ class NativeModel(ABC):
         ):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
         fact = self.profile.fact_from_refusal(at.model, body, param, words, at.extra_body)
-        if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
+        if fact is None or fact[0] in learned:
             return error  # learned already: switching it again would not end
         field, value, notice = fact
         if getattr(self.profile, field, None) == value is not None or (

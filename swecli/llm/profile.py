@@ -16,12 +16,16 @@ from typing import Any, Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import Paths, write_file
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import Row, token_count
+from swecli.llm.price_table import Row, cost_of, token_count
 from swecli.models.errors import BadInput
+from swecli.models.message import Usage
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
+_Wire = Literal["chat", "responses"]  # of OpenAI's two
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
+_RESPONSES = "/v1/responses"
+_NATIVE_RESPONSES = ("openai", "azure", "xai")
 _SMALL_WINDOW_CAP = 8_192
 _FLAGS = {
     "tools": "supports_function_calling",
@@ -46,22 +50,30 @@ _KEPT = {
 }  # facts that do not expire, with the type of their values
 _FACT_TYPES = _KEPT | {
     "think_back": str,
-    "tools": bool,
+    "wire": str,
     "system_role": bool,
     "images": bool,
     "off": bool,
 }
+# not kept: a service that refuses tools by mistake or for an hour must not take them for longer than this session
+_THIS_SESSION = ("tools",)
 _SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
-    "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", *_SCHEMA_FIELDS,
+    "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", "include",
+    "reasoning", "store", *_SCHEMA_FIELDS,
 )  # fmt: skip
 _WORDS = re.IGNORECASE | re.ASCII
-_LENGTH = r"(?<![\w.])max(completion)?tokens(?!\w)|max(imum)? tokens (you|must)"
+_LENGTH = r"(?<![\w.])max(completion|output)?tokens(?!\w)|max(imum)? tokens (you|must)"
 _WINDOW = "context ?(length|size|limit)|context window|maxmodellen"
 _AT_MOST = (
     r"(?:at most|maximum(?: allowed)?(?: value)?(?: is| of|:)?|less than or equal to|<=|supports up to|>|limit of|\[\d)"
     r"\s*`?(\d{2,8})"
+)
+# another field (without underscores), an endpoint, or a number that is no status
+_BESIDE_TOOLS = (
+    r"\b(reasoningeffort|reasoning|thinking|stream(ing)?|parallel|responseformat)\b|"
+    r"/(chat/completions|responses|messages)\b|(?<![\w.:/-])(?![45]\d\d\b)\d+(?![\w.:/-])"
 )
 _LEFT_OUT = "{} does not accept {}: left out from now on"
 # what refusals reveal, in this order: fact, its value, what the request must contain (JSON), the words of the refusal
@@ -70,6 +82,11 @@ _THINKING_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
     ("think_back", "with calls", "",  # what is extra may be quoted
      "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)", ""),
     ("think_back", "never", '"reasoning_content"', "reasoningcontent", ""),
+    ("off.include", True, '"include": ', "encrypted content is not supported", ""),
+    ("off.reasoning.summary", True, '"summary": "auto"', r"reasoning\.summary|reasoning summar(y|ies)", ""),
+    ("blocks", None, '"encrypted_content": "',
+     "encrypted ?content|'reasoning' was provided|items are not persisted",
+     "{} rejected its own reasoning: left out of this request"),
     ("blocks", None, '"(signature|redacted_thinking|reasoning_details)"',
      "signature|thinking`? blocks?|bound to a different conversation|reasoningdetails",
      "{} rejected its own reasoning: left out of this request"),
@@ -83,8 +100,11 @@ _OTHER_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
      "{} does not support images: left out from now on"),
     ("off.null content", True, '"content": null', "content.{0,80}(null|nil|string)", ""),
     ("off.text with calls", True, "", "content or toolcalls, but not both", ""),
+    ("off.stream", True, '"stream": true',
+     r"not (be )?support(ed)?\b.{0,60}\bstream(ing)?\b|n't support.{0,60}\bstream(ing)?\b|"
+     r"\bstream(ing)?\b.{0,40}\bnot supported", _LEFT_OUT.format("{}", "stream")),
     ("tools", False, '"tools": ',
-     r"^tools: |do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
+     r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
      r"no endpoints found that support tool|"
      r"(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b(?![\[.])|"
      r"(tools?(?![\[.])|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
@@ -101,7 +121,8 @@ class Profile:
     """A model's capabilities; sizes in tokens, None if unknown. `limit_name` is the field of the answer's length,
     `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
     litellm's table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
-    network; with `estimates` its usage is estimated. `origins` maps each field to its layer."""
+    network; with `estimates` its usage is estimated. With `reports_cost` the service sends the cost of each request.
+    `origins` maps each field to its layer."""
 
     window: int | None = None
     max_output: int | None = None
@@ -111,6 +132,7 @@ class Profile:
     thinking: _Thinking = "none"
     efforts: tuple[str, ...] = ()
     think_back: _ThinkBack = "as it came"
+    wire: _Wire = "chat"
     images: bool = False
     cache: Literal["none", "prefix", "marks"] = "prefix"
     off: frozenset[str] = frozenset()
@@ -118,6 +140,7 @@ class Profile:
     encoding: str = "o200k_base"
     offline: bool = False
     estimates: bool = False
+    reports_cost: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -131,6 +154,10 @@ class Profile:
     ) -> Profile:
         """Build a model's record from its layers: litellm's table, a probe, learned facts and configuration."""
         profile = cls(**_from_table(row, at)).layered(probed, "probe")
+        if entry and entry.api:
+            profile = profile.layered(
+                {"wire": "responses" if entry.api == "responses" else "chat"}, "config"
+            )
         profile = profile.layered(facts.of(at.origin) if facts else {}, "learned")
         return profile.layered(_from_entry(entry) if entry else {}, "config")
 
@@ -141,6 +168,11 @@ class Profile:
         window = self.window or 0
         cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _SMALL_WINDOW_CAP
         return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
+
+    def is_priced(self) -> bool:
+        """Return whether the cost of every request will be known."""
+        any_request = Usage(1, 1, 1, 1, 1)
+        return self.offline or self.reports_cost or cost_of(any_request, self.price) is not None
 
     def effort(self, wish: str) -> str:
         """Map a requested thinking level or token budget to one that the model accepts."""
@@ -162,7 +194,7 @@ class Profile:
         text, sent, longest = (
             f"{param}: {words}".replace("_", ""),
             json.dumps(body),
-            body.get(self.limit_name),
+            body.get("max_output_tokens", body.get(self.limit_name)),
         )
         if (
             isinstance(longest, int)
@@ -174,6 +206,8 @@ class Profile:
             ]
             if smaller := [size for size in found if size < longest]:
                 return "max_output", max(smaller), ""
+            if "max_output_tokens" in body:
+                return None
             return (
                 "limit_name",
                 "max_completion_tokens" if self.limit_name == "max_tokens" else "max_tokens",
@@ -195,8 +229,12 @@ class Profile:
             *fields,
             *_OTHER_REFUSALS,
         ):
-            if re.search(contains, sent) and re.search(pattern, text, _WORDS):
-                return fact, value, notice.replace("{}", name)
+            if not (re.search(contains, sent) and re.search(pattern, text, _WORDS)):
+                continue
+            if fact == "tools" and _names_more_than_tools(text, name):
+                return None
+            said = f" ({words})" if value is False and notice else ""
+            return fact, value, notice.replace("{}", name) + said
         return None
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
@@ -209,6 +247,12 @@ class Profile:
         if "off" in known:
             known["off"] = self.off | known["off"]
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
+
+
+def _names_more_than_tools(text: str, model: str) -> bool:
+    """Return whether a refusal is about tools together with a field, at an endpoint, or above a number: then the model
+    has tools."""
+    return bool(re.search(_BESIDE_TOOLS, text.replace(model.replace("_", ""), "the model"), _WORDS))
 
 
 def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
@@ -231,8 +275,6 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     back: _ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
     if anthropic:
         back = "bound" if always else "signed"
-    elif openai and at.base is None:
-        back = "never"
     old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
     return dict(
         **known,
@@ -242,12 +284,25 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         thinking="none" if not thinks else newest if anthropic else "effort",
         efforts=("low", "medium", "high", *more),
         think_back=back,
+        wire="responses" if at.api == "responses" or _uses_responses(row, at) else "chat",
         cache="marks"
         if anthropic or at.origin.startswith("openrouter") and "anthropic/" in at.model
         else "prefix",
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
+        reports_cost="openrouter" in f"{at.provider} {at.address}",
         origins=dict.fromkeys(known, "table"),
+    )
+
+
+def _uses_responses(row: Row, at: Endpoint) -> bool:
+    """Return whether a model of the table is asked over the Responses API: the current ones of OpenAI refuse tools over
+    chat completions."""
+    if at.provider not in _NATIVE_RESPONSES or (at.provider == "azure" and not at.has_key):
+        return False
+    offered = row.get("supported_endpoints") or ()
+    return row.get("mode") == "responses" or (
+        at.provider != "xai" and bool(row.get("supports_reasoning")) and _RESPONSES in offered
     )
 
 
@@ -291,7 +346,10 @@ class LearnedFacts:
         )
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
-        """Store one fact with its date and the refusal's message; silently skipped if the file cannot be written."""
+        """Store one fact with its date and the refusal's message, unless it holds for this session only; silently
+        skipped if the file cannot be written."""
+        if field in _THIS_SESSION:
+            return
         with suppress(OSError), self._locked_update() as models:
             models.setdefault(origin, {})[field] = {
                 "value": value,

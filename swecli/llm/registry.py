@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
+_APIS = {
+    "openai": "openai",
+    "responses": "openai",
+    "anthropic": "anthropic",
+}  # and the provider whose names they take
+_RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_LISTED = 20  # models of one server
 
@@ -110,8 +116,11 @@ def _make_service_model(
     `make_model`."""
     entry = settings.entry(name)
     called, name = name, name if entry is None else entry.model or entry.name
-    if entry and entry.api in ("openai", "anthropic"):
-        name = f"{entry.api}/{name}"
+    if entry and entry.api in _APIS:
+        name = f"{_APIS[entry.api]}/{name}"
+    wire = ""
+    if name.startswith(_RESPONSES_NAME):
+        name, wire = f"openai/{name.removeprefix(_RESPONSES_NAME)}", "responses"
     head, slash, _ = name.partition("/")
     if not slash:
         if name in SERVICES:
@@ -141,8 +150,10 @@ def _make_service_model(
                 f"There is no provider {head!r}.", near or "Write the model as provider/name."
             )
     endpoint = replace(
-        resolve(name, environ, entry, keyless=keyless), name=called if entry else name
+        resolve(name, environ, entry, keyless=keyless), name=called if entry or wire else name
     )
+    if wire and endpoint.api == "openai":
+        endpoint = replace(endpoint, api="responses")
     row = find_row(endpoint.provider, endpoint.model)
     return model_at(endpoint, row, LearnedFacts.find(environ), entry)
 
@@ -155,8 +166,9 @@ def model_at(
 ) -> ChatModel:
     """Create the model for an endpoint and its row of litellm's table."""
     profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry)
-    responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
-    if endpoint.api == "litellm" or responses:
+    is_foreign = (row or {}).get("mode") == "responses" and not (entry and entry.api)
+    is_foreign = is_foreign and profile.wire != "responses"
+    if is_foreign or (endpoint.api == "litellm" and endpoint.provider != "azure"):
         # late: only the wire in use is imported
         from swecli.llm.providers.litellm import LiteLLMModel
 
@@ -169,9 +181,9 @@ def model_at(
 
         return Anthropic(endpoint, profile, facts)
     # late: as above
-    from swecli.llm.providers.openai_chat import OpenAIChat
+    from swecli.llm.providers.openai_wires import OpenAIModel
 
-    return OpenAIChat(endpoint, profile, facts)
+    return OpenAIModel(endpoint, profile, facts)
 
 
 def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:

@@ -60,7 +60,10 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
     [
         ('modle = "x"', r"\[models.w\] has no key 'modle' \(did you mean model\?\)\."),
         ("zzzz = 1", r"has no key 'zzzz' \(it takes api, model"),
-        ('api = "grpc"', r"api: unknown api 'grpc' \(choose: openai, anthropic, litellm\)"),
+        (
+            'api = "grpc"',
+            r"api: unknown api 'grpc' \(choose: openai, responses, anthropic, litellm\)",
+        ),
         (
             'api_key = "sk-1234"',
             r"api_key: a key is not kept in a file; use key_env = .* or key_command",

@@ -242,6 +242,18 @@ def test_each_failure_has_its_exit_code(
     assert done.complaint
 
 
+def test_a_cost_limit_that_cannot_be_kept_is_refused_before_a_request() -> None:
+    limited = ["-p", "hello", "--max-budget-usd", "0.01", "-m"]
+    with StrictProvider([Reply("hi")], models=("house-model",)) as server:
+        refused = swecli(*limited, "openai/house-model", environ=server.environ())
+        assert (refused.code, server.requests) == (42, [])
+    assert refused.complaint.count("\n") <= 1
+    assert "The price of openai/house-model is unknown" in refused.complaint
+    zero = swecli("-p", "hello", "--max-budget-usd", "0", "-m", script("s.json", "hi"))
+    assert zero.code == 42
+    assert "'0' is not an amount of dollars above 0" in zero.complaint
+
+
 def test_a_long_retry_after_ends_the_run_with_75() -> None:
     with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "900"})]) as server:
         done = swecli(

@@ -32,7 +32,7 @@ def test_facts_are_stored_with_date_and_message_in_a_private_file(tmp_path: Path
 
 def test_unsupported_features_expire_after_a_month_and_limits_do_not(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
-    for field, value in (("tools", False), ("off.temperature", True), ("max_output", 4096)):
+    for field, value in (("images", False), ("off.temperature", True), ("max_output", 4096)):
         LearnedFacts(path, today=0).learn(ORIGIN, field, value, "")
     assert LearnedFacts(path, today=31 * DAY).of(ORIGIN) == {"max_output": 4096}
 
@@ -109,7 +109,7 @@ def test_processes_that_learn_at_the_same_time_lose_no_facts(tmp_path: Path) -> 
 
 def test_a_model_is_forgotten_by_its_name(tmp_path: Path) -> None:
     facts = LearnedFacts(tmp_path / "models.json")
-    facts.learn(ORIGIN, "tools", False, "")
+    facts.learn(ORIGIN, "images", False, "")
     assert facts.forget("other") == 0
     assert facts.forget("small") == 1
     assert facts.of(ORIGIN) == {}

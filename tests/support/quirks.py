@@ -13,7 +13,20 @@ from typing import Any
 from tests.support.strict_provider import Call, Received, Refusal, Reply, Wire
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "quirks.md"
-BOTH, CHAT, MESSAGES = ("openai", "anthropic"), ("openai",), ("anthropic",)
+BOTH, CHAT, MESSAGES, RESPONSES = (
+    ("openai", "anthropic"),
+    ("openai",),
+    ("anthropic",),
+    ("responses",),
+)
+ALL = (*BOTH, *RESPONSES)
+WIRE_NAMES = {
+    ALL: "all",
+    BOTH: "both",
+    CHAT: "OpenAI",
+    MESSAGES: "Anthropic",
+    RESPONSES: "Responses",
+}
 LOOK = Call("list_files", {})
 DONE = "Hello."
 
@@ -157,6 +170,20 @@ def _silent() -> Any:
     return answer
 
 
+def _items(*events: dict[str, Any]) -> Reply:
+    """Return a reply in the Responses protocol that consists of these events."""
+    return _body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode())
+
+
+def _only_responses(received: Received) -> Reply | Refusal:
+    words = "Function tools are not supported in /v1/chat/completions for this model. Use /v1/responses."
+    return Refusal(400, words) if received.protocol == "openai" else Reply(DONE)
+
+
+def _only_chat(received: Received) -> Reply | Refusal:
+    return Refusal(404, "Not Found") if received.protocol == "responses" else Reply(DONE)
+
+
 def _two() -> Any:
     pieces = [{"index": at, "delta": {"content": text}} for text in ("Hel", "lo.") for at in (0, 1)]
     pieces += [{"index": at, "delta": {}, "finish_reason": "stop"} for at in (0, 1)]
@@ -192,6 +219,15 @@ DECLINED = (
 )
 UNPAID = b'data: {"error": {"code": "402", "message": "pay first"}}\n\n'
 OVERLOADED = b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
+_CALL = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c",
+    "name": "list_files",
+    "arguments": "",
+}
+_SAID = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+_ENDED = {"type": "response.completed", "response": {"status": "completed", "output": []}}
 QUIRKS = (
     Quirk("a gzip-encoded answer", lambda: [Reply(wire=PACKED)], 1, wires=CHAT),
     Quirk("an answer with invalid gzip data", lambda: [Reply(wire=BROKEN)] * 2, 2, 75, "cannot be read", "", CHAT),
@@ -221,7 +257,7 @@ QUIRKS = (
     Quirk("finish reason `insufficient_system_resource`, once", lambda: [
         Reply("Hel", finish="insufficient_system_resource"), Reply(DONE)], 2, 0, "cut its answer off", wires=CHAT),
     Quirk("finish reason `STOP`", lambda: [Reply(DONE, finish="STOP")], 1, wires=CHAT),
-    Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1),
+    Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1, wires=ALL),
     Quirk("one JSON body instead of a stream", _whole, 1),
     Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
     Quirk("reasoning in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
@@ -232,7 +268,7 @@ QUIRKS = (
     Quirk("a call in the old `function_call` form", lambda: [
         _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
         "List .", wires=CHAT),
-    Quirk("length limit reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans"),
+    Quirk("length limit reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans", wires=ALL),
     Quirk("length limit reached in a call", lambda: [
         Reply(calls=(Call("write_file", '{"path": "half.txt", "con'),), finish="length"), Reply(DONE)], 2, 0,
         "write_file"),
@@ -253,8 +289,9 @@ QUIRKS = (
     Quirk("stop reason `pause_turn`", lambda: [Reply("Part one.", finish="pause_turn"), Reply(DONE)], 2, 0, "Part one.",
           wires=MESSAGES),
     Quirk("an empty answer, twice", lambda: [Reply("")] * 2, 2, 75, "empty answer", ""),
-    Quirk("an empty answer, once", lambda: [Reply(""), Reply(DONE)], 2, 0, "empty answer"),
-    Quirk("reasoning without an answer, twice", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", ""),
+    Quirk("an empty answer, once", lambda: [Reply(""), Reply(DONE)], 2, 0, "empty answer", wires=ALL),
+    Quirk("reasoning without an answer, twice", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", "",
+          wires=ALL),
     Quirk("an HTML page instead of an answer, twice", lambda: [_body(b"<html>Log in</html>", "text/html")] * 2, 2, 75,
           "<html>Log in</html>", ""),
     Quirk("a stream that is cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
@@ -264,10 +301,10 @@ QUIRKS = (
         "cut its answer off"),
     Quirk("a connection reset, once", lambda: [Reply(DONE, wire=Wire(reset_at=150)), Reply(DONE)], 2, 0, "broke off"),
     Quirk("rate limit (429), once", lambda: [Refusal(429, "slow down", headers={"retry-after": "0"}), Reply(DONE)],
-          2, 0, "no more requests for now (429)"),
+          2, 0, "no more requests for now (429)", wires=ALL),
     Quirk("rate limit (429) for an hour", lambda: [Refusal(429, "slow down", headers={"retry-after": "3600"})], 1, 75,
           "(429)", ""),
-    Quirk("status 503, five times", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", ""),
+    Quirk("status 503, five times", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", "", wires=ALL),
     Quirk("an error event in the stream, once", lambda: [_body(OVERLOADED), Reply(DONE)], 2, 0, "Overloaded"),
     Quirk("an error event without a type, three times", lambda: [_body(b'data: {"error": "boom"}\n\n')] * 3, 3, 75,
           "boom", ""),
@@ -288,7 +325,7 @@ QUIRKS = (
     Quirk("a redirect to another host", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),
     Quirk("tools are not supported", lambda: _refuse_if("does not support tools", lambda body: "tools" in body), 2, 0,
-          "does not support tools: it can answer"),
+          "does not support tools: it can answer", wires=ALL),
     Quirk("tools are not supported, reported as an unknown model (404)", lambda: _no_endpoint, 2, 0,
           "does not support tools", wires=CHAT),
     Quirk("tools are not supported, reported as a server error (500)", lambda: lambda got: Refusal(
@@ -310,6 +347,21 @@ QUIRKS = (
     Quirk("text beside calls is not supported", lambda: _strict_about(
         "I look.", "Assistant message must have either content or tool_calls, but not both.",
         lambda one: "tool_calls" in one and bool(one["content"])), 3, 0, "List .", wires=CHAT),
+    Quirk("tools are only supported over the Responses API", lambda: _only_responses, 2, wires=CHAT),
+    Quirk("a gateway without the Responses API", lambda: _only_chat, 2, wires=RESPONSES),
+    Quirk("call arguments only in the event that ends them", lambda: [_items(
+        {"type": "response.output_item.added", "output_index": 0, "item": _CALL},
+        {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"path": "."}'}, _ENDED),
+        Reply(DONE)], 2, 0, "List .", wires=RESPONSES),
+    Quirk("text only in the last event", lambda: [_items({"type": "response.completed", "response": {"output": [
+        _SAID | {"content": [{"type": "output_text", "text": DONE}]}]}})], 1, wires=RESPONSES),
+    Quirk("a refusal as a part of the message", lambda: [_items({"type": "response.output_item.done", "item": _SAID | {
+        "content": [{"type": "refusal", "refusal": "I will not."}]}}, _ENDED)], 1, 1, "refused to answer",
+        "I will not.", RESPONSES),
+    Quirk("`response.failed`, once", lambda: [_items({"type": "response.failed", "response": {"error": {
+        "code": "server_error", "message": "boom"}}}), Reply(DONE)], 2, 0, "boom", wires=RESPONSES),
+    Quirk("encrypted reasoning is not supported", lambda: _refuse_if(
+        "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, wires=RESPONSES),
     Quirk("streaming is not supported", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")),
           2, 0, "does not accept stream", wires=CHAT),
 )  # fmt: skip
@@ -318,7 +370,7 @@ QUIRKS = (
 def table() -> str:
     """Return the page's table in Markdown."""
     rows = [
-        f"| {quirk.what} | {'both' if quirk.wires == BOTH else 'OpenAI' if quirk.wires == CHAT else 'Anthropic'} "
+        f"| {quirk.what} | {WIRE_NAMES[quirk.wires]} "
         f"| {quirk.requests} | {quirk.code} | {quirk.answer or '-'} | {f'`{quirk.seen}`' if quirk.seen else '-'} |"
         for quirk in QUIRKS
     ]

@@ -105,6 +105,7 @@ class LiteLLMModel(OpenAIChat):
         at, chain = self.endpoint, errors.exception_chain(error)
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
         status, headers, text = _answer_of(chain)
+        text = at.mask(text)
         if status is not None:
             return errors.error_for_response(status, headers, text, at)
         transports = [
@@ -126,6 +127,10 @@ class LiteLLMModel(OpenAIChat):
         return ProviderError(
             f"{at.name} could not be used: {words}", "Check the name and its settings."
         )
+
+    def other_wire(self, status: int | None, words: str) -> str:
+        has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
+        return super().other_wire(status, words) if has_native else ""
 
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}

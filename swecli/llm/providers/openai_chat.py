@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Answer, parse_usage, typed_field
+from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest
 
@@ -17,6 +18,8 @@ _TAGS = {
 }  # Gemini: thought, Mistral: THINK
 _THOUGHTS = ("reasoning_content", "reasoning")
 _ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
+# as OpenAI names the protocol that its current models need for tools
+_NEEDS_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses api\b", re.IGNORECASE)
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -44,6 +47,8 @@ class _ChatAnswer(Answer):
         ):
             if usage:
                 self.usage = parse_usage(usage) or self.usage
+                reported = parse_cost(usage)
+                self.cost = self.cost if reported is None else reported
         self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
         self._delta(typed_field(choice, "delta" if choice.get("delta") else "message", dict))
         if reason := choice.get("finish_reason"):
@@ -148,6 +153,10 @@ class OpenAIChat(NativeModel):
         if "stream" in profile.off:
             body.pop("stream_options", None)
         return body
+
+    def other_wire(self, status: int | None, words: str) -> str:
+        """Return "responses" if the service asks for that wire."""
+        return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else ""
 
     def _thinking(self, wish: str) -> dict[str, Any]:
         """Return the fields for a thinking level; none lets the model decide."""

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import resolve
+from swecli.llm.price_table import find_row
+from swecli.llm.registry import model_at as on_its_wire
 from swecli.models.message import ModelRequest, ToolCall, Usage
 from tests.support.model_requests import (
     HELLO,
@@ -175,9 +178,12 @@ async def test_an_openai_request_has_exactly_the_expected_fields() -> None:
     assert set(body) == {"model", "messages", "tools", "stream", "stream_options", "max_tokens"}
 
 
-async def test_newer_openai_models_receive_max_completion_tokens() -> None:
+async def test_newer_openai_models_receive_max_completion_tokens_over_chat_completions() -> None:
     with StrictProvider([Reply("x")], models=("gpt-6.1-sol",)) as server:
-        await ask(model_at(server, "openai/gpt-6.1-sol"), request(max_tokens=77))
+        at = resolve("openai/gpt-6.1-sol", server.environ())
+        row = find_row("openai", "gpt-6.1-sol")
+        model = on_its_wire(at, row, None, ModelEntry("work", api="openai"))
+        await ask(model, request(max_tokens=77))
     assert server.bodies[0]["max_completion_tokens"] == 77
     assert "max_tokens" not in server.bodies[0]
 

@@ -22,7 +22,11 @@ from tests.support.runtime import make_runtime
 from tests.support.screenless import play
 from tests.support.strict_provider import StrictProvider
 
-NAMES = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-haiku-4-5"}
+NAMES = {
+    "openai": "openai/gpt-4.1",
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "responses": "openai/gpt-6.1-sol",
+}
 CASES = [
     pytest.param(quirk, wire, id=f"{quirk.what}-{wire}") for quirk in QUIRKS for wire in quirk.wires
 ]
@@ -31,7 +35,8 @@ each = pytest.mark.parametrize(("quirk", "wire"), CASES)
 
 @pytest.fixture
 def server(quirk: Quirk) -> Iterator[StrictProvider]:
-    with StrictProvider(quirk.script()) as one:
+    models = tuple(name.partition("/")[2] for name in NAMES.values())
+    with StrictProvider(quirk.script(), models=models) as one:
         yield one
 
 

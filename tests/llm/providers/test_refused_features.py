@@ -93,6 +93,42 @@ def test_a_fact_is_learned_from_the_message_of_a_refusal(
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function "
+        "tools, use /v1/responses or set reasoning_effort to 'none'",
+        "Invalid 'tools': array too long. Expected an array with maximum length 128, but got one with length 130.",
+        "more than 128 tools are not supported",
+        "Parallel tool calls are not supported",
+        "tools are not supported in /chat/completions",
+    ],
+)
+def test_a_refusal_that_only_mentions_tools_does_not_take_them_away(words: str) -> None:
+    fields = {name: BODY[name] for name in ("messages", "tools", "max_tokens")}
+    assert Profile().fact_from_refusal("gpt-6-sol", fields, "tools", words) is None
+
+
+def test_tools_that_cannot_be_streamed_are_requested_without_a_stream() -> None:
+    words = "This model doesn't support tool use in streaming mode"
+    assert Profile().fact_from_refusal("m", BODY, "", words) == (
+        "off.stream",
+        True,
+        "m does not accept stream: left out from now on",
+    )
+
+
+def test_that_a_model_has_no_tools_is_said_in_the_words_of_the_service_and_not_kept(
+    tmp_path: Path,
+) -> None:
+    fact = Profile().fact_from_refusal("llama3.1", BODY, "", "llama3.1 does not support tools")
+    assert fact is not None
+    assert fact[2].endswith("it can answer, not act (llama3.1 does not support tools)")
+    facts = LearnedFacts(tmp_path / "models.json")
+    facts.learn("origin", "tools", False, "does not support tools")
+    assert facts.of("origin") == {}
+
+
 def test_a_refusal_teaches_to_omit_reasoning_or_to_send_it_with_tool_calls() -> None:
     thinking = BODY | {
         "messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]
@@ -208,10 +244,9 @@ async def test_a_refused_parameter_is_left_out_in_the_retry_and_in_later_request
         assert len(server.requests) == 2
         assert [notice in one.reason for one in asked.notices] == [True]
         assert (await asked.reply()).text == "Hello."
-        assert (await RetryingClient(server, tmp_path).reply()).text == "Hello.", (
-            "the fact is known in the next process"
-        )
-        assert len(server.requests) == 4
+        # the next process knows the fact, unless it takes the tools away: it asks again
+        assert (await RetryingClient(server, tmp_path).reply()).text == "Hello."
+        assert len(server.requests) == (5 if "tools" in words else 4)
 
 
 async def test_a_stream_error_is_retried_with_streaming(tmp_path: Path) -> None:

@@ -11,7 +11,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from tests.support.strict_provider import anthropic_rules, anthropic_wire, openai_rules, openai_wire
+from tests.support.strict_provider import (
+    anthropic_rules,
+    anthropic_wire,
+    openai_rules,
+    openai_wire,
+    responses_rules,
+    responses_wire,
+)
 from tests.support.strict_provider.common_rules import Refused, read_body
 from tests.support.strict_provider.script import Answer, Protocol, Received, Refusal, Reply, Script
 from tests.support.strict_provider.wire import ClientGone, Connection
@@ -19,7 +26,14 @@ from tests.support.strict_provider.wire import ClientGone, Connection
 PATHS: dict[str, Protocol] = {
     "/v1/chat/completions": "openai",
     "/chat/completions": "openai",
+    "/v1/responses": "responses",
+    "/openai/v1/responses": "responses",
     "/v1/messages": "anthropic",
+}
+WIRES: dict[str, Any] = {
+    "openai": openai_wire,
+    "responses": responses_wire,
+    "anthropic": anthropic_wire,
 }
 OPENAI_MODEL = "gpt-4.1"
 ANTHROPIC_MODEL = "claude-haiku-4-5"
@@ -195,13 +209,17 @@ class StrictProvider:
         if received.protocol == "openai":
             openai_rules.check(received.body, set(self.models))
             return
+        if received.protocol == "responses":
+            responses_rules.check(received.body, set(self.models))
+            return
         if "anthropic-version" not in received.headers:
             raise Refused("anthropic-version: header is required")
         anthropic_rules.check(received.body, set(self.models))
 
     def _check_key(self, received: Received) -> None:
-        if received.protocol == "openai":
-            given = received.headers.get("authorization", "")
+        if received.protocol != "anthropic":
+            azure = received.headers.get("api-key")
+            given = f"Bearer {azure}" if azure else received.headers.get("authorization", "")
             words = "Incorrect API key provided" if given else "You didn't provide an API key."
             good = given == f"Bearer {self.key}"
         else:
@@ -219,7 +237,7 @@ class StrictProvider:
         return step(received) if callable(step) else step
 
     async def _refuse(self, connection: Connection, received: Received, refusal: Refusal) -> bool:
-        shape = openai_wire if received.protocol == "openai" else anthropic_wire
+        shape = WIRES[received.protocol or "openai"]
         body = refusal.body if refusal.body is not None else shape.error_body(refusal)
         await connection.send_json(refusal.status, body, refusal.headers)
         return True
@@ -231,7 +249,7 @@ class StrictProvider:
                 1, len(received.raw) // 4 - reply.usage.cache_read - reply.usage.cache_write
             )
             reply = replace(reply, usage=replace(reply.usage, input=counted))
-        shape = openai_wire if received.protocol == "openai" else anthropic_wire
+        shape = WIRES[received.protocol or "openai"]
         if not body.get("stream"):
             await connection.send_json(200, shape.whole(reply, model, number), reply.wire.headers)
             return True
@@ -239,7 +257,7 @@ class StrictProvider:
             with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
             events = openai_wire.events(reply, model, number, with_usage)
         else:
-            events = anthropic_wire.events(reply, model, number)
+            events = shape.events(reply, model, number)
         return await connection.send_stream(events, reply.wire, received)
 
     def wait_for_request(self, number: int = 0, seconds: float = 10) -> Received:

@@ -119,7 +119,7 @@ async def _model(ctx: CommandContext, args: str) -> None:
         f"{format_tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     )
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
-    if line := runtime.agent.window_warning():
+    for line in runtime.agent.model_warnings():
         ctx.screen.note(line)
     if fast := runtime.settings.reflect_model:
         ctx.screen.line(f"fast: {fast}")

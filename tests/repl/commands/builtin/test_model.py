@@ -41,6 +41,16 @@ async def test_choosing_a_model_with_a_window_too_small_for_any_turn_warns(
     assert "too small" not in await ctx.type("/model demo")
 
 
+async def test_choosing_a_model_without_a_price_says_that_the_cost_limit_cannot_be_kept(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
+    table = {"own": {"api": "openai", "model": "own", "base_url": "http://127.0.0.1:9/v1"}}
+    runtime.settings = replace(runtime.settings, models=parse_models(table), max_budget_usd=1.0)
+    runtime.agent.settings = runtime.settings
+    assert "The price of own is unknown" in await ctx.type("/model own")
+    assert "price" not in await ctx.type("/model demo")
+
+
 async def test_an_unknown_model_changes_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
     with pytest.raises(SwecliError):
         await ctx.type("/model nosuch/thing")

@@ -1,0 +1,279 @@
+"""The wire of OpenAI's Responses API, which its current models need for tools. The conversation is not stored there:
+reasoning comes encrypted and is sent back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
+from swecli.llm.native import NativeModel, safe_call_id
+from swecli.models.message import IMAGES, ApiMessage, ModelRequest
+
+_MIN_OUTPUT = 16  # the service refuses a smaller limit
+_NO_SUCH_PATH = (404, 405, 501)
+_SUMMARY = "reasoning.summary"  # in `Profile.off`: some accounts get no summaries
+_DELTAS = {  # by event type: the text that it extends, and its field in the event that ends it
+    "response.output_text": ("text", "text"),
+    "response.refusal": ("refusal", "refusal"),
+    "response.reasoning_summary_text": ("reasoning", "text"),
+    "response.reasoning_text": ("reasoning", "text"),
+}
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+
+
+class _ResponsesAnswer(Answer):
+    """An answer in items; each has an index in the output. Text and arguments are taken from the deltas, or from the
+    event that ends them if there were none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: dict[int, dict[str, Any]] = {}  # finished
+        self._calls: set[int] = set()
+        self._streamed: dict[
+            tuple[int, str], set[Any]
+        ] = {}  # the parts that have arrived, by item and kind
+
+    def read(self, event: dict[str, Any]) -> None:
+        kind, index = str(event.get("type")), event.get("output_index")
+        index = index if isinstance(index, int) else len(self._items)
+        family, _, step = kind.rpartition(".")
+        if kind == "response.output_item.added":
+            self._begin_call(index, typed_field(event, "item", dict))
+        elif kind == "response.output_item.done":
+            self._end_item(index, typed_field(event, "item", dict))
+        elif family == "response.function_call_arguments":
+            self._arguments(
+                index, typed_field(event, "arguments" if step == "done" else "delta", str), step
+            )
+        elif family in _DELTAS and step in ("delta", "done"):
+            name, whole = _DELTAS[family]
+            text = typed_field(event, whole if step == "done" else "delta", str)
+            part = event.get("summary_index", event.get("content_index"))
+            if step == "delta" or part not in self._streamed.get((index, name), ()):
+                self._text(index, name, text, part)
+        elif (
+            kind == "response.reasoning_summary_part.added"
+            and (index, "reasoning") in self._streamed
+        ):
+            self.add(reasoning="\n\n")
+        elif kind in _ENDS:
+            self._end(typed_field(event, "response", dict))
+        elif kind == "error":
+            self._fail(event)
+        elif not kind.startswith("response."):
+            self.unknown = event
+
+    def read_complete(self, event: dict[str, Any]) -> None:
+        self.unknown = event
+        if event.get("object") == "response" or "output" in event:
+            self._end(event)
+
+    def blocks(self) -> list[Any]:
+        """Return all items in order if one of them is reasoning that can be sent back, else []."""
+        items = [item for _, item in sorted(self._items.items())]
+        kept = [
+            one for one in items if one.get("type") != "reasoning" or one.get("encrypted_content")
+        ]
+        return kept if any(one.get("type") == "reasoning" for one in kept) else []
+
+    def _begin_call(self, index: int, item: Mapping[str, Any]) -> None:
+        if item.get("type") == "function_call" and index not in self._calls and item.get("name"):
+            self._calls.add(index)
+            self.add_call(index, str(item.get("call_id") or ""), str(item["name"]), "")
+
+    def _text(self, index: int, name: str, text: str, part: Any = None) -> None:
+        if text:
+            self._streamed.setdefault((index, name), set()).add(part)
+            self.add(**{name: text})
+
+    def _arguments(self, index: int, arguments: str, step: str) -> None:
+        if index not in self._calls or (step == "done" and (index, "arguments") in self._streamed):
+            return
+        if arguments:
+            self._streamed[index, "arguments"] = set()
+            self.add_call(index, "", "", arguments)
+
+    def _end_item(self, index: int, item: dict[str, Any]) -> None:
+        """Store a finished item, and add what no earlier event had of it."""
+        if index in self._items:
+            return
+        self._items[index] = item
+        if item.get("type") == "function_call":
+            self._begin_call(index, item)
+            self._arguments(index, typed_field(item, "arguments", str), "done")
+        if item.get("type") == "message":
+            self._text_if_missing(index, "text", _joined(item.get("content"), "text"))
+            self._text_if_missing(index, "refusal", _joined(item.get("content"), "refusal"))
+        if item.get("type") == "reasoning":
+            thoughts = _joined(item.get("summary"), "text") or _joined(item.get("content"), "text")
+            self._text_if_missing(index, "reasoning", thoughts)
+
+    def _text_if_missing(self, index: int, name: str, text: str) -> None:
+        if (index, name) not in self._streamed:
+            self._text(index, name, text)
+
+    def _end(self, response: Mapping[str, Any]) -> None:
+        for index, item in enumerate(typed_field(response, "output", list)):
+            if isinstance(item, dict):
+                self._end_item(index, item)
+        self._count(typed_field(response, "usage", dict))
+        if response.get("error") or response.get("status") in ("failed", "cancelled"):
+            self._fail(typed_field(response, "error", dict) or dict(response))
+            return
+        reason = typed_field(response, "incomplete_details", dict).get("reason")
+        self.finish_reason = str(reason or ("tool_calls" if self._calls else "stop"))
+        self.finished = True
+
+    def _fail(self, error: Mapping[str, Any]) -> None:
+        self.unknown = {"error": {name: value for name, value in error.items() if name != "type"}}
+        self.finish_reason, self.finished = "error", True
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        """Read the counts; those of the input include the cached tokens, as in chat completions."""
+        named = {
+            "prompt_tokens": usage.get("input_tokens"),
+            "completion_tokens": usage.get("output_tokens"),
+            "prompt_tokens_details": usage.get("input_tokens_details"),
+            "completion_tokens_details": usage.get("output_tokens_details"),
+        }
+        self.usage = parse_usage(named) or self.usage
+        self.cost = parse_cost(usage)
+
+
+class Responses(NativeModel):
+    """A model behind `/responses`."""
+
+    wire = "responses"
+    answer = _ResponsesAnswer
+
+    @property
+    def path(self) -> str:  # type: ignore[override]  # Azure has it below a path of its own
+        is_resource = self._azure and "/openai/v1" not in self.endpoint.address
+        return "/openai/v1/responses" if is_resource else "/responses"
+
+    @property
+    def key_header(self) -> tuple[str, str]:  # type: ignore[override]  # as above
+        return ("api-key", "") if self._azure else ("authorization", "Bearer ")
+
+    @property
+    def _azure(self) -> bool:
+        return self.endpoint.provider == "azure"
+
+    @property
+    def origin(self) -> str:
+        return f"{self.endpoint.origin} responses"
+
+    def other_wire(self, status: int | None, words: str) -> str:
+        """Return "chat" if a gateway does not have this endpoint."""
+        is_gateway = self.endpoint.base is not None
+        return "chat" if is_gateway and status in _NO_SUCH_PATH else ""
+
+    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        """Return the body with changing fields last, so that servers can cache its prefix."""
+        at = self.endpoint
+        body: dict[str, Any] = {
+            "model": at.model,
+            "stream": True,
+            "store": False,
+            "max_output_tokens": max(limit, _MIN_OUTPUT),
+            **self._thinking(request.thinking or at.thinking),
+        }
+        if request.tools:
+            body["tools"] = [
+                {"type": "function", **spec.to_api()["function"], "strict": False}
+                for spec in request.tools
+            ]
+        body |= at.extra_body
+        system = [m["content"] for m in request.messages if m["role"] == "system"]
+        if system:
+            body["instructions"] = "\n\n".join(system)
+        body["input"] = [
+            item
+            for message in request.messages
+            if message["role"] != "system"
+            for item in self._to_items(message)
+        ]
+        return body
+
+    def _thinking(self, wish: str) -> dict[str, Any]:
+        """Return the fields for a thinking level; a model outside the table is taken for one that thinks."""
+        if self.profile.thinking == "none" and "tools" in self.profile.origins:
+            return {}
+        reasoning = {"effort": self.profile.effort(wish)} if wish else {}
+        if _SUMMARY not in self.profile.off:
+            reasoning["summary"] = "auto"
+        included = {"include": ["reasoning.encrypted_content"]}
+        return included | ({"reasoning": reasoning} if reasoning else {})
+
+    def _to_items(self, message: ApiMessage) -> list[dict[str, Any]]:
+        """Convert one message."""
+        if message["role"] == "tool":
+            call_id = safe_call_id(message["tool_call_id"])
+            return [
+                {"type": "function_call_output", "call_id": call_id, "output": message["content"]}
+            ]
+        if message["role"] == "assistant":
+            plain = [*_said(message), *_calls(message)]
+            kept = [dict(item) for item in self.opaque(message)]
+            return kept if _open(kept) == _open(plain) else plain
+        text = {"type": "input_text", "text": message["content"]}
+        return [{"type": "message", "role": message["role"], "content": [*_images(message), text]}]
+
+
+def _said(message: ApiMessage) -> list[dict[str, Any]]:
+    text = message.get("content")
+    return [{"type": "message", "role": "assistant", "content": text}] if text else []
+
+
+def _calls(message: ApiMessage) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function_call",
+            "call_id": safe_call_id(call["id"]),
+            "name": call["function"]["name"],
+            "arguments": call["function"]["arguments"],
+        }
+        for call in message.get("tool_calls") or ()
+    ]
+
+
+def _images(message: ApiMessage) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "input_image",
+            "detail": "auto",
+            "image_url": f"data:{image['media_type']};base64,{image['data']}",
+        }
+        for image in message.get(IMAGES) or ()
+    ]
+
+
+def _open(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]]:
+    """Return the text and the calls of items: a message that was changed since has others than its kept items."""
+    texts: list[str] = []
+    calls: list[Any] = []
+    for item in items:
+        content = item.get("content")
+        if item.get("type") == "message":
+            refusal = _joined(content, "refusal")
+            texts.append(
+                content if isinstance(content, str) else _joined(content, "text") or refusal
+            )
+        elif item.get("type") == "function_call":
+            calls.append((item.get("call_id"), item.get("name"), _parsed(item.get("arguments"))))
+    return "".join(texts), calls
+
+
+def _parsed(arguments: Any) -> Any:
+    try:
+        return json.loads(arguments or "{}")
+    except (TypeError, ValueError, RecursionError):
+        return arguments
+
+
+def _joined(parts: Any, name: str) -> str:
+    """Return the joined texts of parts that have this field."""
+    found = parts if isinstance(parts, list) else []
+    return "".join(typed_field(part, name, str) for part in found if isinstance(part, dict))

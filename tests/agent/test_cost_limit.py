@@ -1,0 +1,75 @@
+"""Test that a cost limit is kept, or that it is said before the first request that it cannot be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from swecli.models.events import TurnFailed, TurnFinished
+from tests.support.model_requests import model_at
+from tests.support.runtime import make_runtime, run_turn
+from tests.support.strict_provider import Call, Received, Reply, StrictProvider, Wire
+
+HOUSE = "house-model"
+
+
+def listing(received: Received) -> Reply:
+    """Answer with another call each time, without usage."""
+    return Reply(calls=(Call("list_files", {"depth": received.number + 1}),), usage=None)
+
+
+async def last_event(server: StrictProvider, name: str, **settings: Any) -> Any:
+    runtime = make_runtime(model_at(server, name), **settings)
+    events = await run_turn(runtime, "go", learn=False)
+    runtime.close()
+    return events[-1]
+
+
+def test_a_limit_for_a_model_without_a_price_is_reported_at_the_start() -> None:
+    with StrictProvider(models=(HOUSE,)) as server:
+        runtime = make_runtime(model_at(server, f"openai/{HOUSE}"), max_budget_usd=0.01)
+        [line] = [line for line in runtime.notices if "max_budget_usd" in line]
+        runtime.close()
+    assert line.startswith(f"The price of openai/{HOUSE} is unknown: the limit of $0.01")
+
+
+def test_a_limit_for_a_model_with_a_price_is_not_reported() -> None:
+    with StrictProvider() as server:
+        runtime = make_runtime(model_at(server, "openai/gpt-4.1"), max_budget_usd=0.01)
+        assert not [line for line in runtime.notices if "max_budget_usd" in line]
+        runtime.close()
+
+
+async def test_a_limit_is_kept_by_an_estimate_if_the_service_reports_no_usage() -> None:
+    with StrictProvider(listing) as server:
+        ended = await last_event(server, "openai/gpt-4.1", max_budget_usd=0.0001, max_turns=5)
+    assert isinstance(ended, TurnFinished)
+    assert ended.reason == "max_budget"
+    assert len(server.requests) == 1
+
+
+async def test_the_cost_that_a_service_reports_counts() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "list_files", "arguments": "{}"}}
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.7}
+    chunks = [
+        {"choices": [{"delta": {"tool_calls": [call]}}]},
+        {"choices": [{"finish_reason": "tool_calls"}]},
+        {"choices": [], "usage": usage},
+    ]
+    body = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+    with StrictProvider([Reply(wire=Wire(body=body))], models=(HOUSE,)) as server:
+        ended = await last_event(server, f"openai/{HOUSE}", max_budget_usd=0.5)
+    assert isinstance(ended, TurnFinished)
+    assert (ended.reason, ended.cost, len(server.requests)) == ("max_budget", 0.7, 1)
+
+
+async def test_a_turn_stops_if_a_cost_is_unknown_although_a_limit_was_promised() -> None:
+    with StrictProvider(listing, models=(HOUSE,)) as server:
+        model = model_at(server, f"openai/{HOUSE}")
+        model.profile = model.profile.layered({"reports_cost": True}, "table")
+        runtime = make_runtime(model, max_budget_usd=0.5)
+        [*_, ended] = await run_turn(runtime, "go", learn=False)
+        runtime.close()
+    assert isinstance(ended, TurnFailed)
+    assert "cannot be kept" in ended.error
+    assert (ended.exit_code, len(server.requests)) == (53, 1)
