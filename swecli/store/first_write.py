@@ -23,7 +23,7 @@ from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write
 if TYPE_CHECKING:  # most requests hold the whole session
     from swecli.store.records import FoundInteraction
 
-SHAPE = 17  # the schema version that these statements match
+SHAPE = 18  # the schema version that these statements match
 _PATIENCE = 0.2  # seconds to wait for another writer
 _COUNTS = (
     "SELECT interactions, messages, (SELECT count(*) FROM interaction WHERE session_id = session.id AND"
@@ -38,7 +38,8 @@ _FINDINGS = (
     " AND path IN (SELECT value FROM json_each(?)))"
 )
 _CHANGES = (
-    "SELECT EXISTS (SELECT 1 FROM delta WHERE created_at >= ? AND undone = 0 AND before != '{}')"
+    "SELECT EXISTS (SELECT 1 FROM delta, json_each(delta.before) AS former"
+    " WHERE delta.created_at >= ? AND delta.undone = 0 AND former.type != 'null')"
 )
 # Defaults of SQLModel, which the columns do not have in SQLite.
 _TURN = {
