@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime
+from swecli.config.project_files import read_project_files
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
@@ -275,7 +276,7 @@ BETWEEN: dict[int, list[Callable[[Runtime], Any]]] = {
     21: [lambda r: r.context_control.pin(20), lambda r: r.context_control.unpin(1), shown],
     26: [shown, undone, shown],
     28: [apply(Op("REMOVE", "P-2"))],
-    33: [lambda r: r.trust_folder(), shown],
+    33: [lambda r: r.trust_files(read_project_files(r.cwd)), shown],
     35: [undone, compact, shown],
     38: [shown],
 }  # fmt: skip

@@ -277,9 +277,14 @@ def _format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str
     return [text for text in (_escape(finding.message), _escape(finding.improvement), code) if text]
 
 
+_NO_MENTION = (
+    "@&#8203;"  # a space without width, written out: invisible characters are removed on output
+)
+
+
 def _escape(text: str) -> str:
     """Return foreign text as one paragraph without headings, HTML, mentions and secrets."""
-    folded = collapse_whitespace(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
+    folded = collapse_whitespace(redact(text)).replace("<", "&lt;").replace("@", _NO_MENTION)
     return f"\\{folded}" if folded[:1] in "#>-+*=|" and folded else folded
 
 

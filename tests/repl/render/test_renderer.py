@@ -299,7 +299,7 @@ def test_a_strategy_learned_after_the_turn_is_printed_under_its_last_line() -> N
         "Done.",
         "",
         "0.1 s · no cost",
-        "✎ learned: + be brief  (P-1) · no cost",
+        "✎ T1: + be brief (P-1)",
     ]
 
 
