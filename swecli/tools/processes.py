@@ -136,9 +136,10 @@ async def _wait(
     except asyncio.CancelledError:
         await _finish(process, exited, reader, _GRACE_ON_CANCEL, left, has_monitor)
         raise
-    # what a monitor waits for is killed by its end, and may still be there for a moment
-    group_runs = not has_monitor and _is_alive(process.pid)
-    left_running = reason == "exit" and (group_runs or bool(left.find()))
+    left_running = False
+    if reason == "exit" and not has_monitor:
+        # what a monitor waits for is killed by its end, and may still be there for a moment
+        left_running = _is_alive(process.pid) or bool(left.find())
     grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
     survivors = await _finish(process, exited, reader, grace, left, has_monitor)
     if not reader.cancelled() and (failure := reader.exception()):
