@@ -74,14 +74,14 @@ def existing_database(configured: Start) -> str | Path:
 def open_sessions(
     args: argparse.Namespace, *, create: bool = False, resume: bool = False
 ) -> Iterator[SessionManager]:
-    """Open the store, which must exist unless `create`; with `resume` in the session that `args` name, this directory's
-    last, or an unsaved one of this project. Raises SwecliError."""
+    """Open the store, which must exist unless `create`, for reading if it cannot be written; with `resume` in the
+    session that `args` name, this directory's last, or an unsaved one of this project. Raises SwecliError."""
     configured = configuration_of(args)
     location = configured.database if create else existing_database(configured)
     # late: a usage error and a missing database need no store
     from swecli.store.session_manager import SessionManager
 
-    sessions = SessionManager.open(location)
+    sessions = SessionManager.open(location, even_read_only=True)
     with closing(sessions.database):
         for notice in sessions.database.notices:
             sys.stderr.write(complaint(notice, "") + "\n")

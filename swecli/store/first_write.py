@@ -19,6 +19,7 @@ from swecli.models.playbook import SessionPlaybook, Withdrawn
 from swecli.models.session import Session
 from swecli.store.reading import Reader, first_query
 from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
+from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 
 if TYPE_CHECKING:  # most requests hold the whole session
     from swecli.store.records import FoundInteraction
@@ -77,6 +78,7 @@ def open_early(location: str | Path) -> Iterator[EarlyStore]:
         )
         if (application, shape) != (APPLICATION_ID, SHAPE):
             raise Unsupported(f"the database has shape {shape}")
+        refuse_foreign_code(db.execute(STORED_CODE), path)
         if check and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise Unsupported("the database is damaged")
         db.execute("BEGIN")  # one snapshot for all reads

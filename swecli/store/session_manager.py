@@ -48,9 +48,9 @@ class SessionManager(SessionArchive):
         self.undo = UndoStore(database)
 
     @classmethod
-    def open(cls, location: str | Path) -> SessionManager:
+    def open(cls, location: str | Path, *, even_read_only: bool = False) -> SessionManager:
         """Open the store; see `open_database`. Raises BadInput, StoreError."""
-        return cls(open_database(location))
+        return cls(open_database(location, even_read_only=even_read_only))
 
     def start(
         self,
@@ -80,10 +80,13 @@ class SessionManager(SessionArchive):
     def resume(self, ref: str | None, directory: str, window_hint: int = NEWEST) -> Session:
         """Resume a session with its newest `window_hint` interactions and its playbook. `ref` is an id, a title or a
         unique prefix of an id; None or "" is the newest of the directory. Turns of dead processes are marked as
-        interrupted first. Raises BadInput, DamagedDatabase."""
-        with self.database.transaction() as db:
+        interrupted first, unless the store is read-only. Raises BadInput, DamagedDatabase."""
+        database = self.database
+        begin = database.reading if database.is_read_only else database.transaction
+        with begin() as db:
             session_id = reader(db).find_session(ref and clean_text(ref), clean_text(directory))
-            _settle_interrupted(db, session_id)
+            if not database.is_read_only:
+                _settle_interrupted(db, session_id)
             session = reader(db).session(session_id, window_hint)
         return self.use(session)
 

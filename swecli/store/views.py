@@ -16,7 +16,7 @@ from typing import Any
 from swecli.models.errors import BadInput, LimitReached
 from swecli.redact import redact_value
 from swecli.store.sqlite.database import Database
-from swecli.store.sqlite.files import BUSY_SECONDS
+from swecli.store.sqlite.files import BUSY_SECONDS, reading_uri
 from swecli.text import truncate
 
 _MAX_ROWS = 1_000
@@ -168,7 +168,9 @@ def _view_definitions() -> str:
 @contextmanager
 def _connect(database: Database) -> Iterator[sqlite3.Connection]:
     """Open a read-only connection with the views."""
-    where = f"{database.path.as_uri()}?mode=ro" if database.path else ":memory:"
+    where = ":memory:"
+    if database.path:
+        where = reading_uri(database.path, is_read_only=database.is_read_only)
     connection = sqlite3.connect(
         where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

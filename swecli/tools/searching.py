@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
 from swecli.regular_files import open_regular, read_regular
+from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
 from swecli.tools.processes import child_environment, find_ripgrep
 
 IGNORE_FILES = (".aiignore", ".swecliignore")
 _DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
 _NO_RIPGREP = "ripgrep (rg) is not installed. Install it, or run scripts/setup again."
+PATIENCE = 0.5  # seconds in which ripgrep lists some 50,000 files
 _TREE_SECONDS = 20.0  # as long as the listing for undo may take
 _VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
 
@@ -26,26 +30,42 @@ def files_below(
     Raises ToolError if ripgrep is missing, is killed or takes longer than `seconds`."""
     env = child_environment(environ)
     argv = [*ripgrep(root, env), "--files", "--null", "--", start if start == "." else f"./{start}"]
-    try:
-        done = subprocess.run(
-            argv,
-            cwd=root,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
+    output, code = _run_listing(argv, root, start, env, seconds)
+    if code not in (0, 1, 2):  # 1: no files, 2: some could not be read
         raise ToolError(
-            f"Listing the files took longer than {seconds:g} s. Name a smaller folder."
-        ) from error
-    if done.returncode not in (0, 1, 2):  # 1: no files, 2: some could not be read
-        raise ToolError(
-            f"ripgrep ended early (exit code {done.returncode}), so the list of files is incomplete."
+            f"ripgrep ended early (exit code {code}), so the list of files is incomplete."
         )
-    names = [os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name]
+    names = [os.fsdecode(name).removeprefix("./") for name in output.split(b"\0") if name]
     return sorted(names, key=lambda name: name.split("/"))
+
+
+def _run_listing(
+    argv: list[str], root: Path, start: str, env: Mapping[str, str], seconds: float
+) -> tuple[bytes, int]:
+    """Run ripgrep, and return its output and exit code. Raises ToolError if it takes too long, or an ignore file stops
+    it."""
+    process = subprocess.Popen(
+        argv,
+        cwd=root,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        try:
+            try:
+                output, _ = process.communicate(timeout=min(PATIENCE, seconds))
+            except subprocess.TimeoutExpired:
+                check_ignores_below(root / start)
+                output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(
+                f"Listing the files took longer than {seconds:g} s. Name a smaller folder."
+            ) from error
+        finally:
+            process.kill()
+    return output, process.returncode
 
 
 def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
@@ -79,9 +99,9 @@ def _read_ignore_file(file: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except UnicodeDecodeError as error:
-        raise _unusable(file, "is not UTF-8 text") from error
+        raise _unusable(file.name, "is not UTF-8 text") from error
     except OSError as error:
-        raise _unusable(file, f"cannot be used ({error.strerror})") from error
+        raise _unusable(file.name, f"cannot be used ({error.strerror})") from error
     return data
 
 
@@ -90,16 +110,44 @@ def _check_git_ignores(root: Path) -> None:
     top = project_root(root)
     folders = [one for one in (root, *root.parents) if one.is_relative_to(top)]
     for file in [*(folder / ".gitignore" for folder in folders), top / ".git" / "info" / "exclude"]:
-        try:
-            open_regular(file).close()
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            continue
-        except OSError as error:
-            raise _unusable(file, f"cannot be used ({error.strerror})") from error
+        _check_git_ignore(file, file.name)
 
 
-def _unusable(file: Path, why: str) -> ToolError:
-    return ToolError(f"{file.name} {why}, so what it leaves out is unknown. Correct it.")
+def check_ignores_below(folder: Path) -> None:
+    """Raise ToolError if an ignore file of git, here, above or in a subfolder, makes ripgrep wait or fills the memory.
+
+    Only for a run of ripgrep that is not done after PATIENCE: looking through the whole tree each time would take as
+    long as most searches, and no option of ripgrep leaves out only such files. The subfolders that ripgrep leaves out
+    are looked through too, because any ignore file may include them again."""
+    _check_git_ignores(folder)
+    until = time.monotonic() + _TREE_SECONDS
+    waiting = [folder]
+    while waiting and time.monotonic() < until:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.name == ".gitignore":
+                    _check_git_ignore(path, str(path.relative_to(folder)))
+                elif entry.name == ".git":  # of a repository in this one
+                    exclude = path / "info" / "exclude"
+                    _check_git_ignore(exclude, str(exclude.relative_to(folder)))
+                elif entry.is_dir(follow_symlinks=False) and entry.name not in _VERSION_CONTROL:
+                    waiting.append(path)
+
+
+def _check_git_ignore(file: Path, name: str) -> None:
+    try:
+        open_regular(file).close()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except OSError as error:
+        raise _unusable(name, f"cannot be used ({error.strerror})") from error
+
+
+def _unusable(name: str, why: str) -> ToolError:
+    return ToolError(
+        f"{escape_hidden(name, keep='')} {why}, so what it leaves out is unknown. Correct it."
+    )
 
 
 def list_tree(

@@ -74,6 +74,8 @@ def test_an_empty_database_file_is_refused_and_not_changed(
     [
         ("folder", 42, "is a folder."),
         ("text", 1, "is not a database."),
+        ("one byte", 1, "is not a database."),
+        ("99 bytes", 1, "is not a database."),
         ("foreign", 1, "belongs to another program."),
         ("newer", 1, "was made by a newer swecli"),
     ],
@@ -86,6 +88,8 @@ def test_an_unusable_database_is_refused_with_the_reason(
         path.mkdir()
     elif kind == "text":
         path.write_text("no database " * 100)
+    elif kind.endswith(("byte", "bytes")):
+        path.write_bytes(b"S" if kind == "one byte" else b"SQLite format 3".ljust(99, b"\0"))
     else:
         if kind == "newer":
             open_database(path).close()
@@ -96,6 +100,21 @@ def test_an_unusable_database_is_refused_with_the_reason(
             connection.commit()
     done = run(*command, "--db", str(path))
     assert (done.code, line in done.complaint) == (code, True), done.err
+
+
+def test_a_trigger_in_the_database_that_copies_messages_does_not_run(run: Run) -> None:
+    path = Path("mine.db")
+    make_database(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (text)")
+        connection.execute(
+            "CREATE TRIGGER spy AFTER INSERT ON message BEGIN INSERT INTO theirs VALUES (new.content); END"
+        )
+    done = run("-p", "my secret", "-m", "demo", "--db", str(path))
+    assert (done.code, done.out) == (1, "")
+    assert "holds a trigger that swecli did not make: 'spy'" in done.complaint
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT * FROM theirs").fetchall() == []
 
 
 @pytest.mark.parametrize(
@@ -184,13 +203,73 @@ def file_contents(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_read_only_database_is_refused_and_not_changed(locked_folder: Path) -> None:
+def test_a_database_in_a_read_only_folder_can_be_listed_shown_and_searched(
+    locked_folder: Path,
+) -> None:
+    path = locked_folder / "swecli.db"
+    session = make_database(path)
+    was = file_contents(path)
+    for command in [
+        ("sessions", "list"),
+        ("sessions", "show", session),
+        ("sessions", "search", "prices"),
+        ("sessions", "export", session),
+        ("sql", "SELECT title FROM sessions"),
+    ]:
+        done = run_without_write_access(locked_folder, *command, "--db", str(path))
+        assert (done.code, "prices" in done.out, done.err) == (0, True, ""), done
+    assert file_contents(path) == was
+
+
+@pytest.mark.slow
+def test_a_database_in_a_read_only_folder_is_not_written(locked_folder: Path) -> None:
+    path = locked_folder / "swecli.db"
+    session = make_database(path)
+    was = file_contents(path)
+    for command in [("sessions", "rename", session, "costs"), ("-p", "and now?", "-m", "demo")]:
+        refused = run_without_write_access(locked_folder, *command, "--db", str(path))
+        assert (refused.code, refused.out) == (1, "")
+        assert f"The database {path} cannot be written." in refused.complaint
+    assert file_contents(path) == was
+
+
+@pytest.mark.slow
+def test_a_read_only_database_with_a_journal_is_refused(locked_folder: Path) -> None:
     path = locked_folder / "swecli.db"
     make_database(path)
-    was = file_contents(path)
+    Path(f"{path}-wal").write_bytes(b"\x37\x7f\x06\x82".ljust(5_000, b"\0"))
     refused = run_without_write_access(locked_folder, "sessions", "list", "--db", str(path))
-    assert (refused.code, f"The database {path} cannot be written." in refused.complaint) == (
-        1,
-        True,
-    ), refused.err
-    assert file_contents(path) == was
+    assert refused.code == 1
+    assert f"its last changes are in {path}-wal" in refused.complaint
+
+
+@pytest.mark.slow
+def test_a_read_only_database_of_an_older_version_is_refused(locked_folder: Path) -> None:
+    path = locked_folder / "swecli.db"
+    make_database(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {len(STEPS) - 1}")
+    refused = run_without_write_access(locked_folder, "sessions", "list", "--db", str(path))
+    assert (refused.code, "cannot be upgraded where it is" in refused.complaint) == (1, True)
+
+
+# Mount a disk in its own mount namespace, copy the database to it, and make it read-only.
+ON_A_READ_ONLY_DISK = """
+set -e; copy="$1"; disk="$2"; shift 2
+mount -t tmpfs none "$disk"
+cp "$copy" "$disk/swecli.db"
+mount -o remount,ro "$disk"
+exec "$@"
+"""
+
+
+@pytest.mark.slow
+def test_a_database_on_a_read_only_disk_can_be_listed(tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a disk of one's own cannot be mounted here")
+    disk, copy = tmp_path / "disk", tmp_path / "copy.db"
+    disk.mkdir()
+    session = make_database(copy)
+    there = ("unshare", "-m", "sh", "-c", ON_A_READ_ONLY_DISK, "sh", str(copy), str(disk))
+    listed = swecli("sessions", "list", "--db", f"{disk}/swecli.db", before=there)
+    assert (listed.code, session in listed.out, listed.err) == (0, True, "")

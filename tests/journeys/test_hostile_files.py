@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,29 +61,52 @@ def test_a_list_is_refused_if_its_ignore_file_cannot_be_used(kind: str) -> None:
     assert "leaves out is unknown" in done.out
 
 
+@pytest.mark.parametrize("tool", ["list_files", "search_files"])
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+def test_an_ignore_file_in_a_subfolder_does_not_stop_a_run(kind: str, tool: str) -> None:
+    Path(".git").mkdir()
+    make(Path("sub/.gitignore"), kind)
+    arguments = {"pattern": "x"} if tool == "search_files" else {}
+    search = {"calls": [{"name": tool, "arguments": arguments}]}
+    model = script("s.json", search, "Done.")
+    begun = time.monotonic()
+    done = swecli("-p", "list", "-m", model, "--mode", "ask", "--output-format", "stream-json")
+    assert (done.code, "sub/.gitignore cannot be used" in done.out) == (0, True)
+    assert time.monotonic() - begun < 20  # the limit of a search is 30 s
+
+
 STUCK = """
 import asyncio, sys
 from swecli.cli.event_loop import run_event_loop
 from swecli.cli.main import _exit
+from swecli.headless.runner import until_signal
 
-async def work():
+async def wait():
     waiting = asyncio.ensure_future(asyncio.to_thread(open, sys.argv[1]))
     print("waiting", flush=True)
     await asyncio.wait([waiting], timeout=float(sys.argv[2]))
-    return 7
+
+async def work():
+    _, stopped = await until_signal(wait())
+    return stopped or 7
 
 _exit(run_event_loop(work()))
 """
 
 
-def test_the_program_ends_although_a_thread_does_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seconds", "number", "code"), [(0.1, 0, 7), (300, signal.SIGTERM, 143)])
+def test_the_program_ends_although_a_thread_does_not(
+    tmp_path: Path, seconds: float, number: int, code: int
+) -> None:
     os.mkfifo(tmp_path / "pipe")
-    argv = [sys.executable, "-c", STUCK, str(tmp_path / "pipe"), "0.1"]
     process = subprocess.Popen(
-        argv,
+        [sys.executable, "-c", STUCK, str(tmp_path / "pipe"), str(seconds)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
     )
-    assert wait_for_exit(process).code == 7
+    assert process.stdout
+    assert process.stdout.readline() == "waiting\n"
+    process.send_signal(number)
+    assert wait_for_exit(process).code == code

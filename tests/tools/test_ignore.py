@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,24 @@ def test_the_listed_files_are_those_of_git_ls_files(
         make(root, {".gitignore": "\n".join(top), "b/.gitignore": "\n".join(below)})
         make(root, {".git/info/exclude": "\n".join(exclude)})
         assert sorted(walked_files(root)) == git_lists(root)
+
+
+def make_unreadable(file: Path, kind: str) -> None:
+    file.parent.mkdir(parents=True)
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+@pytest.mark.parametrize("name", ["sub/deep/.gitignore", "sub/.git/info/exclude"])
+def test_a_listing_does_not_wait_for_an_ignore_file_in_a_subfolder(
+    root: Path, kind: str, name: str
+) -> None:
+    (root / ".git").mkdir()
+    make_unreadable(root / name, kind)
+    begun = time.monotonic()
+    with pytest.raises(ToolError, match=rf"^{name} cannot be used"):
+        walked_files(root)
+    assert time.monotonic() - begun < 10

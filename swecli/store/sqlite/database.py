@@ -24,7 +24,8 @@ from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.reading import Reader
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import to_store_error, write_lock
-from swecli.store.sqlite.migrations import STEPS, Step, find_problems, migrate
+from swecli.store.sqlite.migrations import STEPS, Step, find_problems, migrate, refuse_newer
+from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 
 _DIALECT = "swecli"  # the name in URLs
 _COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process
@@ -49,12 +50,17 @@ class _Dialect(SQLiteDialect_pysqlite):
 registry.register(_DIALECT, __name__, _Dialect.__name__)
 
 
-def _make_engine(path: Path | None) -> Engine:
+def _make_engine(path: Path | None, *, is_read_only: bool) -> Engine:
     """Create an engine with one connection, which any thread may use, one at a time; None for a database in memory.
     Transactions begin with BEGIN IMMEDIATE, unless the option `begin` is set, so that they wait for other writers at
     their start and never fail half-way. Each commit is synced to disk."""
+    where = URL.create(_DIALECT, database=str(path) if path else ":memory:")
+    if path and is_read_only:
+        where = URL.create(
+            _DIALECT, database=files.reading_uri(path, is_read_only=True), query={"uri": "true"}
+        )
     engine = create_engine(
-        URL.create(_DIALECT, database=str(path) if path else ":memory:"),
+        where,
         poolclass=StaticPool,
         connect_args={"check_same_thread": False, "timeout": files.BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
@@ -78,12 +84,13 @@ def _make_engine(path: Path | None) -> Engine:
 
 class Database:
     """An open database, used by one thread at a time. `notices` are lines for the user (an upgrade, an empty file);
-    `path` is None for a database in memory."""
+    `path` is None for a database in memory. In one that is read-only, `transaction` raises StoreError."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, is_read_only: bool = False) -> None:
         self.path = path
+        self.is_read_only = is_read_only
         self.notices: list[str] = []
-        self.engine = _make_engine(path)
+        self.engine = _make_engine(path, is_read_only=is_read_only)
         self._file: tuple[int, int] | None = None  # device and inode
         self._turn = threading.RLock()
         self._inside = self._closed = False
@@ -93,7 +100,9 @@ class Database:
         """Commit the changes of the block, durably, or roll them back if it raises. Transactions do not nest. Raises
         StoreError."""
         with self._exclusively():
-            if self._file_id() != self._file:  # writes to an unlinked file are lost
+            if (
+                self._file_id() != self._file and not self.is_read_only
+            ):  # writes to an unlinked file are lost
                 raise StoreError(
                     f"The database {self.path} was deleted, moved or replaced while swecli ran.",
                     "Nothing more can be stored: put it back, or quit and start again.",
@@ -220,9 +229,12 @@ def reader(db: sqlmodel.Session) -> Reader:
     return Reader(connection)
 
 
-def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Database:
+def open_database(
+    location: str | Path, *, steps: Sequence[Step] = STEPS, even_read_only: bool = False
+) -> Database:
     """Open the database at a path or sqlite:/// URL; create it if it is missing, and migrate it to the newest version
-    after a backup, which `Database.notices` reports.
+    after a backup, which `Database.notices` reports. With `even_read_only` one that cannot be written is opened for
+    reading.
 
     Raises BadInput for an unusable location; DamagedDatabase for a damaged file or one of another program, and
     StoreError for a disk error or the file of a newer swecli, all of them unchanged."""
@@ -232,11 +244,13 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Dat
     try:
         notices = _prepare_file(path) if path else []
         database = _open(path, steps)
-    except OSError as error:
-        raise StoreError(
-            f"The database {path} cannot be used: {error.strerror or error}.", files.ELSEWHERE
-        ) from error
-    except (SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
+    except (OSError, SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
+        if path and even_read_only and files.is_read_only(path):
+            return _open_read_only(path, steps)
+        if isinstance(error, OSError):
+            raise StoreError(
+                f"The database {path} cannot be used: {error.strerror or error}.", files.ELSEWHERE
+            ) from error
         raise to_store_error(error, path) from error
     database.notices[:0] = notices
     return database
@@ -244,11 +258,14 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Dat
 
 def _prepare_file(path: Path) -> list[str]:
     """Create an empty file if there is none; return a notice if it was empty. Raises DamagedDatabase for a WAL without
-    its database, which SQLite would delete when it opens an empty file."""
+    its database, which SQLite would delete when it opens an empty file, and for a file that is too short for one, which
+    SQLite may take for an empty one."""
     journal = Path(f"{path}-wal")
     left = journal.exists() and journal.stat().st_size > 0  # first: another process may create both
     there = path.stat() if path.exists() else None
     if there and there.st_size:
+        if there.st_size < files.HEADER_BYTES:
+            raise files.not_a_database(path)
         return []
     empty = "is empty (0 bytes): its contents are gone"
     if left:
@@ -267,28 +284,63 @@ def _prepare_file(path: Path) -> list[str]:
 def _open(path: Path | None, steps: Sequence[Step]) -> Database:
     database = Database(path)
     try:
-        with database.engine.execution_options(begin="BEGIN").connect() as connection:
-            application, version, tables = (
-                connection.exec_driver_sql(question).scalar_one()
-                for question in (
-                    "PRAGMA application_id",
-                    "PRAGMA user_version",
-                    "SELECT count(*) FROM sqlite_master",
-                )
-            )
-            if application != files.APPLICATION_ID and (application or version or tables):
-                raise DamagedDatabase(
-                    f"{path} belongs to another program.",
-                    "Choose another file with --db; this one was not touched.",
-                )
-            if path and files.needs_check(path):
-                sound = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
-                if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
-                    broken = sqlite3.DatabaseError(sound)
-                    broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                    raise broken
-        database.upgrade(version, steps)
+        database.upgrade(_check(database), steps)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _open_read_only(path: Path, steps: Sequence[Step]) -> Database:
+    """Open a database where SQLite cannot make the shared memory that WAL needs: as a file that nobody changes, whose
+    journal SQLite then does not read. Raises StoreError."""
+    for journal in (Path(f"{path}-wal"), Path(f"{path}-journal")):
+        if journal.exists() and journal.stat().st_size:
+            raise StoreError(
+                f"The database {path} cannot be read where it cannot be written: its last changes are in {journal}.",
+                "Copy both files to a folder that can be written, and name the copy with --db.",
+            )
+    database = Database(path, is_read_only=True)
+    try:
+        version = _check(database)
+        refuse_newer(version, steps)
+        if version < len(steps):
+            raise StoreError(
+                f"The database {path} is of an older swecli (format {version}) and cannot be upgraded where it is.",
+                "Copy it to a folder that can be written, and name the copy with --db.",
+            )
+    except (SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
+        database.close()
+        raise to_store_error(error, path) from error
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _check(database: Database) -> int:
+    """Return the version of a database. Raises DamagedDatabase, SQLAlchemyError for one that is damaged, of another
+    program or with code of others."""
+    path = database.path
+    with database.engine.execution_options(begin="BEGIN").connect() as connection:
+        application, version, tables = (
+            connection.exec_driver_sql(question).scalar_one()
+            for question in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
+        if application != files.APPLICATION_ID and (application or version or tables):
+            raise DamagedDatabase(
+                f"{path} belongs to another program.",
+                "Choose another file with --db; this one was not touched.",
+            )
+        refuse_foreign_code(map(tuple, connection.exec_driver_sql(STORED_CODE)), path)
+        if path and files.needs_check(path):
+            sound = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+            if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
+                broken = sqlite3.DatabaseError(sound)
+                broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise broken
+    return int(version)

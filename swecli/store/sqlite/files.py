@@ -15,6 +15,7 @@ from pathlib import Path
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 
 APPLICATION_ID = 0x73776563  # "swec", in the header of the file
+HEADER_BYTES = 100  # of SQLite's file format: no database is shorter
 BUSY_SECONDS = 10.0
 _CHEAP_TO_CHECK = 16 * 2**20  # bytes; a quick check reads 1 to 2 GB a second
 _BUSY_LINES = (
@@ -77,6 +78,16 @@ def needs_check(path: Path) -> bool:
     return path.exists() and path.stat().st_size <= _CHEAP_TO_CHECK
 
 
+def is_read_only(path: Path) -> bool:
+    """Return whether the file exists, and it or its folder cannot be written, as on a read-only disk."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def reading_uri(path: Path, *, is_read_only: bool) -> str:
+    """Return SQLite's URI to open a file for reading; a read-only one without locks and shared memory."""
+    return f"{path.as_uri()}?mode=ro" + ("&immutable=1" if is_read_only else "")
+
+
 @contextmanager
 def write_lock(database: Path | None, patience: float = BUSY_SECONDS) -> Iterator[None]:
     """Hold the lock beside the database, so that one of our processes writes at a time. Raises StoreError after
@@ -101,6 +112,12 @@ def _lock(handle: int, until: float) -> None:
             if time.monotonic() >= until:
                 raise StoreError(*_BUSY_LINES) from None
             time.sleep(0.002)
+
+
+def not_a_database(path: Path) -> DamagedDatabase:
+    """Return the error for a file that cannot be a database."""
+    message, hint = _LINES[sqlite3.SQLITE_NOTADB]
+    return DamagedDatabase(message.replace("{path}", str(path)), hint)
 
 
 def to_store_error(error: Exception, path: Path | None) -> StoreError:

@@ -15,31 +15,12 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 from swecli.models.errors import StoreError
 from swecli.models.playbook import PRIORS, factors_of_counts, update_belief
 from swecli.store.sqlite.files import APPLICATION_ID
+from swecli.store.sqlite.search_index import SEARCHED, index_statements, rebuild_statement
 from swecli.store.tables import learned  # noqa: F401  # defines tables
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
 
 Step = Callable[[Connection], None] | None
-
-
-_SEARCH = (
-    "CREATE VIRTUAL TABLE {table}_fts USING fts5({column}, content='{table}', content_rowid='{key}'{more})",
-    "CREATE TRIGGER {table}_fts_insert AFTER INSERT ON {table} BEGIN "
-    "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
-    "CREATE TRIGGER {table}_fts_delete AFTER DELETE ON {table} BEGIN "
-    "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); END",
-    "CREATE TRIGGER {table}_fts_update AFTER UPDATE OF {column} ON {table} BEGIN "
-    "INSERT INTO {table}_fts({table}_fts, rowid, {column}) VALUES ('delete', old.{key}, old.{column}); "
-    "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
-    "INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')",
-)
-# Full-text indexes without their own copy of the text, updated by triggers. By table: its text, its key and more
-# options; results are searched by words, not phrases
-SEARCHED = {
-    "message": ("content", "id", ""),
-    "session": ("title", "number", ""),
-    "tool_call": ("result", "id", ", detail=none"),
-}
 
 
 def _create_missing(connection: Connection) -> bool:
@@ -63,11 +44,10 @@ def _create_missing(connection: Connection) -> bool:
                 )
         for index in table.indexes:
             index.create(connection, checkfirst=True)
-    for name, (searched, key, more) in SEARCHED.items():
-        for statement in _SEARCH if f"{name}_fts" not in present else ():
-            connection.exec_driver_sql(
-                statement.format(table=name, column=searched, key=key, more=more)
-            )
+    for name in SEARCHED:
+        if f"{name}_fts" not in present:
+            for statement in index_statements(name):
+                connection.exec_driver_sql(statement)
     return bool(present)
 
 
@@ -159,17 +139,22 @@ STEPS: tuple[Step, ...] = (
 def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
     """Migrate the database to the newest version within the running transaction. Raises StoreError."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-    if version > len(steps):
-        raise StoreError(
-            f"The database was made by a newer swecli (format {version}; this one reads up to {len(steps)}).",
-            "Update swecli, or choose another database with --db.",
-        )
+    refuse_newer(version, steps)
     if version < len(steps):
         if _create_missing(connection):  # a new database has no rows
             for step in filter(None, steps[version:]):
                 step(connection)
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.exec_driver_sql(f"PRAGMA user_version = {len(steps)}")
+
+
+def refuse_newer(version: int, steps: Sequence[Step]) -> None:
+    """Raise StoreError if a newer swecli made the database."""
+    if version > len(steps):
+        raise StoreError(
+            f"The database was made by a newer swecli (format {version}; this one reads up to {len(steps)}).",
+            "Update swecli, or choose another database with --db.",
+        )
 
 
 def find_problems(connection: Connection) -> list[str]:
@@ -186,6 +171,6 @@ def find_problems(connection: Connection) -> list[str]:
                 f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)"
             )
         except SQLAlchemyError:
-            connection.exec_driver_sql(_SEARCH[-1].format(table=table))
+            connection.exec_driver_sql(rebuild_statement(table))
             found.append(f"search: the index of {table} did not match it and was rebuilt")
     return found[:100]

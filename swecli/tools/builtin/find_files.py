@@ -22,7 +22,7 @@ from swecli.tools.files import not_found_error, relative_path, resolve_path
 from swecli.tools.guards import before_reading, when_ignored
 from swecli.tools.limits import fit_rows
 from swecli.tools.processes import ProcessExit, child_environment, run_group
-from swecli.tools.searching import files_below, ripgrep
+from swecli.tools.searching import PATIENCE, check_ignores_below, files_below, ripgrep
 
 _MAX_ENTRIES = 500
 _DEFAULT_DEPTH = 2
@@ -236,6 +236,7 @@ class _Search:
         )  # ripgrep skips other files; other globs match here
         self._options = [f"--type-add=wanted:{glob}", "--type=wanted"] if simple else []
         self._options += ["--json", "--sort=path", "--", start if start == "." else f"./{start}"]
+        self._start = start
         self._is_file, self._is_approved = is_file, bool(when_ignored(ctx.root, start))
         self._selected: dict[str, bool] = {}
         self._ctx, self._limit = ctx, limit
@@ -252,14 +253,27 @@ class _Search:
             *(["--ignore-case"] if ignore_case else []),
         ]
         argv.append(f"--regexp={pattern}")
-        end = await run_group(
-            [*argv, *self._options],
-            cwd=root,
-            env=env,
-            timeout=self._ctx.timeout,
-            on_output=self.feed,
-            errors_too=False,
+        searching = asyncio.ensure_future(
+            run_group(
+                [*argv, *self._options],
+                cwd=root,
+                env=env,
+                timeout=self._ctx.timeout,
+                on_output=self.feed,
+                errors_too=False,
+            )
         )
+        try:
+            await asyncio.wait([searching], timeout=PATIENCE)
+            if (
+                not searching.done() and not self._is_file
+            ):  # for a file ripgrep reads no ignore file
+                await asyncio.to_thread(check_ignores_below, root / self._start)
+            end = await searching
+        finally:
+            if not searching.done():
+                searching.cancel()
+                await asyncio.wait([searching])
         if end.code == 2 and not self.found:
             errors = bytearray()
             check = [*argv, "--quiet", "--", "/dev/null"]

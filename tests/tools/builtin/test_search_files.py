@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -209,3 +210,18 @@ async def test_paths_and_patterns_that_look_like_options_are_searched(
     (root / "--help").write_text("x\n")
     assert result_rows(await find("x", path="--help")) == ["--help:1: x"]
     assert result_rows(await find("-x")) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+async def test_a_search_does_not_wait_for_an_ignore_file_in_a_subfolder(
+    find: Find, root: Path, kind: str
+) -> None:
+    (root / ".git").mkdir()
+    (root / "sub").mkdir()
+    if kind == "pipe":
+        os.mkfifo(root / "sub" / ".gitignore")
+    else:
+        (root / "sub" / ".gitignore").symlink_to("/dev/zero")
+    begun = time.monotonic()
+    assert "sub/.gitignore cannot be used" in (await find("x")).for_model
+    assert time.monotonic() - begun < 10
