@@ -151,8 +151,10 @@ class Runtime:
         gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and remove the sandbox's temporary files."""
         self.sessions.database.close()
+        if self.agent.ctx.sandbox is not None:
+            self.agent.ctx.sandbox.close()
 
 
 def build_runtime(

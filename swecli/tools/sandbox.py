@@ -88,6 +88,7 @@ class Sandbox:
         self.root = root.resolve()
         self._setting = setting
         self._own = tuple(own)
+        self._remove_private: weakref.finalize[..., Sandbox] | None = None
         # reads the environment: the default, as for any child process
         self._environ = os.environ if environ is None else environ
 
@@ -154,6 +155,11 @@ class Sandbox:
             command = [str(self._program), *options, *words, "--", *argv]
             yield _Confined(command, self._environment(env), descriptors)
 
+    def close(self) -> None:
+        """Remove what commands wrote to /tmp. No command may run any more."""
+        if self._remove_private is not None:
+            self._remove_private()
+
     @cached_property
     def _program(self) -> Path | None:
         """bubblewrap: the system's, one on the PATH, or the installed package's; none in the workspace, where a command
@@ -174,7 +180,7 @@ class Sandbox:
         folder = Path(tempfile.mkdtemp(prefix="swecli-commands-"))
         (folder / "tmp").mkdir()
         (folder / "empty").mkdir()
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove_private = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return folder
 
     @cached_property

@@ -10,6 +10,7 @@ from swecli.app import Runtime
 from tests.journeys.test_tasks import script_model, task
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
+from tests.support.shell import script, swecli
 
 
 def skip_without_sandbox(runtime: Runtime) -> None:
@@ -65,3 +66,18 @@ async def test_with_the_setting_off_commands_run_as_the_user(tmp_path: Path) -> 
         (await ScriptedContext(runtime, width=300).type("/status")).split()
     )
     runtime.close()
+
+
+@pytest.mark.slow
+def test_a_run_leaves_nothing_of_its_commands_in_the_temporary_folder(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    runtime = make_runtime()
+    skip_without_sandbox(runtime)
+    runtime.close()
+    command = {"name": "run_command", "arguments": {"command": "echo x > /tmp/kept; cat /tmp/kept"}}
+    model = script("s.json", {"calls": [command]}, "Done.")
+    environ = {"TMPDIR": str(temporary)}
+    done = swecli("-p", "run", "-m", model, "--mode", "auto", environ=environ)
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert list(temporary.iterdir()) == []

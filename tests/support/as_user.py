@@ -17,10 +17,15 @@ from typing import Any
 _REPLACED = ("/tmp", "/var/tmp", "/run", "/dev")  # where a command in the sandbox sees other files
 
 
-def print_as_user(user: str, work: Callable[[Path], Awaitable[list[dict[str, Any]]]]) -> None:
-    """Print the rows that `work` returns for a new folder, as JSON. As root with a `user` it is done as that one. Ends
-    the program with the exit code of the child."""
+def print_as_user(
+    user: str,
+    work: Callable[[Path], Awaitable[list[dict[str, Any]]]],
+    prepare: Callable[[Path], None] = lambda base: None,
+) -> None:
+    """Print the rows that `work` returns for a new folder, as JSON. As root with a `user` it is done as that one, after
+    `prepare` as root. Ends the program with the exit code of the child."""
     base = _make_base()
+    prepare(base)
     child = os.fork()
     if child == 0:
         os.umask(0o022)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -162,3 +166,24 @@ async def test_each_program_of_the_last_pipeline_has_its_own_status(
 ) -> None:
     result = await run("run_command", command=command)
     assert result.for_model.splitlines()[0] == head
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+def test_a_process_that_cannot_be_ended_is_named() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a program that leaves a process of another user")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.unstoppable", "nobody"],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode and done.stderr.startswith("no "):
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    pattern = r"exit code 0\n\[still running, because it could not be ended: sleep \(process \d+\)\]\ndone"
+    assert re.fullmatch(pattern, row["result"])
