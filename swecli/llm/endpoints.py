@@ -94,6 +94,7 @@ LOCAL = (
 )
 _GOOGLE, _TOGETHER = "https://generativelanguage.googleapis.com", "https://api.together.xyz/v1"
 _FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/glm-5p3"
+_DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 # default models are in litellm's table with tools and prices; a service without one is not chosen by its key alone
 KEYED = (
     _hosted("openai", "https://api.openai.com/v1", "gpt-6.1-sol"),
@@ -111,6 +112,10 @@ KEYED = (
         "together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"
     ),
     _hosted("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
+    _hosted("moonshot", "https://api.moonshot.ai/v1", "kimi-k3"),
+    _hosted("zai", "https://api.z.ai/api/paas/v4", "glm-5.2"),
+    _hosted("minimax", "https://api.minimax.io/v1", "MiniMax-M3"),
+    _hosted("dashscope", _DASHSCOPE, "qwen3.8-max"),
     _hosted(
         "perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"
     ),

@@ -117,6 +117,22 @@ async def test_reasoning_with_tool_calls_is_sent_back_in_the_field_it_was_receiv
         assert "blocks" not in plain[0], "reasoning without calls is not sent back"
 
 
+@pytest.mark.parametrize(
+    "name", ["moonshot/kimi-k3", "zai/glm-5.3", "minimax/MiniMax-M3", "dashscope/qwen3-max"]
+)
+async def test_services_that_speak_chat_completions_get_their_reasoning_back(name: str) -> None:
+    provider, _, model = name.partition("/")
+    asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
+    with StrictProvider([asked], models=(model,)) as server:
+        names = {"API_KEY": "test-key", "BASE_URL": server.openai_base}
+        environ = {f"{provider.upper()}_{key}": value for key, value in names.items()}
+        asked_model = model_at(resolve(name, environ), find_row(provider, model))
+        first = await ask(asked_model, ModelRequest("m", list(HELLO), [READ]))
+        messages = [*HELLO, *stored_messages(first)]
+        body = asked_model.body(ModelRequest("m", messages, [READ]))  # type: ignore[attr-defined]
+    assert body["messages"][2]["reasoning_content"] == "let me see"
+
+
 async def test_signatures_of_tool_calls_and_merged_reasoning_details_are_sent_back() -> None:
     signed = {"google": {"thought_signature": "SIG"}}
     call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
