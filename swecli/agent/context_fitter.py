@@ -159,20 +159,28 @@ class ContextFitter:
             self._shape(self.model), sent.size.tokens, reserve, error
         )
 
-    def check_usage(self, usage: Usage | None, sent: FittedRequest) -> str:
-        """Compare the provider's token count of a request with ours; return a line for the user, or "". Raises
-        ContextOverflow if the provider truncated the request without an error."""
+    def check_usage(
+        self, usage: Usage | None, sent: FittedRequest, *, has_called: bool = False
+    ) -> str:
+        """Compare the provider's token count of a request with ours; return a line for the user, or "". A model that
+        `has_called` a tool sees the tools, whatever the count. Raises ContextOverflow if the provider truncated the
+        request without an error."""
         profile = self.model.profile
         if profile.offline or usage is None:
             return ""
         window = profile.window if profile.origins.get("window") == "probe" else None
         check = self.observed.record_usage(
-            self.model.name, usage, sent.counted, self._tools_tokens(), window
+            self.model.name,
+            usage,
+            sent.counted,
+            self._tools_tokens(),
+            window,
+            has_called=has_called,
         )
         if (check.tokens_read or check.notice) and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()  # an estimate is no proof
             counted = self.counter.count_messages(sent.request.messages) + self._tools_tokens()
-            return self.check_usage(usage, replace(sent, counted=counted))
+            return self.check_usage(usage, replace(sent, counted=counted), has_called=has_called)
         self.observed = check.observed
         if check.tokens_read:
             few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"

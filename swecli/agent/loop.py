@@ -161,7 +161,9 @@ class Loop:
                 usage = self._record_usage(state, step, fitted)
                 if step.reply.stop == "window_full":
                     raise ContextOverflow("The answer reached the end of the model's window.")
-                if notice := self.fitter.check_usage(step.reply.usage, fitted):
+                has_called = bool(step.reply.calls)
+                notice = self.fitter.check_usage(step.reply.usage, fitted, has_called=has_called)
+                if notice:
                     yield events.Notice(notice, "warning")
             except ContextOverflow as error:
                 if not left:

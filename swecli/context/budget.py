@@ -25,6 +25,8 @@ SMALL_WINDOW = 32_768
 MAX_CHARACTERS = 500_000
 
 _SMALLER = 0.75  # of the refused size, after each refusal
+# of what the window that a service names leaves: a service that refuses less than that is not refusing its length
+_LEAST_OF_NAMED = 4
 REPORTED = (1, 3)  # numbers of consecutive failures to condense that are reported
 _RETRY = 0.1  # of the request's size: the growth required before condensing is tried again
 _GROWN = 1.1  # growth of a request with an unchanged count from which truncation by the provider is suspected
@@ -207,19 +209,20 @@ class ModelLimits:
 
         The new limit is the size the provider read, or what the window leaves beside the answer, or a fraction of
         `sent`. If a shorter answer is requested from now on, the window alone decides. One that the provider did not
-        name is a fraction of request and answer; it counts if less than four answers."""
+        name is a fraction of request and answer; it counts if less than four answers. However often a service refuses,
+        the limit stays above a quarter of what it names, and above the smallest window of any model."""
         if error.reported and error.limit is not None:
             return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
         named, smaller = bool(error.limit and error.limit >= _SMALLEST), int(sent * _SMALLER)
         window = error.limit if named else int((sent + reserve) * _SMALLER)
         if not window or not (named or window < 4 * reserve):
-            return replace(self, limits={**self.limits, shape: smaller})
+            return replace(self, limits={**self.limits, shape: max(smaller, _SMALLEST)})
         known = replace(self, windows={**self.windows, shape[0]: window})
         answer = known.answer_tokens(shape[0], reserve)
         left = request_limit(window, answer) or smaller
-        return replace(
-            known, limits={**self.limits, shape: left if answer < reserve else min(smaller, left)}
-        )
+        least = left // _LEAST_OF_NAMED if named else 0
+        limit = left if answer < reserve else max(min(smaller, left), least)
+        return replace(known, limits={**self.limits, shape: limit})
 
     def answer_tokens(self, model: str, reserve: int) -> int:
         """Return the maximum answer to request, in tokens: at most a quarter of the window the provider named."""
@@ -236,17 +239,27 @@ class ModelLimits:
         return replace(self, scales={**self.scales, model: prompt / ours})
 
     def record_usage(
-        self, model: str, usage: Usage, ours: int, tools: int = 0, window: int | None = None
+        self,
+        model: str,
+        usage: Usage,
+        ours: int,
+        tools: int = 0,
+        window: int | None = None,
+        *,
+        has_called: bool = False,
     ) -> _CountCheck:
         """Record the provider's count of a request of `ours` tokens, `tools` of them for the tools.
 
         `window` is what the server reports to serve. Truncation is suspected when the count is less than half of ours
         or stays the same while requests grow; a smaller `window` or further growth without a higher count proves
-        truncation. A count that matches the request without tools means that the server hides them from the model."""
+        truncation. A count that matches the request without tools means that the server hides them from the model,
+        unless the model `has_called` one."""
         read, few = usage.prompt, usage.prompt < ours * _CUT
         if read <= 0 or ours <= 0:
             return _CountCheck(self)
         if few and tools and read >= (ours - tools) * _BARE:
+            if has_called:
+                return _CountCheck(self)
             line = (
                 f"the server of {model} does not seem to pass on the tools: it can answer, not act"
             )

@@ -89,7 +89,7 @@ class Answer(ABC):
         self.usage: Usage | None = None
         self.cost: float | None = None  # in US dollars, if the service reports it
         self.finish_reason: str | None = None
-        self.response_started = self.has_content = self.finished = False
+        self.response_started = self.has_content = self.finished = self.has_call = False
         self.reasoning_start = ""  # for error messages
         self.unknown: dict[
             str, Any
@@ -128,7 +128,7 @@ class Answer(ABC):
 
     def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
         """Append a tool call delta; one without id and name is merged into the previous one."""
-        self.has_content = True
+        self.has_content = self.has_call = True
         self._count_size(len(arguments) + len(name))
         if self._deltas and not call_id and not name and self._deltas[-1][0] == index:
             self._deltas[-1][3].append(arguments)

@@ -130,9 +130,11 @@ def error_for_response(
         return ProviderError(
             f"{endpoint.address} redirects to {target} ({status}).", hint, status=status
         )
-    return _error_for_status(
-        status, parse_error_body(text)[0], _retry_after(headers, text), endpoint
-    )
+    wait = _retry_after(headers, text)
+    error = _error_for_status(status, parse_error_body(text)[0], wait, endpoint)
+    if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
+        error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
+    return error
 
 
 def error_for_event(
@@ -224,7 +226,11 @@ def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Con
 
 
 def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
-    """Return the seconds of `retry-after` (a number or a date, RFC 9110) or of the body, else None."""
+    """Return the seconds of `retry-after-ms` (OpenAI, Azure), of `retry-after` (a number or a date, RFC 9110) or of the
+    body, else None."""
+    exact = headers.get("retry-after-ms", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", exact):
+        return float(exact) / 1000
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)

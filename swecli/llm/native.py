@@ -18,7 +18,13 @@ from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post, run_key_command
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile
-from swecli.models.errors import OutputLimitReached, ProviderError, Unavailable, UnsupportedFeature
+from swecli.models.errors import (
+    CallLost,
+    OutputLimitReached,
+    ProviderError,
+    Unavailable,
+    UnsupportedFeature,
+)
 from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
@@ -251,6 +257,12 @@ class NativeModel(ABC):
             )
             raise Unavailable(f"{at} {way}.", "Try again.", tries=tries)
         stop = STOPS.get(str(word), "stop")
+        if stop == "tool_calls" and "tools" in body and not answer.has_call:
+            raise CallLost(
+                f"{at} announced a tool call ({word}) and sent none.",
+                "Try again, or choose another model: its server may not read the model's calls.",
+                tries=errors.EMPTY_TRIES,
+            )
         if not answer.has_content and stop in ("content_filter", "refusal"):
             raise ProviderError(
                 f"{at} withheld the answer (content filter).", "Rephrase the request."
@@ -264,6 +276,8 @@ class NativeModel(ABC):
                 self.endpoint.mask(answer.reasoning_start), EXCERPT_CHARS
             )
             detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
+            if word not in STOPS:  # for example malformed_function_call
+                detail = f" and ended it with {errors.one_line(str(word), EXCERPT_CHARS)!r}."
             raise Unavailable(
                 f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES
             )

@@ -115,7 +115,10 @@ class _CallSlot:
     arguments: list[str] = field(default_factory=list)
 
     def accepts(self, delta: CallDelta) -> bool:
-        """Return True if a delta of this index continues this call; some servers send every call as index 0."""
+        """Return True if a delta of this index continues this call; some servers send every call as index 0, others
+        another id with every delta of one call."""
+        if not (delta.name and self.name):
+            return True
         if delta.id and self.id:
             return delta.id == self.id
         written = "".join(self.arguments) if delta.name else ""
@@ -180,9 +183,8 @@ class ReplyBuilder:
             slot = _CallSlot(delta.index)
             self._slots.append(slot)
         slot.id = slot.id or delta.id
-        if (
-            delta.name != slot.name and not slot.arguments
-        ):  # the name may be split over two deltas, or repeated in each
+        # the name may be split over two deltas, repeated in each, or come behind the arguments
+        if delta.name != slot.name and not (slot.name and slot.arguments):
             slot.name += delta.name
         if delta.arguments:
             slot.arguments.append(delta.arguments)

@@ -111,3 +111,9 @@ class Unavailable(ProviderError):
     ) -> None:
         super().__init__(message, hint, status=status)
         self.tries, self.retry_after = tries, retry_after
+
+
+class CallLost(Unavailable):
+    """The service ended its answer as one with a tool call, and sent no call."""
+
+    exit_code = 53

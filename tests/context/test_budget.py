@@ -14,6 +14,7 @@ from swecli.context import (
     effective_threshold,
 )
 from swecli.context.budget import ModelLimits, request_limit
+from swecli.models.errors import ContextOverflow
 from swecli.models.message import Usage
 
 
@@ -89,6 +90,27 @@ def test_a_server_that_drops_the_tools_is_reported_once_even_for_a_small_request
     assert not first.observed.record_usage(
         "tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size
     ).notice
+
+
+def test_a_model_that_called_a_tool_is_not_said_to_be_without_tools() -> None:
+    check = ModelLimits().record_usage(
+        "tiny", Usage(input=300), ours=853, tools=611, has_called=True
+    )
+    assert (check.notice, check.observed) == ("", ModelLimits())
+
+
+def test_a_service_that_keeps_refusing_does_not_shrink_the_limit_without_end() -> None:
+    named = ContextOverflow("too long")
+    named.limit = 200_000
+    limits, shape = ModelLimits(), ("m", "", None)
+    for _ in range(30):
+        limits = limits.record_refusal(shape, limits.limits.get(shape, 9_000), 8_192, named)
+    assert limits.limits[shape] > 40_000, "a quarter of what the service names"
+    limits = ModelLimits()
+    for _ in range(30):
+        sent = limits.limits.get(shape, 9_000)
+        limits = limits.record_refusal(shape, sent, 8_192, ContextOverflow("too long"))
+    assert limits.limits[shape] >= 1_024
 
 
 def test_a_token_count_too_small_for_the_request_is_ignored() -> None:

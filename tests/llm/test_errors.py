@@ -36,6 +36,8 @@ def retry_after(headers: dict[str, str], body: str = "") -> float | None:
     [
         ({}, "", None),
         ({"retry-after": "7"}, "", 7.0),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, "", 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, "", 2.0),
         ({"retry-after": "0.5"}, "", 0.5),
         ({"retry-after": "1.5"}, "", 1.5),
         ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, "", 0.0),

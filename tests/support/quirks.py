@@ -362,6 +362,25 @@ QUIRKS = (
         "code": "server_error", "message": "boom"}}}), Reply(DONE)], 2, 0, "boom", wires=RESPONSES),
     Quirk("encrypted reasoning is not supported", lambda: _refuse_if(
         "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, wires=RESPONSES),
+    Quirk("another id with every delta of a call", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]},
+        {"tool_calls": [{"index": 0, "id": "b", "function": {"arguments": '{"path"'}}]},
+        {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": ': "."}'}}]}, end="tool_calls"), Reply(DONE)],
+          2, 0, "List .", wires=CHAT),
+    Quirk("a call's arguments before its name", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": '{"path": "."}'}}]},
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]}, end="tool_calls"), Reply(DONE)],
+          2, 0, "List .", wires=CHAT),
+    Quirk("the whole message beside the last, empty delta", lambda: [_raw(
+        {"content": "Hel"}, {"content": "lo."}, message={"role": "assistant", "content": DONE})], 1, wires=CHAT),
+    Quirk("an announced call that does not come, once", lambda: [Reply("I look.", finish="tool_calls"), Reply(DONE)], 2,
+          0, "announced a tool call"),
+    Quirk("an announced call that does not come, twice", lambda: [Reply("I look.", finish="tool_calls")] * 2, 2, 53,
+          "announced a tool call", ""),
+    Quirk("finish reason `MALFORMED_FUNCTION_CALL` without a call, twice", lambda: [
+        Reply("", finish="MALFORMED_FUNCTION_CALL")] * 2, 2, 75, "'malformed_function_call'", "", CHAT),
+    Quirk("status 503 with `x-should-retry: false`", lambda: [
+        Refusal(503, "busy", headers={"x-should-retry": "false"})], 1, 75, "overloaded (503)", ""),
     Quirk("streaming is not supported", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")),
           2, 0, "does not accept stream", wires=CHAT),
 )  # fmt: skip

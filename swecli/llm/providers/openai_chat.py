@@ -1,4 +1,4 @@
-"""The wire of OpenAI's chat completions, used by ten services and all local servers."""
+"""The wire of OpenAI's chat completions, used by most services and all local servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class _ChatAnswer(Answer):
                 reported = parse_cost(usage)
                 self.cost = self.cost if reported is None else reported
         self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
-        self._delta(typed_field(choice, "delta" if choice.get("delta") else "message", dict))
+        # beside the last, empty delta some services repeat the whole message
+        is_whole = not choice.get("delta") and not (self.size or self._head)
+        self._delta(typed_field(choice, "message" if is_whole else "delta", dict))
         if reason := choice.get("finish_reason"):
             self._content("", last=True)
             self.finish_reason = str(reason).lower()
