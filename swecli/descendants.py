@@ -37,10 +37,10 @@ def adopt_orphans() -> None:
 def _prctl(option: int, value: int) -> None:
     if not sys.platform.startswith("linux"):
         return
-    # late: 3 ms, which the first screen and the first request do not wait for
-    import ctypes
+    with suppress(ImportError, OSError, AttributeError):  # a Python may be built without ctypes
+        # late: 3 ms, which the first screen and the first request do not wait for
+        import ctypes
 
-    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)
 
 

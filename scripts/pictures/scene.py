@@ -38,7 +38,7 @@ def _session(terminal: Terminal) -> Shot:
     _press(terminal, "1\r", r"allowed: Edit[^~]*no cost")
     _say(terminal, 'run the tests with "python3 -m pytest -q"', "Run this[^~]*Answer with a number")
     _press(terminal, "1\r", r"allowed: Run[^~]*no cost")
-    _say(terminal, "remember that prices are rounded only when shown", "learned: ")
+    _say(terminal, "remember that prices are rounded only when shown", "✎ T4: ")
     _say(terminal, "/playbook", r"P-1 +active")
     return squeezed(unfolded(asked, replay(terminal.raw, COLUMNS, ROWS)))
 

@@ -167,7 +167,7 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
     for number, turn in enumerate(TURNS, 1):
         counts = turn.counts[0] if turn.counts else {"good": True, "bad": False}.get(turn.mark)
         if TURNS[number % len(TURNS)].query.startswith("no,"):
-            counts = False
+            counts = None  # the turn is corrected, but that says nothing of single strategies
         rows = [
             (name, item.quote.partition(": ")[0], item.source)
             for name, item in found.get(number, ())

@@ -30,6 +30,7 @@ from tests.support.shell import (
     wait_for_exit,
 )
 from tests.support.strict_provider import Refusal, Reply, StrictProvider
+from tests.tools.test_processes import processes_running
 
 pytestmark = pytest.mark.slow
 
@@ -319,13 +320,13 @@ def test_an_interrupted_answer_is_not_printed_as_a_result(style: str) -> None:
 
 
 def test_a_signal_kills_the_running_command() -> None:
-    command = "echo $$ > pid; exec sleep 300"
+    command = f"touch started; exec sleep 300.{os.getpid()}"
     running = {"calls": [{"name": "run_command", "arguments": {"command": command}}]}
     process = start_process("-p", "run", "-m", script("s.json", running, "Done."), "--mode", "auto")
-    pid = int(wait_until(lambda: Path("pid").exists() and Path("pid").read_text().strip()))
+    wait_until(Path("started").exists)
     process.send_signal(signal.SIGINT)
     assert wait_for_exit(process).code == 130
-    wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: not processes_running(f"300.{os.getpid()}"))
 
 
 def test_a_signal_ends_a_run_that_waits_for_a_prompt() -> None:
@@ -510,10 +511,3 @@ def wait_until(true: Any) -> Any:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return value
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
-    except OSError:
-        return False

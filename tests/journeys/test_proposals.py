@@ -172,7 +172,10 @@ async def test_a_strategy_based_only_on_read_text_does_not_become_active(
     look = {
         "file": ("read_file", {"path": "NOTES.md"}),
         "output": ("run_command", {"command": "cat NOTES.md"}),
-        "web": ("run_command", {"command": f"{sys.executable} -c '{fetch}'"}),
+        "web": (
+            "run_command",
+            {"command": f"{sys.executable} -c '{fetch}'", "outside": True, "why": "the network"},
+        ),
     }[source]
     runtime = make_runtime(cwd=project)
     for injected, reworded in INJECTED[source]:

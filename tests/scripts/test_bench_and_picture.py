@@ -114,7 +114,7 @@ def test_picture_draws_the_session_as_valid_svg() -> None:
         "Make this change?",
         "4 no, and tell it what to do instead",
         "2 passed",
-        "learned:",
+        "✎ T4:",
     ):
         assert expected in texts
     colours = {element.get("fill") for element in root.iter(f"{SVG}text")}

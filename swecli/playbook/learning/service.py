@@ -229,7 +229,7 @@ class LearningService:
     def _mark_corrected(self, session: Session, number: int, words: str) -> list[LearningEvent]:
         """Mark a turn as corrected by the user's next message, which says nothing of single strategies."""
         learned = self._lessons(session).from_mark(number, good=False, why=words, by_user=False)
-        line = f"T{number} counts as corrected"
+        line = "counts as corrected"
         return self._record(session, replace(learned, lines=(*learned.lines, line)))
 
     def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:

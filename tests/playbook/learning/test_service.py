@@ -427,7 +427,7 @@ async def test_a_message_that_begins_with_no_marks_the_turn_and_blames_no_strate
     await run_turn(runtime, "look")
     events = await run_turn(runtime, "no, every text goes through _()")
     lines = [line for event in events for line in getattr(event, "lines", ())]
-    assert lines == ["T1 counts as corrected"]
+    assert lines == ["counts as corrected"]
     assert (before.harmful, find_bullet(runtime, "P-1").harmful) == (0, 0)
     turn = runtime.sessions.playbook.turn(current_session_of(runtime).id, 1)
     assert turn is not None

@@ -179,7 +179,7 @@ def test_the_history_is_shared_between_sessions() -> None:
 
 def test_learning_is_reported_above_the_line_being_typed(demo: Terminal) -> None:
     demo.keys("remember that the tests run with make check\rhalf a sen")
-    screen = demo.wait("learned: [^~]*^> half a sen$")
+    screen = demo.wait(r"✎ T1: \+ [^~]*^> half a sen$")
     assert screen.count("half a sen") == 1
     demo.keys("tence")
     demo.wait("^> half a sentence$")

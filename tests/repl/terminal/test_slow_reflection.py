@@ -21,7 +21,7 @@ CALL = {
 LESSON = {"text": "Build with `sh build.sh`", "section": "build", "quote": "build it now"}
 # two pieces, five seconds each
 SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}
-LEARNED = r"Build with `?sh build.sh"
+LEARNED = r"✎ T1: P-1 waits"  # its text is in none of the user's messages
 
 
 @pytest.fixture(autouse=True)
