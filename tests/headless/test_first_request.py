@@ -220,7 +220,7 @@ def test_the_message_is_stored_before_the_request_is_sent(place: Place) -> None:
     ]
 
 
-def test_few_modules_and_no_heavy_ones_are_loaded_before_the_request_is_sent(place: Place) -> None:
+def test_no_heavy_module_is_loaded_before_the_request_is_sent(place: Place) -> None:
     place.run("once")
     new = place.modules("hello")
     place.teach("playbook", "add", "Always run the linter.")

@@ -43,7 +43,7 @@ def test_learning_reaches_the_same_state_after_a_kill_at_any_stage(tmp_path: Pat
     ends = {stage: final_state(tmp_path / stage, stage) for stage in STAGES}
     whole = ends["never"]
     assert len(whole["bullets"]) == 2
-    assert "harmful=2" in whole["bullets"][0], "the refusal, and the model's tag"
+    assert "harmful=1" in whole["bullets"][0], "the model's tag"
     assert any("[P-2] is new: Build in the `release` profile" in line for line in whole["prompt"])
     assert (whole["pending"], whole["changes"]) == (0, 2), "the rules' delta and the model's"
     for stage, end in ends.items():
