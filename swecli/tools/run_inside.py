@@ -6,11 +6,14 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from swecli.tools.base import ToolError
 from swecli.tools.guarded_files import find_guarded_files, remove_redirections
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 
 _MAX_NAMED = 20  # files in one line
+_TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
+_OWN_ERROR = b"bwrap: "
 _CREATED = "it created files that start programs or instruct an assistant; tell the user"
 
 
@@ -26,21 +29,32 @@ async def run_inside(
 ) -> ProcessExit:
     """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists: of
     protected files that the program created, `on_output` gets a line at the end. Raises ToolError if the workspace
-    cannot be listed, OSError and CancelledError."""
-    guarded, options = await asyncio.to_thread(_prepare, sandbox, profile, env)
-    try:
-        with sandbox.confine(options, argv, env) as confined:
-            end = await run_group(
-                confined.argv,
-                cwd=sandbox.root,
-                env=confined.env,
-                timeout=timeout,
-                on_output=on_output,
-                pass_fds=(*confined.descriptors, *pass_fds),
-                has_monitor=True,
-            )
-    finally:
-        removed = remove_redirections(sandbox.root, guarded)
+    cannot be listed or no sandbox can be made, OSError and CancelledError."""
+    for _ in range(_TRIES):
+        guarded, options = await asyncio.to_thread(_prepare, sandbox, profile, env)
+        output = _Output(on_output)
+        try:
+            with sandbox.confine(options, argv, env) as confined:
+                end = await run_group(
+                    confined.argv,
+                    cwd=sandbox.root,
+                    env=confined.env,
+                    timeout=timeout,
+                    on_output=output.add,
+                    pass_fds=(*confined.descriptors, *pass_fds),
+                    has_monitor=True,
+                )
+                has_run = confined.has_ended() or end.reason != "exit"
+        finally:
+            removed = remove_redirections(sandbox.root, guarded)
+        if has_run or not output.held:
+            break
+    else:
+        error = output.held.decode("utf-8", "replace").strip()
+        raise ToolError(
+            f"The command was not run, because no sandbox could be made for it: {error}"
+        )
+    output.release()
     if removed:
         on_output(
             f"[removed: {', '.join(removed)}, by which git would read other settings]\n".encode()
@@ -52,6 +66,29 @@ async def run_inside(
             names = [os.path.relpath(path, sandbox.root) for path in created[:_MAX_NAMED]]
             on_output(f"[{_CREATED}: {', '.join(names)}]\n".encode("utf-8", "surrogateescape"))
     return end
+
+
+class _Output:
+    """Passes the output of a command on. What may be an error of bubblewrap itself is `held` until it is known whose
+    it is."""
+
+    def __init__(self, on_output: Callable[[bytes], None]) -> None:
+        self.held = b""
+        self._on_output = on_output
+        self._is_first = True
+
+    def add(self, piece: bytes) -> None:
+        """Take the next piece."""
+        is_first, self._is_first = self._is_first, False
+        if self.held or (is_first and piece.startswith(_OWN_ERROR)):
+            self.held += piece
+        else:
+            self._on_output(piece)
+
+    def release(self) -> None:
+        """Pass on what was held."""
+        if self.held:
+            self._on_output(self.held)
 
 
 def _prepare(

@@ -35,6 +35,7 @@ READ_ONLY_SECONDS = (
 _SYSTEM = Path(
     "/usr/bin/bwrap"
 )  # the only path for which Ubuntu's AppArmor profile allows a sandbox
+_STATUS_BYTES = 4096  # the report is two short lines
 _PROBE_SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more
 _INSTALL = "apt install bubblewrap, or pip install 'swecli[sandbox]'"
 
@@ -71,11 +72,20 @@ class GuardedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Confined:
-    """How to start a command in the sandbox: `descriptors` are those that bubblewrap reads."""
+    """How to start a command in the sandbox: `descriptors` are those that bubblewrap uses, `status` is the one that it
+    reports on."""
 
     argv: list[str]
     env: dict[str, str]
     descriptors: tuple[int, ...]
+    status: int
+
+    def has_ended(self) -> bool:
+        """Return whether the command has run to its end. False if bubblewrap could not make the sandbox, or was
+        killed."""
+        with suppress(BlockingIOError):
+            return b"exit-code" in os.read(self.status, _STATUS_BYTES)
+        return False
 
 
 class Sandbox:
@@ -151,9 +161,10 @@ class Sandbox:
     ) -> Iterator[_Confined]:
         """Yield how to start a program in the sandbox with these options, until it has ended."""
         assert self._program is not None, "the sandbox is active"
-        with _system_calls() as (words, descriptors):
-            command = [str(self._program), *options, *words, "--", *argv]
-            yield _Confined(command, self._environment(env), descriptors)
+        with _system_calls() as (words, descriptors), _status_pipe() as (reading, writing):
+            report = ["--json-status-fd", str(writing)]
+            command = [str(self._program), *options, *words, *report, "--", *argv]
+            yield _Confined(command, self._environment(env), (*descriptors, writing), reading)
 
     def close(self) -> None:
         """Remove what commands wrote to /tmp. No command may run any more."""
@@ -330,6 +341,18 @@ def _system_calls() -> Iterator[tuple[list[str], tuple[int, ...]]]:
         yield ["--seccomp", str(descriptor)], (descriptor,)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _status_pipe() -> Iterator[tuple[int, int]]:
+    """Yield the ends of a pipe for bubblewrap's report: the one to read from, which never waits, and the other."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    try:
+        yield reading, writing
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def _hide(paths: Iterable[str]) -> list[str]:

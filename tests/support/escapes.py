@@ -28,7 +28,7 @@ from tests.support.as_user import print_as_user
 SECRET = "kept-to-myself-4711"
 ESCAPED = "ESCAPED"
 MARK = f"swecli-escape-{os.getpid()}"
-SURVIVOR = "47110815"  # seconds that a survivor sleeps: nobody else has them on a command line
+SURVIVOR = f"4711{os.getpid():08}"  # seconds that a survivor sleeps: nobody else has them on a command line
 _SECONDS = 20.0
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local", "/root", "/run")
 
@@ -78,7 +78,8 @@ class World:
         self.env = child_environment(
             {
                 "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-                "HOME": str(self.home), "OUT": str(self.outside), "MARK": MARK, "PY": "/usr/bin/python3",
+                "HOME": str(self.home), "OUT": str(self.outside), "MARK": MARK, "SURVIVOR": SURVIVOR,
+                "PY": "/usr/bin/python3",
                 "ACCESS_TOKEN": SECRET, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",
                 "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
             }
@@ -192,7 +193,9 @@ async def attempt_all(base: Path, *, inside: bool = True) -> list[dict[str, str]
 
 async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tuple[str, str]:
     """Make one attempt. Returns the signs of what it reached, "" for none, and the end of its output."""
-    victim = subprocess.Popen(["sleep", "1000"])
+    victim = subprocess.Popen(
+        ["sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     output = bytearray()
     places = [
         str(world.home / "agent"),
