@@ -147,6 +147,7 @@ class Sandbox:
         """Return what a command in the sandbox may see and write, as options of bubblewrap. Looks at many
         files: not for the event loop."""
         options = [*_namespaces(), *_system(), *self._temporary_folders()]
+        options += self._program_folders()
         options += self._workspace(profile, guarded)
         options += _hide([*self._hidden_outside(), *guarded.hidden])
         if profile == "read-only":
@@ -216,6 +217,22 @@ class Sandbox:
             options += ["--bind", str(self._private / "tmp"), folder]
         return options
 
+    @cached_property
+    def _programs(self) -> tuple[str, ...]:
+        """The folders of programs on the PATH that lie in a temporary folder, with what lies beside their `bin`: a
+        virtual environment that somebody made there, for example."""
+        found = []
+        for folder in self._environ.get("PATH", "").split(os.pathsep):
+            path = Path(os.path.realpath(folder))
+            if any(path.parent == Path(temporary) for temporary in _TEMPORARY):
+                found.append(str(path))
+            elif any(path.parent.is_relative_to(temporary) for temporary in _TEMPORARY):
+                found.append(str(path.parent))
+        return tuple(dict.fromkeys(found))
+
+    def _program_folders(self) -> list[str]:
+        return [word for path in self._programs for word in ("--ro-bind-try", path, path)]
+
     def _workspace(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
         """Return the options for the workspace, the folders of git and protected files."""
         root = str(self.root)
@@ -242,7 +259,8 @@ class Sandbox:
             is_replaced = any(real.is_relative_to(folder) for folder in _REPLACED)
             if self.root.is_relative_to(real):
                 continue  # the user chose to work in it
-            if real.is_relative_to(self.root) or not is_replaced:
+            is_shown = any(real.is_relative_to(folder) for folder in (self.root, *self._programs))
+            if is_shown or not is_replaced:
                 hidden.append(str(real))
         return hidden
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
+import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from swecli.models.message import Decision, Mode, ToolCall, ToolResult
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox, looks_denied
 from tests.tools.conftest import Answers
 from tests.tools.test_processes import has_ended
@@ -238,6 +241,36 @@ async def test_commands_share_one_private_tmp(
     await run("run_command", command="echo kept > /tmp/swecli-note")
     assert "kept" in (await run("run_command", command="cat /tmp/swecli-note; true")).for_model
     assert not Path("/tmp/swecli-note").exists()
+
+
+async def test_programs_on_the_path_run_from_a_temporary_folder_and_cannot_be_changed(
+    root: Path,
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        home = Path(name)
+        program = home / "bin" / "greet"
+        program.parent.mkdir()
+        program.write_text('#!/bin/sh\n. "${0%/*}/../words"; echo "$WORD"\n')
+        program.chmod(0o755)
+        (home / "words").write_text("WORD=hello\n")
+        (home / ".netrc").write_text("password kept\n")
+        path = f"{program.parent}:{os.environ['PATH']}"
+        sandbox = Sandbox("auto", root, {"PATH": path, "HOME": name})
+        if sandbox.problem:
+            pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
+        output = bytearray()
+        script = f"greet; cat {name}/.netrc; echo x > {name}/words"
+        await run_inside(
+            sandbox,
+            "workspace",
+            ["/bin/bash", "-c", script],
+            env={"PATH": path},
+            timeout=20,
+            on_output=output.extend,
+        )
+        assert output.decode().splitlines()[0] == "hello"
+        assert b"kept" not in output
+        assert (home / "words").read_text() == "WORD=hello\n"
 
 
 async def test_a_new_file_that_instructs_an_assistant_is_named_in_the_result(
