@@ -253,13 +253,14 @@ class Sandbox:
         only root may read, and the sockets of running programs."""
         home = Path(self._environ.get("HOME") or "~").expanduser()
         found = [*self._own, *_secrets_at_home(home), *_closed_settings(), *_sockets()]
+        shown = (str(self.root), *self._programs)
         hidden = []
         for path in found:
             real = path.resolve()
             is_replaced = any(real.is_relative_to(folder) for folder in _REPLACED)
             if self.root.is_relative_to(real):
                 continue  # the user chose to work in it
-            is_shown = any(real.is_relative_to(folder) for folder in (self.root, *self._programs))
+            is_shown = any(real.is_relative_to(folder) for folder in shown)
             if is_shown or not is_replaced:
                 hidden.append(str(real))
         return hidden
