@@ -230,6 +230,7 @@ class TurnRecord:
         shown, choice = turn.request.shown, turn.selection.to_json()
         cited = [bullet for bullet in shown if f"[{bullet}]" in text]
         self.sessions.finish_interaction(outcome, shown=shown, cited=cited, choice=choice)
+        self.sessions.unload_old_turns()
 
     async def generate_title(self, model: ChatModel) -> None:
         """Generate a title for a new session without one from its first question. Does nothing if the request fails."""

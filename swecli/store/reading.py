@@ -65,6 +65,15 @@ _PARSERS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def first_loaded(session: Session, newest: int = NEWEST) -> int:
+    """Return the first interaction to have in memory: of the `newest`, and of all that the next request has of earlier
+    ones. 0: whatever is stored."""
+    epoch, completed = session.context.epoch, session.interactions
+    sent = epoch.first if epoch else session.window.first_kept(completed, session.window_start)
+    first = min(sent, completed - max(1, newest) + 1)
+    return first if first > 1 else 0
+
+
 def first_query(content: str) -> str:
     """Return the beginning of the first query, which lists show for a session without a title. Redacted before it is
     truncated."""
@@ -163,17 +172,10 @@ class Reader:
         session = Session(
             **row | {"title": redact(row["title"])}, working_directory=directory, window=window
         )
-        first = session.interactions - max(1, newest) + 1
-        session.messages = self._messages(
-            session_id, first if first > 1 else 0, session.interactions
-        )
         session.context = self._context(session_id)
+        first = first_loaded(session, newest)
+        session.messages = self._messages(session_id, first, session.interactions)
         self.load_pinned(session)
-        epoch = session.context.epoch
-        self.load_back_to(
-            session,
-            epoch.first if epoch else window.first_kept(session.interactions, session.window_start),
-        )
         return session
 
     @_report_damage()

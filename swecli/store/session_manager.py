@@ -18,7 +18,7 @@ from swecli.models.message import ChatMessage, RequestRecord, Role
 from swecli.models.session import Session, uuid7
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.reading import NEWEST, PIN, REDUCTION
+from swecli.store.reading import NEWEST, PIN, REDUCTION, first_loaded
 from swecli.store.session_files.archive import SessionArchive
 from swecli.store.sessions.store import INTERRUPTED
 from swecli.store.sqlite.database import Database, open_database, reader
@@ -100,6 +100,17 @@ class SessionManager(SessionArchive):
         """Load the interactions from that number on into `current_session.messages`."""
         with self.database.reading() as db:
             reader(db).load_back_to(self.session, interaction)
+
+    def unload_old_turns(self) -> None:
+        """Drop from memory the messages that a resumed session would not load either."""
+        session = self.session
+        first = first_loaded(session)
+        kept = [message for message in session.messages if message.interaction >= first]
+        if len(kept) == len(session.messages):
+            return
+        session.messages = kept
+        with self.database.reading() as db:
+            reader(db).load_pinned(session)
 
     def set_window(self, spec: WindowSpec) -> None:
         """Set the session's window, and load the turns that it keeps."""

@@ -298,6 +298,7 @@ class TurnHistory:
     def restore_facts(self) -> None:
         """After an undo, store the retained facts of the remaining turns again where an undone turn had replaced
         them."""
+        self._sessions.load_back_to(1)
         session = self._sessions.session
         facts = {
             (fact.kind, fact.key): fact

@@ -180,6 +180,26 @@ def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(
     assert manager.begin_interaction("next").interaction == 21
 
 
+@pytest.mark.parametrize("window", ["5", "full", "14"])
+def test_a_session_in_use_keeps_the_turns_in_memory_that_a_resumed_one_loads(
+    manager: SessionManager, window: str
+) -> None:
+    session = manager.start("/p", "scripted/test")
+    manager.set_window(WindowSpec.parse(window))
+    for number in range(1, 21):
+        turn(manager, f"q{number}")
+        if number == 2:
+            manager.context.pin(session, 1)
+        manager.unload_old_turns()
+    kept = [message.id for message in session.messages]
+    pinned = [message.content for message in session.context.pinned.get(1, session.messages[:2])]
+    resumed = manager.resume(session.id, "/p")
+    assert kept == [message.id for message in resumed.messages]
+    assert pinned == ["q1", "done"]
+    manager.load_back_to(1)
+    assert len(resumed.messages) == 40
+
+
 def test_after_one_unknown_price_the_cost_is_unknown(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
