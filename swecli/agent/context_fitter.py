@@ -159,6 +159,14 @@ class ContextFitter:
             self._shape(self.model), sent.size.tokens, reserve, error
         )
 
+    def record_written_calls(self) -> str:
+        """Record that the model wrote its calls as text; return a line for the user the first time, else ""."""
+        name = self.model.name
+        if name in self.observed.writing:
+            return ""
+        self.observed = replace(self.observed, writing=self.observed.writing | {name})
+        return f"{name} writes its tool calls as text: they are run like others"
+
     def check_usage(
         self, usage: Usage | None, sent: FittedRequest, *, has_called: bool = False
     ) -> str:

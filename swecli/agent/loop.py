@@ -165,6 +165,8 @@ class Loop:
                 notice = self.fitter.check_usage(step.reply.usage, fitted, has_called=has_called)
                 if notice:
                     yield events.Notice(notice, "warning")
+                if step.reply.wrote_calls and (line := self.fitter.record_written_calls()):
+                    yield events.Notice(line, "warning")
             except ContextOverflow as error:
                 if not left:
                     raise

@@ -17,6 +17,7 @@ from swecli.context.system_message import extract_facts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.written_calls import take_written_calls
 from swecli.models.context import BEGIN, KEY, Reduction, add_keys
 from swecli.models.errors import ContextFull, StoreError, SwecliError
 from swecli.models.events import (
@@ -92,7 +93,7 @@ class ModelStep:
                 if text := item.text + item.refusal:
                     self.partial += text
                     yield TextDelta(text)
-        self.reply = builder.build()
+        self.reply = take_written_calls(builder.build(), self.request.tools)
         self.duration_ms = round((time.monotonic() - started) * 1000)
 
     async def finish(self) -> ModelReply:

@@ -163,9 +163,10 @@ class ModelLimits:
     `windows` maps models to the window their provider reported; `scales` maps models to the provider's count of the
     last request divided by ours. `failures` counts consecutive failures to condense, `due` the tokens to wait for
     before the next attempt, `left` the size of the last request. `reduced` holds (interaction, step) of recent
-    reductions, `deep` the newest interaction with too many. `full` is the largest request known to be read completely,
-    by model; `same` the first request (provider's count, our count) with about the newest count; `suspected` models may
-    have truncated a request; `toolless` models do not see the tools; `small` models have no room for all tools."""
+    reductions, `deep` the newest interaction with too many. `full` is the largest request known to be read
+    completely, by model; `same` the first request (provider's count, our count) with about the newest count;
+    `suspected` models may have truncated a request; `toolless` models do not see the tools; `small` models have no
+    room for all tools; `writing` models wrote tool calls as text."""
 
     session: str = ""
     limits: Mapping[_Shape, int] = field(default_factory=dict)
@@ -181,6 +182,7 @@ class ModelLimits:
     suspected: frozenset[str] = frozenset()
     toolless: frozenset[str] = frozenset()
     small: frozenset[str] = frozenset()
+    writing: frozenset[str] = frozenset()
 
     def record_failure(self, left: int) -> ModelLimits:
         """Record a failed attempt to condense; `left` is the size of the request sent instead. The next attempt waits

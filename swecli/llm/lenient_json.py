@@ -3,6 +3,7 @@ values are delimited by one scan and passed to json-repair."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ _CALL = (
     "parameters",
 )  # from the outside to the inside
 _CALL_FIELDS = {*_CALL, "name", "id", "index", "type", "role", "content"}
+_AROUND = re.compile(r"\A\s*```\w*\s*\n|\n\s*```\s*\Z|(?:\s*<\|[^|<>]*\|>)+\s*\Z")
+_FINAL_COMMA = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _OPENS = re.compile(r"[\[{]")
 _CLOSES = {"{": "}", "[": "]"}
 # A quote closes a string only before a delimiter, since models forget to escape quotes inside. A closing code fence
@@ -42,6 +45,21 @@ class Found:
     cut: bool = False
     start: int = 0
     end: int = 0
+
+
+def parse_unambiguously(text: str) -> Any:
+    """Parse JSON with faults that leave one reading only: line breaks in strings, commas before a closing bracket, a
+    code fence or special tokens around it, a Python literal in its place. Nothing else is guessed: what is parsed here
+    may be written to a file. Raises ValueError."""
+    bare = _AROUND.sub("", text)
+    plain = _FINAL_COMMA.sub(lambda match: match["string"] or "", bare)
+    try:
+        return json.loads(plain, strict=False)
+    except ValueError as error:
+        try:
+            return ast.literal_eval(bare.strip())
+        except (ValueError, SyntaxError, MemoryError):
+            raise error from None
 
 
 def find_json_values(text: str) -> list[Found]:

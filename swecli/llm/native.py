@@ -19,7 +19,6 @@ from swecli.llm.http import load_httpx, open_post, run_key_command
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile
 from swecli.models.errors import (
-    CallLost,
     OutputLimitReached,
     ProviderError,
     Unavailable,
@@ -257,12 +256,6 @@ class NativeModel(ABC):
             )
             raise Unavailable(f"{at} {way}.", "Try again.", tries=tries)
         stop = STOPS.get(str(word), "stop")
-        if stop == "tool_calls" and "tools" in body and not answer.has_call:
-            raise CallLost(
-                f"{at} announced a tool call ({word}) and sent none.",
-                "Try again, or choose another model: its server may not read the model's calls.",
-                tries=errors.EMPTY_TRIES,
-            )
         if not answer.has_content and stop in ("content_filter", "refusal"):
             raise ProviderError(
                 f"{at} withheld the answer (content filter).", "Rephrase the request."
@@ -271,7 +264,8 @@ class NativeModel(ABC):
             raise OutputLimitReached(
                 f"{at} reached the length limit before it began to answer.", "Raise max_tokens."
             )
-        if not answer.has_content and stop in ("stop", "tool_calls"):
+        is_lost = stop == "tool_calls" and "tools" in body  # see `stream_with_retry`
+        if not answer.has_content and stop in ("stop", "tool_calls") and not is_lost:
             reasoning_start = errors.one_line(
                 self.endpoint.mask(answer.reasoning_start), EXCERPT_CHARS
             )

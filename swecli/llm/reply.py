@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.llm.base import ChatModel
-from swecli.llm.errors import CUT_TRIES
-from swecli.models.errors import OutputLimitReached, Unavailable, UnsupportedFeature
+from swecli.llm.errors import CUT_TRIES, EMPTY_TRIES
+from swecli.llm.lenient_json import parse_unambiguously
+from swecli.llm.written_calls import find_written_calls
+from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 from swecli.text import join_surrogates
 
@@ -55,14 +57,20 @@ async def stream_with_retry(
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):
-        received = stopped = False
+        received = stopped = has_call = False
+        text = ""
         try:
             async with aclosing(model.stream(request)) as source:
                 async for chunk in source:
                     received = received or bool(chunk.text or chunk.reasoning or chunk.call)
                     stopped = stopped or chunk.stop is not None
+                    has_call = has_call or chunk.call is not None
+                    text += chunk.text
+                    is_announced = chunk.stop == "tool_calls"
                     yield chunk
             if stopped:
+                if not has_call:
+                    _check_for_lost_call(model.name, text, request, is_announced=is_announced)
                 return
             raise Unavailable(
                 f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES
@@ -95,6 +103,28 @@ async def stream_with_retry(
         yield again
         if not again.notice:
             await pause(again.wait)
+
+
+def _check_for_lost_call(
+    name: str, text: str, request: ModelRequest, *, is_announced: bool
+) -> None:
+    """Raise CallLost if an answer without calls should have one."""
+    if not request.tools:
+        return
+    written = find_written_calls(text, request.tools)
+    if written is not None and written.calls:
+        return
+    if written is not None:
+        what = "wrote a tool call as text that cannot be read"
+    elif is_announced:
+        what = "announced a tool call and sent none"
+    else:
+        return
+    raise CallLost(
+        f"{name} {what}.",
+        "Try again, or choose another model: its server may not read the model's calls.",
+        tries=EMPTY_TRIES,
+    )
 
 
 def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
@@ -191,7 +221,8 @@ class ReplyBuilder:
 
 
 def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
+    """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments. Faults
+    that leave one reading only are repaired, since asking again costs a request."""
     excerpt = (
         text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     )
@@ -201,7 +232,7 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
             value = _parse_json(value)
         whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
         value = json.loads(join_surrogates(whole))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object: {excerpt}"
@@ -211,6 +242,14 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _parse_json(text: str) -> Any:
+    """Parse JSON, also with faults that leave one reading only. Raises ValueError."""
+    try:
+        return _parse_repeated(text)
+    except ValueError:
+        return parse_unambiguously(text)
+
+
+def _parse_repeated(text: str) -> Any:
     """Parse JSON, also if a gateway sends the value twice, or {} before it. Raises ValueError."""
     value: Any = {}
     while text := text.strip():

@@ -275,7 +275,7 @@ class ModelChunk:
 @dataclass(slots=True)
 class ModelReply:
     """A complete reply. `malformed` maps the ids of calls with invalid arguments to the error, `broken` to their text.
-    `cost` is in US dollars, None if the price is unknown."""
+    `cost` is in US dollars, None if the price is unknown. `wrote_calls`: its calls stood in its text."""
 
     text: str = ""
     reasoning: str = ""
@@ -288,6 +288,7 @@ class ModelReply:
     refusal: str = ""
     blocks: Blocks | None = None
     note: str = ""
+    wrote_calls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

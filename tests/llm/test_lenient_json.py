@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.llm.lenient_json import find_json_values
+from swecli.llm.lenient_json import find_json_values, parse_unambiguously
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,30 @@ def test_json_after_a_truncated_block_is_read() -> None:
         {"a": 1},
         {"c": 3},
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": "x\ny", "b": [1]}',
+        '{"a": "x\\ny", "b": [1,],}',
+        '```json\n{"a": "x\\ny", "b": [1]}\n```',
+        '{"a": "x\\ny", "b": [1]}<|im_end|>',
+        "{'a': 'x\\ny', 'b': [1]}",
+    ],
+)
+def test_faults_with_one_reading_are_repaired(text: str) -> None:
+    assert parse_unambiguously(text) == {"a": "x\ny", "b": [1]}
+
+
+def test_a_comma_before_a_bracket_stays_in_a_string() -> None:
+    assert parse_unambiguously('{"a": "f(x,)\n[1,]",}') == {"a": "f(x,)\n[1,]"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": "say "hi", x"}', '{"a": "half', '{"a": 1} and {"a": 2}', "{a: 1}", '{"a": open("x")}'],
+)
+def test_faults_with_several_readings_are_not_repaired(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_unambiguously(text)

@@ -377,6 +377,20 @@ QUIRKS = (
           0, "announced a tool call"),
     Quirk("an announced call that does not come, twice", lambda: [Reply("I look.", finish="tool_calls")] * 2, 2, 53,
           "announced a tool call", ""),
+    Quirk("arguments with a comma before the bracket", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": '{"path": ".",}'}}]},
+        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("arguments as a Python literal", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
+        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("a call in the text, between tags", lambda: [
+        Reply('I look.\n<tool_call>{"name": "list_files", "arguments": {}}</tool_call>'), Reply(DONE)], 2, 0,
+          "writes its tool calls as text", wires=ALL),
+    Quirk("a call in the text, between special tokens, announced", lambda: [
+        Reply('<|tool_call_begin|>functions.list_files:0<|tool_call_argument_begin|>{}<|tool_call_end|>',
+              finish="tool_calls"), Reply(DONE)], 2, 0, "writes its tool calls as text"),
+    Quirk("a call in the text that cannot be read, twice", lambda: [
+        Reply('<tool_call>{"name": "list_files", "arguments": {</tool_call>')] * 2, 2, 53, "cannot be read", ""),
     Quirk("finish reason `MALFORMED_FUNCTION_CALL` without a call, twice", lambda: [
         Reply("", finish="MALFORMED_FUNCTION_CALL")] * 2, 2, 75, "'malformed_function_call'", "", CHAT),
     Quirk("status 503 with `x-should-retry: false`", lambda: [
