@@ -68,6 +68,14 @@ def _show(args: argparse.Namespace) -> ActionResult:
         (field, value, profile.origins.get(field, "default")) for field, value in values.items()
     ]
     rows.append(("reserve", profile.reserve(settings.max_tokens), "computed"))
+    rows += [
+        (
+            f"price_{name}",
+            profile.dollars_per_million(name),
+            profile.origins.get("price", "default"),
+        )
+        for name in ("input", "output", "cache_read", "cache_write")
+    ]
     plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
     shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
     return ActionResult(plain, head=("field", "value", "from"), rows=shown)

@@ -58,6 +58,7 @@ class NativeModel(ABC):
             tuple[str, Any, str]
         ] = []  # learned facts not yet confirmed by a successful answer
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
+        self._has_looked_again = False
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
         self._prefetched: _PendingAnswer | None = None
 
@@ -128,10 +129,22 @@ class NativeModel(ABC):
                 yield chunk
             if not (answer.finished or answer.finish_reason):
                 await asking
-            yield self._final_chunk(body, answer)
+            last = self._final_chunk(body, answer)
+            await self._look_again()
+            yield last
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
+
+    async def _look_again(self) -> None:
+        """Ask a local server for the window once more, after the first answer: some load a model with its first
+        request, and cannot say before with which window."""
+        is_probed = self.profile.origins.get("window") == "probe"
+        if self._has_looked_again or not is_probed:
+            return
+        self._has_looked_again = True
+        known = await asyncio.to_thread(self.endpoint.probe)
+        self.profile = self.profile.layered({"window": known.get("window")}, "probe")
 
     async def _wait_for_data(self, answer: Answer, since: float) -> None:
         """Wait for the next bytes of an answer; `since` is the time of the request or the last content. Raises

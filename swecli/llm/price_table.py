@@ -17,6 +17,9 @@ _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
 _MAX_ROW_BYTES = 100_000  # bytes
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+# at the end of a name: -20260801, -2026-10-01, @20260801, -2026-10
+_DATE = re.compile(r"[-@](20\d{6}|20\d\d-\d\d(-\d\d)?)$")
+_VERSION = re.compile(r"v?\d{1,2}(\.\d{1,2})*")
 # makes litellm use its local copies instead of fetching these tables
 _LOCAL_TABLES = (
     "MODEL_COST_MAP",
@@ -67,6 +70,33 @@ def find_row(provider: str, model: str) -> Row | None:
     return (
         row if owner.startswith(provider) else None
     )  # also vertex_ai-language-models, bedrock_converse, cohere_chat
+
+
+def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
+    """Return the name and row of a model that one newer than the table probably resembles: the same name without its
+    date, else the newest of its family, which has the same words and other version numbers. None if there is none."""
+    undated = _DATE.sub("", model)
+    if undated != model and (row := find_row(provider, undated)):
+        return undated, row
+    family, asked = _family_and_version(undated)
+    if not asked:
+        return None
+    known = {
+        name.removeprefix(f"{provider}/"): row
+        for name, row in chat_models(model_table(), provider).items()
+    }
+    versions = {name: _family_and_version(_DATE.sub("", name)) for name in known}
+    relatives = [name for name, (words, version) in versions.items() if words == family and version]
+    newest = max(relatives, key=lambda name: (versions[name][1], -len(name)), default=None)
+    return (newest, known[newest]) if newest is not None else None
+
+
+def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the words and the version numbers of a name: ("claude", "opus"), (4, 7)."""
+    words = re.split(r"[-_@:/ ]", name.lower())
+    versions = [word for word in words if _VERSION.fullmatch(word)]
+    numbers = tuple(int(number) for word in versions for number in word.strip("v").split("."))
+    return tuple(word for word in words if word not in versions), numbers
 
 
 def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
@@ -123,10 +153,18 @@ def token_count(row: Any, *keys: str) -> int:
 
 
 def _row_named(table: bytes, name: str) -> Row | None:
-    key = json.dumps(name).encode()
-    start = table.find(b"\n    " + key + b": {")
-    text = table[start + len(key) + 7 :][:_MAX_ROW_BYTES].decode("utf-8", "ignore")
-    return json.JSONDecoder().raw_decode(text)[0] if start >= 0 else None
+    """Return the row of a name, which begins a line; how far the line is indented differs within the table."""
+    key = json.dumps(name).encode() + b": {"
+    at = table.find(key)
+    while at >= 0:
+        line = table[table.rfind(b"\n", 0, at) + 1 : at]
+        if not line.strip():
+            start = at + len(key) - 1
+            text = table[start : start + _MAX_ROW_BYTES].decode("utf-8", "ignore")
+            row: Row = json.JSONDecoder().raw_decode(text)[0]
+            return row
+        at = table.find(key, at + 1)
+    return None
 
 
 def _litellm_folder() -> Path:

@@ -57,7 +57,10 @@ _FACT_TYPES = _KEPT | {
 }
 # not kept: a service that refuses tools by mistake or for an hour must not take them for longer than this session
 _THIS_SESSION = ("tools",)
-_SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
+_EVERYDAY = ("default", "minimum", "maximum")  # words that a refusal of something else has too
+_SCHEMA_FIELDS = (
+    "additionalProperties", "minLength", "maxLength", "minItems", "maxItems", *_EVERYDAY,
+)  # fmt: skip
 # request fields that can be left out
 _FIELDS = (
     "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", "include",
@@ -83,6 +86,7 @@ _THINKING_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
      "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)", ""),
     ("think_back", "never", '"reasoning_content"', "reasoningcontent", ""),
     ("off.include", True, '"include": ', "encrypted content is not supported", ""),
+    ("off.display", True, '"display": "summarized"', r"\bdisplay\b", ""),
     ("off.reasoning.summary", True, '"summary": "auto"', r"reasoning\.summary|reasoning summar(y|ies)", ""),
     ("blocks", None, '"encrypted_content": "',
      "encrypted ?content|'reasoning' was provided|items are not persisted",
@@ -151,9 +155,13 @@ class Profile:
         probed: Mapping[str, Any],
         facts: LearnedFacts | None = None,
         entry: ModelEntry | None = None,
+        layer: str = "table",
     ) -> Profile:
-        """Build a model's record from its layers: litellm's table, a probe, learned facts and configuration."""
-        profile = cls(**_from_table(row, at)).layered(probed, "probe")
+        """Build a model's record from its layers: litellm's table (or a row that is guessed, as `layer` says), a probe,
+        learned facts and configuration."""
+        known = _from_table(row, at)
+        origins = dict.fromkeys(known.pop("found"), layer)
+        profile = cls(**known, origins=origins).layered(probed, "probe")
         if entry and entry.api:
             profile = profile.layered(
                 {"wire": "responses" if entry.api == "responses" else "chat"}, "config"
@@ -173,6 +181,13 @@ class Profile:
         """Return whether the cost of every request will be known."""
         any_request = Usage(1, 1, 1, 1, 1)
         return self.offline or self.reports_cost or cost_of(any_request, self.price) is not None
+
+    def dollars_per_million(
+        self, name: Literal["input", "output", "cache_read", "cache_write"]
+    ) -> float | None:
+        """Return the price of a million tokens of this kind in US dollars, None if it is unknown."""
+        price = self.price.get(_PRICES[name])
+        return round(price * 1e6, 6) if isinstance(price, int | float) else None
 
     def effort(self, wish: str) -> str:
         """Map a requested thinking level or token budget to one that the model accepts."""
@@ -218,7 +233,7 @@ class Profile:
                 f"off.{left}",
                 True,
                 re.escape(json.dumps(left)),
-                rf"(?<![\w.]){re.escape(left.replace('_', ''))}(?!\w)",
+                _names_field(left),
                 _LEFT_OUT.format("{}", left),
             )
             for left in (*_FIELDS, *own)
@@ -247,6 +262,12 @@ class Profile:
         if "off" in known:
             known["off"] = self.off | known["off"]
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
+
+
+def _names_field(name: str) -> str:
+    """Return the pattern for a refusal, without underscores, that names a field; an everyday word stands in quotes."""
+    plain = re.escape(name.replace("_", ""))
+    return rf"[\"'`.]{plain}[\"'`]" if name in _EVERYDAY else rf"(?<![\w.]){plain}(?!\w)"
 
 
 def _names_more_than_tools(text: str, model: str) -> bool:
@@ -291,8 +312,12 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
         reports_cost="openrouter" in f"{at.provider} {at.address}",
-        origins=dict.fromkeys(known, "table"),
+        found=[*known, *(["price"] if _has_price(row) else ())],
     )
+
+
+def _has_price(row: Row) -> bool:
+    return any(key in row for key in _PRICES.values())
 
 
 def _uses_responses(row: Row, at: Endpoint) -> bool:

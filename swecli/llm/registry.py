@@ -21,6 +21,7 @@ from swecli.llm.price_table import (
     chat_models,
     did_you_mean,
     find_row,
+    guess_row,
     model_table,
     provider_names,
 )
@@ -154,8 +155,14 @@ def _make_service_model(
     )
     if wire and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
+    facts = LearnedFacts.find(environ)
     row = find_row(endpoint.provider, endpoint.model)
-    return model_at(endpoint, row, LearnedFacts.find(environ), entry)
+    if row is None and not endpoint.local:
+        resembled = guess_row(endpoint.provider, endpoint.model)
+        if resembled is not None:
+            like, row = resembled
+            return model_at(endpoint, row, facts, entry, like=like)
+    return model_at(endpoint, row, facts, entry)
 
 
 def model_at(
@@ -163,9 +170,11 @@ def model_at(
     row: Row | None,
     facts: LearnedFacts | None = None,
     entry: ModelEntry | None = None,
+    like: str = "",
 ) -> ChatModel:
-    """Create the model for an endpoint and its row of litellm's table."""
-    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry)
+    """Create the model for an endpoint and its row of litellm's table, or the row of a model that it is `like`."""
+    layer = f"guessed: like {like}" if like else "table"
+    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer)
     is_foreign = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     is_foreign = is_foreign and profile.wire != "responses"
     if is_foreign or (endpoint.api == "litellm" and endpoint.provider != "azure"):

@@ -67,6 +67,9 @@ def test_a_profile_is_shown_with_origins_and_its_learned_facts_can_be_forgotten(
     assert run("models", "forget", "openai/gpt-4.1").code == 0
     assert run("models", "forget", "openai/gpt-4.1").code == 42
     assert run("models", "gpt", "nothing").code == 42
+    dated = run("models", "show", "openai/gpt-4.1-2031-01-01", "--json").json
+    assert dated["window"] == {"value": shown["window"]["value"], "from": "guessed: like gpt-4.1"}
+    assert dated["price_input"]["from"] == "guessed: like gpt-4.1"
     assert "show, test and forget take a model's name" in run("models", "show").complaint
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from swecli.llm.endpoints import KEYED
-from swecli.llm.price_table import chat_models, find_row, model_table, provider_names
+from swecli.llm.price_table import chat_models, find_row, guess_row, model_table, provider_names
 from swecli.llm.providers.litellm import load_litellm
 
 TABLE = model_table()
@@ -37,8 +38,8 @@ def test_a_row_of_another_provider_is_not_taken() -> None:
     assert find_row("openai", "nonesuch") is None
 
 
-def test_sampled_rows_are_found_by_provider_and_name() -> None:
-    for name in list(TABLE)[::97]:
+def test_rows_are_found_by_provider_and_name() -> None:
+    for name in TABLE:
         provider = str(TABLE[name].get("litellm_provider"))
         if provider in ("openai", "anthropic", "gemini", "mistral", "deepseek"):
             assert find_row(provider, name.removeprefix(f"{provider}/")) is not None
@@ -48,6 +49,47 @@ def test_a_name_without_provider_is_found_with_its_provider() -> None:
     for name, provider in (("gpt-4.1", "openai"), ("claude-haiku-4-5", "anthropic")):
         assert (find_row("", name) or {})["litellm_provider"] == provider
     assert find_row("", "nonesuch") is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "like"),
+    [
+        ("anthropic", "claude-opus-5-20260801", "claude-opus-5"),
+        ("openai", "gpt-5.4-mini-2027-01-01", "gpt-5.4-mini"),
+        ("openai", "nonesuch", None),
+        ("openai", "gpt", None),
+    ],
+)
+def test_a_dated_name_is_like_the_one_without_its_date(
+    provider: str, model: str, like: str | None
+) -> None:
+    found = guess_row(provider, model)
+    assert (found and found[0]) == like
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "family"),
+    [
+        ("openai", "gpt-99", r"gpt-\d+(\.\d+)?"),
+        ("openai", "gpt-99-codex", r"gpt-\d+(\.\d+)?-codex"),
+        ("anthropic", "claude-sonnet-99", r"claude-sonnet-\d+(-\d+)?"),
+        ("anthropic", "claude-haiku-9-9-20991231", r"claude-haiku-\d+(-\d+)?"),
+    ],
+)
+def test_a_newer_name_is_like_the_newest_of_its_family(
+    provider: str, model: str, family: str
+) -> None:
+    found = guess_row(provider, model)
+    assert found is not None
+    like, row = found
+    assert re.fullmatch(family, like)
+    versions = [
+        [int(number) for number in re.findall(r"\d+", name)]
+        for name in chat_models(TABLE, provider)
+        if re.fullmatch(f"{provider}/{family}", name)
+    ]
+    assert [int(number) for number in re.findall(r"\d+", like)] == max(versions)
+    assert row == find_row(provider, like)
 
 
 def test_all_providers_are_listed() -> None:

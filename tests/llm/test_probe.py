@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
+from swecli.llm.profile import Profile
+from swecli.llm.providers.openai_chat import OpenAIChat
+from swecli.models.message import ModelRequest
 
 OLLAMA = {
     "model_info": {"qwen3.context_length": 40_960},
@@ -36,7 +39,9 @@ def serve_json(answers: Mapping[str, Any]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_POST = do_GET
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.do_GET()
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -126,3 +131,22 @@ def test_probing_a_server_finds_the_window_and_features_of_its_model(
             f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"}
         )
         assert at.probe() == known
+
+
+async def test_the_window_is_asked_for_again_after_the_first_answer() -> None:
+    answer = {"message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}
+    answers: dict[str, Any] = {
+        "/api/show": OLLAMA,
+        "/v1/chat/completions": {"choices": [answer]},
+    }
+    with serve_json(answers) as address:
+        at = resolve("ollama/m", {"OLLAMA_BASE_URL": f"{address}/v1"})
+        model = OpenAIChat(at, Profile.build(at, None, at.probe()))
+        windows = [model.profile.window]
+        for loaded in (32_768, 65_536):
+            answers["/api/ps"] = {"models": [{"name": "m", "context_length": loaded}]}
+            request = ModelRequest("ollama/m", [{"role": "user", "content": "hi"}])
+            async for _chunk in model.stream(request):
+                pass
+            windows.append(model.profile.window)
+        assert windows == [4_096, 32_768, 32_768], "once"

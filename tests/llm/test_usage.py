@@ -65,6 +65,6 @@ def test_buckets_are_never_negative_and_add_up(
         return
     assert all(value >= 0 for value in asdict(usage).values())
     expected = [
-        max(int(n), 0) if isinstance(n, int | float) and n < 1e12 else 0 for n in (prompt, out)
+        max(int(n), 0) if isinstance(n, int | float) and 0 < n < 1e12 else 0 for n in (prompt, out)
     ]
     assert usage.total == sum(expected)

@@ -166,10 +166,10 @@ class Anthropic(NativeModel):
                     "budget_tokens": max(1_024, min(budget, limit - 1_024)),
                 }
             }
-        return {
-            "thinking": {"type": "adaptive"},
-            "output_config": {"effort": self.profile.effort(wish)},
-        }
+        adaptive = {"type": "adaptive"}
+        if "display" not in self.profile.off:
+            adaptive["display"] = "summarized"  # else the newest models leave their thoughts out
+        return {"thinking": adaptive, "output_config": {"effort": self.profile.effort(wish)}}
 
     def _turns(self, messages: Iterable[ApiMessage], prefix: hashlib._Hash) -> list[dict[str, Any]]:
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that

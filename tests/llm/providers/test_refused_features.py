@@ -109,6 +109,26 @@ def test_a_refusal_that_only_mentions_tools_does_not_take_them_away(words: str) 
     assert Profile().fact_from_refusal("gpt-6-sol", fields, "tools", words) is None
 
 
+@pytest.mark.parametrize(
+    ("sent", "words", "learned"),
+    [
+        ({"tools": [{"default": 1}]}, "Unknown name \"default\" at 'tools[0]'", "off.default"),
+        ({"tools": [{"minimum": 1}]}, "Invalid schema: 'minimum' is not permitted", "off.minimum"),
+        ({"tools": [{"maximum": 1}]}, "the maximum context length is 4096 tokens", None),
+        (
+            {"thinking": {"type": "adaptive", "display": "summarized"}},
+            "thinking.display: Extra inputs are not permitted",
+            "off.display",
+        ),
+    ],
+)
+def test_a_part_of_a_field_that_is_refused_is_left_out_alone(
+    sent: dict[str, Any], words: str, learned: str | None
+) -> None:
+    lesson = Profile().fact_from_refusal("m", sent, "", words)
+    assert (lesson and lesson[0]) == learned
+
+
 def test_tools_that_cannot_be_streamed_are_requested_without_a_stream() -> None:
     words = "This model doesn't support tool use in streaming mode"
     assert Profile().fact_from_refusal("m", BODY, "", words) == (
