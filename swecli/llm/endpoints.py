@@ -155,6 +155,11 @@ class Endpoint:
         return f"{self.provider} {self.address} {self.model}"
 
     @property
+    def has_own_key_name(self) -> bool:
+        """Whether it is known what the key is called: litellm takes logins of many kinds for other services."""
+        return self.provider in SERVICES or self.key is not None or bool(self.key_command)
+
+    @property
     def has_key(self) -> bool:
         """Whether a wire of our own can be used at a configured address: it only knows keys."""
         return self.base is not None and bool(self.key or self.key_command)

@@ -60,6 +60,7 @@ _NO_MONEY = re.compile(
     r"credit balance is too low|余额不足",
     re.IGNORECASE,
 )
+_WITHHELD = "content_filter"  # Azure's code for a request that its filter has stopped
 _HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 # the status that an error object's type stands for, when it arrives inside a stream
 _STATUSES = {
@@ -86,10 +87,30 @@ def _error_for_status(
             hint,
             status=status,
         )
+    if _WITHHELD in words:  # of the request, before there is an answer
+        return ProviderError(
+            f"{at} withheld the answer ({status}){tail}", "Rephrase the request.", status=status
+        )
+    if status == 407:
+        hint = "Put its user and password into HTTPS_PROXY (http://user:password@host:port)."
+        words = f"The proxy between here and {at} wants a login ({status}){tail}"
+        return ProviderError(words, hint, status=status)
     if status in (401, 403) or (status == 400 and re.search("api[_ ]key", words, re.IGNORECASE)):
-        verb = "does not allow this with the key in" if status == 403 else "refused the key in"
-        hint = f"Put a valid key into {endpoint.key_name}, {other}"
-        return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
+        if status == 403:
+            hint = f"Its words say whether this is about the key, the model or the request: change that, {other}"
+            does = "does not allow this with"
+        else:
+            hint = f"Put a valid key into {endpoint.key_name}, {other}"
+            does = "refused"
+        if not endpoint.has_own_key_name:
+            return AuthFailed(
+                f"{at} {does} the login that litellm uses ({status}){tail}",
+                f"litellm's page on {endpoint.provider} says which login it needs.",
+                status=status,
+            )
+        return AuthFailed(
+            f"{at} {does} the key in {endpoint.key_name} ({status}){tail}", hint, status=status
+        )
     if status == 404:
         near = endpoint.similar_models()
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()

@@ -149,6 +149,34 @@ def test_a_400_response_about_the_key_is_an_auth_error_that_names_its_variable(b
     assert "refused the key in OPENAI_API_KEY (400)" in error.message
 
 
+@pytest.mark.parametrize(
+    ("model", "status", "body", "message", "hint"),
+    [
+        ("openai/gpt-4.1", 403, "Your request was flagged", "does not allow this", "or the request"),
+        ("openai/gpt-4.1", 407, "", "proxy between here", "HTTPS_PROXY"),
+        (
+            "openai/gpt-4.1",
+            400,
+            '{"error": {"code": "content_filter", "message": "The prompt was filtered"}}',
+            "withheld the answer",
+            "Rephrase",
+        ),
+        ("bedrock/claude", 401, "no", "the login that litellm uses", "page on bedrock"),
+        ("github_copilot/gpt-4.1", 403, "no", "the login that litellm uses", "page on github_copilot"),
+    ],
+)  # fmt: skip
+def test_a_hint_names_what_can_help(
+    model: str, status: int, body: str, message: str, hint: str
+) -> None:
+    at = resolve(model, {"OPENAI_API_KEY": "k"})
+    words, _ = parse_error_body(body)
+    error = error_for_response(status, {}, body, at)
+    assert message in error.message
+    assert words in error.message
+    assert hint in error.hint
+    assert "BEDROCK_API_KEY" not in f"{error.message} {error.hint}"
+
+
 def test_a_context_overflow_wrapped_twice_by_a_gateway_is_detected() -> None:
     inner = json.dumps(
         {"error": {"message": "This model's maximum context length is 40960 tokens."}}

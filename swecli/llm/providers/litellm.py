@@ -121,7 +121,13 @@ class LiteLLMModel(OpenAIChat):
         words = errors.parse_error_body(text)[0] or type(chain[0]).__name__
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
+            if not at.has_own_key_name:
+                hint = f"litellm's page on {at.provider} says which login it needs."
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)
+        lacking = next((link.name for link in chain if isinstance(link, ImportError)), None)
+        if lacking:
+            hint = "litellm needs it for this service: install it beside swecli, or choose another model with -m."
+            return ProviderError(f"{at.name} cannot be used: {lacking} is not installed.", hint)
         if answering or "JSONDecodeError" in names:
             return errors.error_in_answer(words, at)
         return ProviderError(
