@@ -32,7 +32,8 @@ _COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
 @dataclass(slots=True)
 class Runtime:
     """The parts of a running session. `notices` are lines to show once, before the first turn; `history` undoes turns,
-    None if file versions cannot be stored."""
+    None if file versions cannot be stored. `auto_confirmed`: the user named the mode auto at the start, or confirmed it
+    since."""
 
     start: Start
     settings: Settings
@@ -42,6 +43,7 @@ class Runtime:
     choice: ModelChoice
     notices: list[str]
     history: TurnHistory | None = None
+    auto_confirmed: bool = False
 
     @property
     def cwd(self) -> Path:
@@ -98,6 +100,12 @@ class Runtime:
         self.learning.reflector = replace(
             present, model=model, missing=missing, every_turn=every_turn
         )
+
+    def missing_sandbox(self) -> str:
+        """Return why commands run outside a sandbox, "" if they do not. The first call may take a while: not for the
+        event loop."""
+        sandbox = self.agent.ctx.sandbox
+        return sandbox.missing if sandbox else ""
 
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on."""
@@ -202,6 +210,7 @@ def build_runtime(
         sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache)
     )
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
+    runtime.auto_confirmed = settings.mode == "auto"  # which no file of the project can set
     runtime.select_reflector()
     if missing := learning.reflector.missing:
         notices.append(

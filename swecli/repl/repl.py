@@ -18,7 +18,7 @@ from swecli.repl.dispatch import Build, Dispatcher, Startup
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.program import CLOSE_TIMEOUT, Background, LineQueue, Program
+from swecli.repl.program import CLOSE_TIMEOUT, Background, LineQueue, Program, run_in_thread
 from swecli.repl.render.formatting import short_path
 from swecli.text import one_line
 
@@ -124,6 +124,12 @@ class REPL(Program):
         self.footer.loaded(runtime)
         for notice in runtime.notices:
             self.renderer.screen.warn(notice)
+        if runtime.auto_confirmed:
+            missing = await run_in_thread(runtime.missing_sandbox, "swecli-sandbox")
+            if missing:
+                self.renderer.screen.warn(
+                    f"mode auto without a sandbox: commands run as you, without a question ({missing})"
+                )
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: loaded after the prompt is shown

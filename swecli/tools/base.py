@@ -253,13 +253,14 @@ class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
     fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`, and in
     those of `unasked_in_sandbox` where there is a sandbox; `reference` is the sentence about that in the
-    documentation."""
+    documentation. `exact_label` is what a question calls one subject that is shown above it; "": by the subject."""
 
     name: str
     question: str
     reference: str
     unasked_in: frozenset[Mode] = frozenset({"auto"})
     unasked_in_sandbox: frozenset[Mode] = frozenset()
+    exact_label: str = ""
 
     @property
     def is_read_only(self) -> bool:

@@ -28,11 +28,11 @@ def resolve_path(root: Path, text: str) -> Path:
     """Return the real path of `text`, with every link followed; it need not exist. Relative paths start at `root`;
     absolute ones must be inside it. Raises ToolError: the path or a link leaves the workspace, or it is not a path."""
     if not text.strip():
-        raise ToolError("The path is empty. Give one relative to the workspace.")
+        raise ToolError("The path is empty.", "Give one relative to the workspace.")
     if "\0" in text:
         raise ToolError("The path contains a NUL character.")
     if text == "~" or text.startswith("~/"):
-        raise ToolError("~ is not expanded here. Give a path relative to the workspace.")
+        raise ToolError("~ is not expanded here.", "Give a path relative to the workspace.")
     top = root.resolve()
     try:
         os.fsencode(text)
@@ -43,7 +43,7 @@ def resolve_path(root: Path, text: str) -> Path:
         ) from error
     if not path.is_relative_to(top):
         raise ToolError(
-            f"{one_line(text)} is outside the workspace {top}. Only paths inside it can be used."
+            f"{one_line(text)} is outside the workspace.", f"Only paths inside {top} can be used."
         )
     return path
 
@@ -67,7 +67,8 @@ def _follow(top: Path, position: Path, text: str) -> Path:
             raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
         if step.is_relative_to(top) and not position.is_relative_to(top):
             raise ToolError(
-                f"{escape_hidden(str(step), keep='')} is a link out of the workspace: not followed."
+                f"{display_path(top, step)} is a link out of the workspace.",
+                "It is not followed.",
             )
     return position
 

@@ -118,6 +118,7 @@ _HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with e
 _MAX_SAME_CALLS = (
     10  # times in a row that one call may be made, whatever its results, before the user is asked
 )
+_LOOP_QUESTION = "It keeps repeating itself. Continue?"
 _READ_TOOLS = ("read_file", "list_files", "search_files")
 _MIN_DUPLICATE = (
     400  # characters; a shorter result is hardly longer than the notice that would replace it
@@ -202,8 +203,10 @@ class LoopGuard:
             words = (
                 f"The same {length} calls ({names}) were made {count} times with the same results"
             )
-        shown = Display(body=f"{words}. Continue?")
-        decision = await ask(AskRequest(call, "allow", f"Continue repeating {call.name}", shown))
+        shown = Display(body=f"{words}.")
+        decision = await ask(
+            AskRequest(call, _LOOP_QUESTION, f"Continue repeating {call.name}", shown)
+        )
         self._allowed, self._asked_about_results = (
             len(self.fingerprints),
             self._asked_about_results or same,

@@ -301,13 +301,12 @@ class Permissions:
             return plan.session_rule, plan.session_label
         if not plan.subject:
             return "", ""
+        kind, exact = tool.kind, tool.kind.exact_label or one_line(plan.subject, 60)
         if plan.outside:
-            rule = f"{OUTSIDE}({tool.kind.escape(plan.subject)})"
-            return rule, one_line(f"{plan.subject} outside the sandbox", 60)
-        pattern = "" if exact_only else tool.kind.suggest(plan.subject, ctx)
-        return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(
-            pattern or plan.subject, 60
-        )
+            return f"{OUTSIDE}({kind.escape(plan.subject)})", f"{exact} outside the sandbox"
+        if not exact_only and (pattern := kind.suggest(plan.subject, ctx)):
+            return f"{kind.name}({pattern})", one_line(pattern, 60)
+        return f"{kind.name}({kind.escape(plan.subject)})", exact
 
 
 def _is_unasked(kind: PermissionKind, mode: Mode, ctx: ToolContext) -> bool:

@@ -134,6 +134,11 @@ class Sandbox:
             return ""
         return f"The setting sandbox is required, and there is none: {self.problem}."
 
+    @property
+    def missing(self) -> str:
+        """Why commands run outside a sandbox, "" if they run in it, or not at all."""
+        return "" if self.refusal else self.problem
+
     def describe(self) -> str:
         """Return a line for the user on what commands run in."""
         if self.problem:

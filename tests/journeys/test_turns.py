@@ -133,6 +133,7 @@ async def test_a_repeated_tool_call_is_reported_to_the_model_and_then_ends_the_t
         "the model is warned before the turn is stopped"
     )
     assert user.asked[0].summary == "Continue repeating read_file"
+    assert user.asked[0].question == "It keeps repeating itself. Continue?"
 
 
 async def test_a_repetition_approved_by_the_user_continues_once_and_then_ends_the_turn() -> None:

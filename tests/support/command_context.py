@@ -18,7 +18,8 @@ from tests.screen.emulated import TextSurface
 
 
 class ScriptedContext(CommandContext):
-    """A command context that answers each choice with the next of `picks` and records the options in `offered`."""
+    """A command context that answers each choice with the next of `picks` and records the questions in `titles` and
+    `offered`."""
 
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
         self.paper = io.StringIO()
@@ -36,6 +37,7 @@ class ScriptedContext(CommandContext):
         self.draft = ""
         self.detailed: list[list[str]] = []
         self.waited_for_background = 0
+        self.titles: list[str] = []
         self.offered: list[list[tuple[str, str]]] = []
         self.edited: list[tuple[Path, int]] = []
         self._picks = list(picks)
@@ -61,9 +63,15 @@ class ScriptedContext(CommandContext):
         return self._picks.pop(0)
 
     async def choose(
-        self, title: str, options: Sequence[Option], *, guarded: bool = False
+        self,
+        title: str,
+        options: Sequence[Option],
+        *,
+        guarded: bool = False,
+        interrupts: bool = True,
     ) -> int | None:
         """Return the index of the option whose mark is the next pick, or None if the pick is None."""
+        self.titles.append(title)
         self.offered.append([(option.mark, option.label) for option in options])
         mark = self._picks.pop(0)
         return None if mark is None else [option.mark for option in options].index(mark)

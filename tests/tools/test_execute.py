@@ -271,8 +271,8 @@ async def test_the_approval_and_the_last_decision_name_the_reason(ctx: ToolConte
 
     permissions = Permissions()
     await run_call("run_command", ctx, no, permissions, parameters={"command": "find . -delete"})
-    assert asked[0].why == "-delete deletes files"
-    assert permissions.last == "Run find . -delete: asked (-delete deletes files)"
+    assert asked[0].why == "find -delete deletes files"
+    assert permissions.last == "Run find . -delete: asked (find -delete deletes files)"
     await run_call("run_command", ctx, no, permissions, parameters={"command": "ls"})
     assert permissions.last == "Run ls: allowed (read-only)"
     await run_call("list_files", ctx, no, permissions)

@@ -55,7 +55,7 @@ async def test_polling_with_changing_results_asks_the_user_every_ten_calls() -> 
         guard.begin_reply()
         assert guard.record(ToolCall(str(n), "status"), f"step {n}") == ""
         assert await guard.may_continue(ask)
-    assert asked == ["status was called 10 times in a row with the same arguments. Continue?"] * 3
+    assert asked == ["status was called 10 times in a row with the same arguments."] * 3
 
 
 async def test_the_approval_for_a_cycle_names_its_calls() -> None:
@@ -72,7 +72,7 @@ async def test_the_approval_for_a_cycle_names_its_calls() -> None:
             guard.record(ToolCall("x", name, {"of": name}), "same")
     assert not await guard.may_continue(ask)
     assert asked == [
-        "The same 4 calls (read_file, list_files, search_files) were made 3 times with the same results. Continue?"
+        "The same 4 calls (read_file, list_files, search_files) were made 3 times with the same results."
     ]
 
 

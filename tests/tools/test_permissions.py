@@ -199,13 +199,28 @@ def test_with_an_invalid_deny_rule_every_mode_asks_for_approval(mode: Mode) -> N
     assert decide(permissions, "run_command", "make").outcome == "allow"
 
 
+def test_a_question_calls_a_command_that_no_wider_rule_covers_this_exact_command() -> None:
+    tool = TOOLS.get("run_command")
+    assert tool is not None
+    for command in ("for i in 1 2; do make; done", "rm a"):
+        rule, label = Permissions.suggest_rule(
+            tool, ToolPlan("x", subject=command), CTX, exact_only=False
+        )
+        assert (rule, label) == (f"run({command})", "this exact command")
+    outside = ToolPlan("x", subject="make", outside="it needs the network")
+    assert Permissions.suggest_rule(tool, outside, CTX, exact_only=True) == (
+        "outside(make)",
+        "this exact command outside the sandbox",
+    )
+
+
 def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
     assert decide(Permissions(), "run_command", "find . -delete") == (
-        PermissionVerdict("ask", "mode", "-delete deletes files")
+        PermissionVerdict("ask", "mode", "find -delete deletes files")
     )
     assert (
         decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why
-        == "-delete deletes files"
+        == "find -delete deletes files"
     )
     assert (
         decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why

@@ -100,8 +100,10 @@ class DumbPrompt:
         details: Sequence[Sequence[str]] = (),
         *,
         guarded: bool = False,
+        interrupts: bool = True,
     ) -> int | None:
-        """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line."""
+        """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line.
+        `interrupts` is about a key that this prompt does not see."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
         rows = [
             f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)

@@ -45,7 +45,8 @@ class Question:
 
     A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
     before it could be read never answer it, and none of its options is selected for Enter. Its Esc calls `stop`, and
-    no key answers it afterwards: what is typed after "stop" is a new line, whatever its first letter.
+    no key answers it afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop`
+    Esc is no answer.
     """
 
     def __init__(
@@ -180,6 +181,8 @@ class Question:
             self.cursor = None
             if self._stop is not None:
                 self._stop()
+            else:
+                self.answer(None)
 
         @keys.add(Keys.Any, filter=is_open & is_empty)
         def propose(event: KeyPressEvent) -> None:
@@ -254,7 +257,7 @@ class Question:
         if self._has_draft:
             return "Typing a line: answer with ↑↓ + Enter"
         keys = "a number" if any(option.mark.isdigit() for option in self.options) else "a letter"
-        return f"Answer with {keys} or ↑↓ + Enter · Esc to interrupt"
+        return f"Answer with {keys} or ↑↓ + Enter · Esc {'for no' if self._stop is None else 'to interrupt'}"
 
 
 class Picker(Question):

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.tools.base import ToolError
+from swecli.tools.commands import reasons
 from swecli.tools.commands.programs import CommandScope, Program, known_programs
 from swecli.tools.commands.shell_words import SimpleCommand, Word
 from swecli.tools.git import find_program_risk, names_content, shown_paths
-from swecli.tools.limits import one_line
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
-_UNKNOWN = "is not known to be read-only"
 _ENDING = re.compile(r"\*\.\w+")
 _LISTS = frozenset({"--files", "--type-list", "--version", "-V"})  # ripgrep then reads no file
 _BY_PATH = re.compile(r":(?![/!^(])[^{]*|[^:{][^:{]*:[^{]*", re.DOTALL)  # revision:path
@@ -39,9 +38,10 @@ def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
     """Raise ToolError if the command may do more than read inside the workspace."""
     name = part.words[0].text
     program = known_programs().get(name)
+    if name == "cd":
+        raise ToolError(reasons.CD)
     if program is None:
-        known = known_programs(named=True).get(name)
-        raise ToolError(f"{one_line(name, 40)} {known and known.refused.get('*') or _UNKNOWN}")
+        raise ToolError(_describe(name, known_programs(named=True).get(name)))
     scope.check_program(name)
     _Check(program, name, part.words[1:], scope, piped=part.operator == "|").run()
 
@@ -52,10 +52,18 @@ def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
     name = part.words[0].text.rsplit("/", 1)[-1]
     program = known_programs(named=named > 0).get(name)
     if program is None and name in known_programs(named=True):
-        raise ToolError(f"no rule can allow {one_line(name, 40)}")
+        raise ToolError(reasons.no_rule(name))
     if program is not None:
         piped = part.operator == "|"
         _Check(program, name, part.words[1:], scope, named - 1, piped).run()
+
+
+def _describe(name: str, known: Program | None) -> str:
+    """Return why a program or subcommand asks that is not in the table of those that only read; `known` is its entry
+    among those that a rule may name."""
+    if known is None:
+        return reasons.about(reasons.MAY_DO_MORE, name)
+    return reasons.about(known.refused.get("*") or known.does or reasons.DOES_MORE, name)
 
 
 @dataclass(slots=True)
@@ -79,7 +87,7 @@ class _Check:
     def run(self) -> None:
         program = self.program
         if why := program.refused.get("*"):
-            raise ToolError(f"{one_line(self.name, 40)} {why}")
+            raise ToolError(reasons.about(why, self.name))
         ended = False
         while self.index < len(self.words):
             word = self.words[self.index]
@@ -118,11 +126,9 @@ class _Check:
     def _check_behind_operand(self, word: Word) -> None:
         """Refuse a word that some versions of a program take for an option and others for a file."""
         if self.program.one_operand:
-            raise ToolError(
-                f"{one_line(self.name, 40)} may write to what follows its first operand"
-            )
+            raise ToolError(reasons.about(reasons.WRITES_SECOND, self.name))
         if word.text.startswith("-") and self.scope.exists(word.text) and self._is_checked:
-            raise ToolError(f"{one_line(word.text, 40)} may be an option or a file")
+            raise ToolError(reasons.about(reasons.OPTION_OR_FILE, word.text))
 
     def _check_wildcard(self, word: Word, *, strict: bool) -> None:
         if word.has_wildcard and self._is_checked:
@@ -137,7 +143,10 @@ class _Check:
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._is_checked:
-                raise ToolError(f"{one_line(name, 40)} {_UNKNOWN}")
+                if why := self.program.refused.get(""):
+                    raise ToolError(reasons.about(why, self.name))
+                named = known_programs(named=True).get(self.name, self.program).subs
+                raise ToolError(_describe(name, named.get(word.text)))
             return not self._is_checked
         scope = self.scope
         for folder in self.seen.get("-C", []):
@@ -181,33 +190,39 @@ class _Check:
             value = word.text
             self._check_wildcard(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
-                raise ToolError(f"{one_line(value, 40)} behind {name} may be an option")
+                raise ToolError(reasons.about(reasons.MAY_BE_OPTION, value))
         values.append(value)
         if not self._is_checked:
             return False
         if kind == "@":
             self.scope.check_read(value)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise ToolError(f"{one_line(value, 40)} {_UNKNOWN}")
+            raise self._unknown(self.program.otherwise, name, value)
         return False
 
     def _reject_unknown(self, name: str) -> bool:
         if self._is_checked:
-            raise ToolError(f"{one_line(name, 40)} {self.program.refused.get(name, _UNKNOWN)}")
+            if why := self.program.refused.get(name):
+                raise ToolError(reasons.about(why, self.name, name))
+            raise self._unknown(self.program.refused.get(""), name)
         self.has_unknown = True
         return False
+
+    def _unknown(self, why: str | None, *words: str) -> ToolError:
+        """Return the error for words that the program's entry does not list; `why` is what it says of such words."""
+        if why:
+            return ToolError(reasons.about(why, self.name))
+        return ToolError(reasons.about(reasons.MAY_DO_MORE, self.name, *words))
 
     def _finish(self) -> None:
         """Check the operands, and what they and the options read."""
         program = self.program
         if why := program.refused.get(""):
-            raise ToolError(f"{one_line(self.name, 40)} {why}")
+            raise ToolError(reasons.about(why, self.name))
         if program.one_operand and any(word.has_wildcard for word, _ in self.operands):
-            raise ToolError(
-                f"{one_line(self.name, 40)} may write to what follows its first operand"
-            )
+            raise ToolError(reasons.about(reasons.WRITES_SECOND, self.name))
         if program.operands == "first" and self.piped and not self.operands:
-            raise ToolError(f"{one_line(self.name, 40)} runs what is piped into it")
+            raise ToolError(reasons.about(reasons.RUNS_INPUT, self.name))
         paths: list[str] = []
         for (word, checked), kind in zip(self.operands, self._operand_kinds(), strict=True):
             if checked:
@@ -236,7 +251,7 @@ class _Check:
         scope, text, branch = self.scope, word.text, kind == "branch"
         if kind == "paths":
             if text[:1] in ("+", "@"):  # tail +5f, strings @file-with-options
-                raise ToolError(f"{one_line(text, 40)} may be an option")
+                raise ToolError(reasons.about(reasons.MAY_BE_OPTION, text))
             scope.check_read(text)
         elif kind == "refs":
             scope.check_revision(text)
@@ -246,15 +261,15 @@ class _Check:
             matches = self.program.text and self.program.text.fullmatch(text)
             odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
             if word.has_wildcard or odd or (kind == "match" and not matches):
-                raise ToolError(f"{one_line(text, 40)} {_UNKNOWN}")
+                raise self._unknown(self.program.otherwise, text)
             if branch and scope.resolve(text).exists():
-                raise ToolError(f"{one_line(text, 40)} is a file: it would be overwritten")
+                raise ToolError(reasons.about(reasons.OVERWRITTEN, text))
             if kind == "first" and text == "-":
-                raise ToolError(f"{one_line(self.name, 40)} runs what is piped into it")
+                raise ToolError(reasons.about(reasons.RUNS_INPUT, self.name))
             if kind == "first":
                 scope.check_read(text)
             elif not branch and kind != "match":
-                raise ToolError(f"{one_line(self.name, 40)} with {one_line(text, 40)} {_UNKNOWN}")
+                raise self._unknown(self.program.refused.get(""), text)
 
     def _check_folders(self, paths: list[str]) -> None:
         follows = "follows" in self.program.recurses
@@ -283,7 +298,7 @@ class _Check:
         if row is None:
             return
         if any(_SIGNATURE.search(word.text) for word in self.words):
-            raise ToolError("git would start gpg to look at signatures")
+            raise ToolError(reasons.SIGNATURES)
         scope = self.scope
         diffs = row.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
         if why := find_program_risk(
@@ -295,7 +310,7 @@ class _Check:
         if self.program.shows and any(
             names_content(scope.base, scope.environ, word.text) for word in self.words
         ):
-            raise ToolError("it is not known which file that content is of")
+            raise ToolError(reasons.UNKNOWN_SHOWN)
         if not self._shows_content():
             return
         # `revision:path` was checked as such
@@ -306,7 +321,7 @@ class _Check:
         words = [text for word in kept for text in scope.expand(word)]
         names = shown_paths(scope.base, scope.environ, self.name.split(" ")[1:], words)
         if names is None:
-            raise ToolError("which files git would show is not known")
+            raise ToolError(reasons.UNKNOWN_SHOWN)
         for name in names:
             scope.check_shown(name)
 

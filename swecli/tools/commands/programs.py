@@ -16,11 +16,11 @@ from typing import Any
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
+from swecli.tools.commands import reasons
 from swecli.tools.commands.shell_words import Word
 from swecli.tools.files import read_guard, relative_path, resolve_path
 from swecli.tools.git import read_only_environment
 from swecli.tools.guards import before_reading, before_writing
-from swecli.tools.limits import one_line
 from swecli.tools.processes import find_program, find_ripgrep
 
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
@@ -44,6 +44,8 @@ class Program:
     diffs: bool = False
     subs: Mapping[str, Program] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    otherwise: str = ""
+    does: str = ""
 
 
 @cache
@@ -136,11 +138,11 @@ class CommandScope:
         """Refuse a program that the PATH finds in the workspace."""
         for folder in self.environ.get("PATH", os.defpath).split(os.pathsep):
             if not folder.startswith("/"):
-                raise ToolError("the PATH contains a relative folder")
+                raise ToolError(reasons.RELATIVE_PATH)
             path = Path(folder, name)
             if os.access(path, os.X_OK) and path.is_file():
                 if path.is_relative_to(self.root) or path.resolve().is_relative_to(self.root):
-                    raise ToolError(f"{name} is a program of the workspace")
+                    raise ToolError(reasons.about(reasons.OF_WORKSPACE, name))
                 return
 
     def check_read(self, word: str) -> None:
@@ -151,13 +153,13 @@ class CommandScope:
         if why := before_reading(self.root, relative_path(self.root, path)):
             raise GuardedFile(why)
         if path.exists() and not path.is_file() and not path.is_dir():
-            raise ToolError(f"{one_line(word, 40)} is a pipe, socket or device")
+            raise ToolError(reasons.about(reasons.NO_FILE, word))
 
     def check_write(self, word: str) -> None:
         """Refuse a path that may not be changed without approval, even if a rule names the program."""
         path = relative_path(self.root, self.resolve(word))
         if path == ".":
-            raise ToolError("it changes the whole workspace")
+            raise ToolError(reasons.WHOLE_FOLDER)
         if why := before_writing(self.root, path):
             raise GuardedFile(why)
 
@@ -194,16 +196,16 @@ class CommandScope:
         as `?`. `strict`: refuse a leading wildcard, whatever it matches now."""
         text = _SET.sub("?", word.text)
         if "[" in text:
-            raise ToolError("it contains a wildcard that cannot be checked")
+            raise ToolError(reasons.WILDCARD)
         if strict and text[0] in "*?":
-            raise ToolError(f"{one_line(word.raw, 40)} could expand to an option")
+            raise ToolError(reasons.about(reasons.EXPANDS_TO_OPTION, word.raw))
         self.check_read(word.text)  # before listing: no folder on the way may be outside
         found = sorted(islice(glob.iglob(text, root_dir=self.base), _MAX_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
         if len(found) > _MAX_MATCHES:
-            raise ToolError(f"{one_line(word.raw, 40)} matches too many files")
+            raise ToolError(reasons.about(reasons.TOO_MANY_MATCHES, word.raw))
         for match in found:
             if match.startswith(("-", "+", "@")):
-                raise ToolError(f"{one_line(match, 40)} would be taken for an option")
+                raise ToolError(reasons.about(reasons.BECOMES_OPTION, match))
             self.check_read(match)
 
     def check_folder(self, word: str, *, endings: Sequence[str], follows: bool) -> None:
@@ -213,7 +215,7 @@ class CommandScope:
         for folder, folders, files in os.walk(self.resolve(word)):
             count += len(folders) + len(files)
             if count > _MAX_ENTRIES:
-                raise ToolError(f"{one_line(word, 40)} contains too many files to check")
+                raise ToolError(reasons.TOO_MANY_FILES)
             below = relative_path(self.root, Path(folder))
             for name in [*folders, *files] if follows else files:
                 path = name if below == "." else f"{below}/{name}"
@@ -225,12 +227,12 @@ class CommandScope:
     def _check_found(self, word: str, path: str) -> None:
         """Refuse a workspace-relative path that a search of the folder `word` would read."""
         if why := before_reading(self.root, path):
-            raise GuardedFile(f"{one_line(word, 40)} contains a file that asks: {why}")
+            raise GuardedFile(reasons.searched(word, why))
 
     def _check_link(self, path: str) -> None:
         target = resolve_path(self.root, path)
         if target.is_dir():
-            raise ToolError(f"{one_line(path, 40)} is a link to another folder")
+            raise ToolError(reasons.about(reasons.LINKED_FOLDER, path))
         self._check_found(path, relative_path(self.root, target))
 
     def check_search(self, options: Sequence[str], paths: Sequence[str]) -> None:
@@ -252,13 +254,13 @@ class CommandScope:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise ToolError("there are too many files to check") from error
+            raise ToolError(reasons.TOO_MANY_FILES) from error
         if done.returncode not in (0, 1):  # 1: no files
-            raise ToolError("which files it would search is not known")
+            raise ToolError(reasons.UNKNOWN_SEARCH)
         names = done.stdout.split(b"\0")
         if len(names) > _MAX_ENTRIES:
-            raise ToolError("there are too many files to check")
+            raise ToolError(reasons.TOO_MANY_FILES)
         below = str(self.base.relative_to(self.root))
         for name in filter(None, names):
             path = os.path.normpath(f"{below}/{os.fsdecode(name)}")
-            self._check_found("the search", path)
+            self._check_found(" ".join(paths) or ".", path)

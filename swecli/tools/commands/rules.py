@@ -13,12 +13,12 @@ from itertools import islice
 from pathlib import Path
 
 from swecli.tools.base import PermissionKind, ToolContext, ToolError
+from swecli.tools.commands import reasons
 from swecli.tools.commands.check import check_covered, check_read_only
 from swecli.tools.commands.programs import CommandScope, GuardedFile, rule_words
 from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
 from swecli.tools.files import relative_path, resolve_path
 from swecli.tools.guards import before_reading
-from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment
 
 _OPERATORS = re.compile(r"[;&|\n\r(){}`]|\$\(")
@@ -79,6 +79,7 @@ RUN = _ByCommand(
     "run",
     "Run this?",
     "asks before it runs, in the sandbox only in the mode `ask`",
+    exact_label="this exact command",
     unasked_in_sandbox=frozenset({"edits", "auto"}),
 )
 
@@ -93,8 +94,10 @@ def objection(
     try:
         for part, scope in _scoped_parts(command, root, environ):
             _check(part, scope, patterns)
-    except (ToolError, OSError) as error:
-        return str(error).rstrip(".")
+    except ToolError as error:
+        return error.message.rstrip(".")  # its hint is for the model
+    except OSError as error:
+        return reasons.failed(error)
     return ""
 
 
@@ -108,7 +111,7 @@ def find_guarded(command: str, root: Path, environ: Mapping[str, str]) -> str:
             try:
                 check_read_only(part, scope)
             except GuardedFile as error:
-                return str(error)
+                return error.message
             except (ToolError, OSError):
                 continue  # something else asks; another part may name such a file
     except (ToolError, OSError):
@@ -165,10 +168,10 @@ def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> C
         and folder
     )
     if not plain or operator != "&&" or ".." in folder.split("/"):
-        raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
+        raise ToolError(reasons.CD)
     base = scope.resolve(folder)
     if not base.is_dir():
-        raise ToolError(f"{one_line(folder, 40)} is not a folder")
+        raise ToolError(reasons.about(reasons.NO_FOLDER, folder))
     return replace(scope, base=base)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
+from swecli.tools.commands import reasons
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -21,18 +22,6 @@ _STRUCTURE = frozenset({"program", "list", "pipeline", "redirected_statement"})
 _OPERATORS = frozenset({"|", "&&", "||", ";"})
 _REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>"})
 _WORDS = frozenset({"word", "number", "raw_string", "string", "concatenation"})
-# Reasons why a command cannot be checked, with the node types.
-_REASONS = {
-    "it runs something in the background": "&",
-    "it contains a comment": "comment",
-    "it runs a command inside a word": "command_substitution process_substitution",
-    "it uses a variable": "simple_expansion expansion",
-    "it sets a variable": "variable_assignment variable_assignments declaration_command",
-    "it contains a {…} that expands": "brace_expression",
-    "it contains a here-document": "heredoc_redirect herestring_redirect",
-    "it contains a group of commands": "subshell compound_statement",
-}
-_REASON_BY_TYPE = {kind: why for why, kinds in _REASONS.items() for kind in kinds.split()}
 _LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")
 _ESCAPE = re.compile(r"\\(.)")
 # within double quotes a $ is literal if no name can follow
@@ -68,15 +57,17 @@ class SimpleCommand:
 def parse_command(command: str) -> list[SimpleCommand]:
     """Return the simple commands in their order, at least one. Raises ToolError with the reason if it cannot."""
     if len(command) > MAX_LENGTH:
-        raise ToolError(f"it is longer than {MAX_LENGTH:,} characters")
+        raise ToolError(reasons.too_long(MAX_LENGTH, "characters"))
+    if "\n" in command:
+        raise ToolError(reasons.SEVERAL_LINES)
     if escape_hidden(command, keep="") != command:
-        raise ToolError("it contains a line break or an invisible character")
+        raise ToolError(reasons.INVISIBLE)
     tree = _parse(command)
     if tree.root_node.has_error:
-        raise ToolError("it cannot be parsed as a shell command")
+        raise ToolError(reasons.UNPARSED)
     parts, tokens = _Reader().read(tree.root_node)
     if not _shlex_agrees(command, tokens):
-        raise ToolError("its quoting is unclear")
+        raise ToolError(reasons.UNCLEAR_QUOTING)
     return parts
 
 
@@ -113,7 +104,7 @@ class _Reader:
             else:
                 raise _unsupported(node)
         if not self.parts:
-            raise ToolError("it is empty")
+            raise ToolError(reasons.EMPTY)
         return self.parts, self.tokens
 
     def _add_command(self, node: Node) -> None:
@@ -133,19 +124,19 @@ class _Reader:
             or words[0].has_wildcard
             or "=" in words[0].text
         ):
-            raise ToolError("its program is not a plain word")
+            raise ToolError(reasons.NO_PLAIN_PROGRAM)
         if len(self.parts) == _MAX_PARTS:
-            raise ToolError(f"it has more than {_MAX_PARTS} commands")
+            raise ToolError(reasons.too_long(_MAX_PARTS, "commands"))
         self.parts.append(SimpleCommand(tuple(words), self.operator))
 
     def _add_redirect(self, node: Node) -> None:
         *head, target = node.children
         if not head or target.type not in _WORDS | {"-"} or head[-1].type not in _REDIRECTS:
-            raise ToolError("it redirects to or from a file")
+            raise _redirection(head)
         text = _text(target)
         is_descriptor = head[-1].type in (">&", "<&") and re.fullmatch(r"\d", text)
         if not is_descriptor and text != "/dev/null":
-            raise ToolError("it redirects to or from a file")
+            raise _redirection(head)
         self.tokens += [*map(_text, head), text]
 
 
@@ -157,7 +148,7 @@ def _parse_word(node: Node) -> Word:
     # quoted text counts as a comma, to be on the safe side
     bare = "".join(_text(piece) if piece.type in ("word", "number") else "," for piece in pieces)
     if _EXPANDS.search(bare.partition("{")[2]):
-        raise ToolError("it contains a {…} that expands")
+        raise ToolError(reasons.EXPANDS_BRACES)
     has_wildcard = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
     return Word(
         "".join(_unquote(p, first=p.start_byte == node.start_byte) for p in pieces),
@@ -176,16 +167,16 @@ def _unquote(node: Node, *, first: bool) -> str:
         ):
             raise _unsupported(other)
         if not _QUOTED.fullmatch(text[1:-1]):
-            raise ToolError("it uses a variable")
+            raise ToolError(reasons.USES_VARIABLE)
         return _QUOTED_ESCAPE.sub(r"\1", text[1:-1])
     if node.type not in ("word", "number"):
         raise _unsupported(node)
     if not _LITERAL.fullmatch(text):
-        raise ToolError("its quoting is unclear")
+        raise ToolError(reasons.UNCLEAR_QUOTING)
     if (_HOME.search(text) and (first or not text.startswith("~"))) or (
         text.startswith("#") and first
     ):
-        raise ToolError("it uses ~ for a home folder" if "~" in text else "it contains a comment")
+        raise ToolError(reasons.HOME if "~" in text else reasons.COMMENT)
     return _ESCAPE.sub(r"\1", text)
 
 
@@ -203,6 +194,9 @@ def _text(node: Node) -> str:
 
 
 def _unsupported(node: Node) -> ToolError:
-    return ToolError(
-        _REASON_BY_TYPE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked")
-    )
+    return ToolError(reasons.syntax(node.type, _text(node)))
+
+
+def _redirection(operators: list[Node]) -> ToolError:
+    reads = bool(operators) and operators[-1].type.startswith("<")
+    return ToolError(reasons.READS_FILE if reads else reasons.WRITES_FILE)

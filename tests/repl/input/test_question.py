@@ -211,6 +211,19 @@ def test_escape_and_a_digit_in_one_read_stop_and_do_not_answer() -> None:
     assert run_prompt(play).ctx.done == ["interrupt"]
 
 
+def test_escape_at_a_question_beside_a_turn_is_no_answer_and_interrupts_nothing() -> None:
+    async def play(typist: Typist) -> None:
+        asked = asyncio.ensure_future(
+            typist.prompt.choose("Sure?", OPTIONS, guarded=True, interrupts=False)
+        )
+        await asyncio.sleep(_QUIET_SECONDS + 0.1)
+        await typist.type(ENTER, ESC)
+        await asyncio.sleep(1.0)
+        assert asked.result() is None
+
+    assert run_prompt(play).ctx.done == []
+
+
 @pytest.mark.parametrize("key", ["1", "5", "y"])
 def test_escape_takes_back_a_key_that_has_not_answered_yet(key: str) -> None:
     async def play(typist: Typist) -> None:

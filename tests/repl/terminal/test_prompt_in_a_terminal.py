@@ -119,10 +119,37 @@ def test_shift_tab_cycles_through_the_modes(demo: Terminal) -> None:
     for mode in ("edits", "plan", "ask", "edits"):
         demo.keys("\x1b[Z")
         demo.wait(f"demo · {mode} ·")
-    demo.keys("/mode auto\r")
-    demo.wait("demo · auto ·")
-    demo.keys("\x1b[Z")
-    demo.wait("demo · ask ·")
+
+
+def test_without_a_sandbox_auto_is_confirmed_once_and_enter_alone_changes_nothing() -> None:
+    with Terminal("-m", "demo", environ={"SWECLI_SANDBOX": "off"}) as terminal:
+        terminal.wait(FOOTER)
+        for answer in ("\r3", "\x1b"):
+            terminal.keys("/mode auto\r")
+            terminal.wait("Run every command as you, without a question")
+            terminal.wait("Esc for no")
+            terminal.keys(answer)
+            terminal.wait("mode ask · nothing was changed")
+            terminal.wait(PROMPT)
+            terminal.keys("\x0c")  # clears the screen
+        terminal.keys("/yolo\r")
+        terminal.wait("Esc for no")
+        terminal.keys("1")
+        terminal.wait("demo · auto ·")
+        terminal.keys("\x1b[Z")
+        terminal.wait("demo · ask ·")
+        terminal.keys("/mode auto\r")
+        terminal.wait("demo · auto ·")
+
+
+def test_auto_named_on_the_command_line_is_not_asked_about_but_said_to_have_no_sandbox() -> None:
+    with Terminal(
+        "-m", "demo", "--mode", "auto", environ={"SWECLI_SANDBOX": "off"}, columns=120
+    ) as terminal:
+        terminal.wait("demo · auto ·")
+        terminal.wait(
+            r"! mode auto without a sandbox: commands run as you, without a question \(the setting"
+        )
 
 
 def test_esc_interrupts_a_shell_command_and_its_processes(demo: Terminal) -> None:

@@ -4,6 +4,7 @@ read-only ones do not. Each line of a list is a family and a command, with escap
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -122,28 +123,48 @@ def test_most_read_only_commands_run_without_approval(plain_repository: Path) ->
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("find . -delete", "-delete deletes files"),
-        ("rg --pre=sh x", "--pre runs a program on each file"),
-        ("sort -uo out a", "-o writes a file"),
-        ("git -c core.pager=x log", "-c sets configuration, which may name programs"),
-        ("git push", "git push is not known to be read-only"),
-        ("frobnicate", "frobnicate is not known to be read-only"),
+        ("find . -delete", "find -delete deletes files"),
+        ("rg --pre=sh x", "rg --pre runs a program on each file"),
+        ("sort -uo out a", "sort -o writes a file"),
+        ("git -c core.pager=x log", "git -c sets configuration, which may name programs"),
+        ("git push", "git push does more than read"),
+        ("frobnicate", "frobnicate may do more than read"),
         ("cat ../x", "../x is outside the workspace"),
         ("cat link_out", "link_out is a link out of the workspace"),
         ("cat link_env", ".env may contain secrets"),
         ("cat *", "key.pem may contain secrets"),
-        ("grep -rn x .", ". contains a file that asks: "),
-        ("ls > a", "it redirects to or from a file"),
-        ("echo $(id)", "it runs a command inside a word"),
-        ("ls\nrm x", "it contains a line break or an invisible character"),
-        ("ls " + "a" * 10_000, "it is longer than 10,000 characters"),
-        (";".join(["ls"] * 51), "it has more than 50 commands"),
+        ("grep -rn x .", "reads ., where "),
+        ("cat < a", "reads its input from a file"),
+        ("for i in 1 2; do ls; done", "contains a loop, which swecli does not analyse"),
+        ("python3 -m pytest -q", "python3 runs the program that it is given"),
+        ("ls -Z", "ls -Z may do more than read"),
+        ("rm -r src", "rm deletes files"),
+        ("sleep 25", "sleep waits longer than 5 seconds"),
+        ("sed 's/a/b/w out' a", "sed runs a script that may write files or start programs"),
+        ("ls; cd src", "swecli follows only at the start, as in `cd FOLDER && …`"),
+        ("ls > a", "writes its output to a file"),
+        ("echo $(id)", "runs a command inside another one"),
+        ("ls\nrm x", "has more than one line"),
+        ("ls " + "a" * 10_000, "has more than 10,000 characters"),
+        (";".join(["ls"] * 51), "has more than 50 commands"),
     ],
 )
 def test_the_objection_to_a_command_names_the_reason(
     workspace: Path, command: str, why: str
 ) -> None:
     assert why in objection(command, workspace, os.environ)
+
+
+def test_exit_with_a_code_runs_without_approval(plain_repository: Path) -> None:
+    assert objection("sleep 3; echo built; exit 3", plain_repository, os.environ) == ""
+
+
+def test_every_objection_is_one_short_phrase(workspace: Path) -> None:
+    commands = [command for _, command in read_list("dangerous.tsv")][::7]
+    given = {why for command in commands if (why := objection(command, workspace, os.environ))}
+    assert len(given) > 50
+    odd = [w for w in given if len(w) > 110 or re.search(r"\w\.( |$)|^it ", w)]
+    assert odd == []
 
 
 def test_a_wildcard_that_could_expand_to_an_option_requires_approval(

@@ -134,7 +134,7 @@ def test_the_suggested_rule_names_program_and_subcommand(
         "npm install x", "npx x", "pip install x", "docker run x", "pytest > x", "pytest $(x)", "make && pytest",
         "env A=1 make",
         "A=1 make", "for i in a; do x; done", "cat /etc/passwd", "cat .env", "ls *.pem; make -f", "cp a b",
-        "kubectl delete x",
+        "kubectl delete x", "return 3", "ls; exit x", "set -e; ls", "wait 3", "pushd x",
     ],
 )  # fmt: skip
 def test_no_rule_is_suggested_for_destructive_or_unclear_commands(root: Path, command: str) -> None:

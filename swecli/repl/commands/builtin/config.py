@@ -1,4 +1,4 @@
-"""Commands on settings, model, colours and the installation, on what runs without approval, and on trust."""
+"""Commands on settings, model, colours and the installation, and on permission rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from swecli.config.model_entry import THINKING, parse_thinking
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.program import run_in_thread
 from swecli.repl.render.formatting import format_tokens
@@ -217,46 +216,3 @@ def _show_rules(ctx: CommandContext) -> None:
     ctx.screen.note(f"last decision: {rules.last}" if rules.last else "no calls yet")
     if listed:
         ctx.screen.note("/permissions remove N removes one · the others: swecli config edit")
-
-
-_MODE_HELP: dict[Mode, str] = {
-    "ask": "ask before edits and before commands that do more than read",
-    "edits": "edit files in this folder without asking; ask before commands that do more than read",
-    "plan": "read only: edits and commands that do more than read are refused",
-    "auto": "never ask; only deny rules are enforced",
-}
-
-
-@command(
-    usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MODE_HELP.items()), concurrent="*"
-)
-async def _mode(ctx: CommandContext, args: str) -> None:
-    """Show or change what runs without asking"""
-    if args:
-        _set_mode(ctx, args.lower())
-        return
-    present = ctx.runtime.agent.permissions.mode
-    ctx.screen.table(
-        ("", "mode", "what it does"),
-        [("●" if m == present else "", m, _MODE_HELP[m]) for m in MODES],
-    )
-
-
-@command(concurrent="*")
-async def _plan(ctx: CommandContext, args: str) -> None:
-    """Switch to plan mode (read only)"""
-    _set_mode(ctx, "plan")
-
-
-@command(concurrent="*")
-async def _yolo(ctx: CommandContext, args: str) -> None:
-    """Switch to auto mode (never asks)"""
-    _set_mode(ctx, "auto")
-
-
-def _set_mode(ctx: CommandContext, wanted: str) -> None:
-    found = next((m for m in MODES if m == wanted), None)
-    if found is None:
-        raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
-    ctx.runtime.set_mode(found)
-    ctx.screen.note(f"mode {found} · {_MODE_HELP[found]}")

@@ -11,7 +11,6 @@ from swecli.context.project import find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import pluralize
 from swecli.repl.commands.base import Command, CommandContext, command
-from swecli.repl.input.question import Option
 from swecli.repl.render.formatting import format_dollars, short_path
 
 _KEYS = (
@@ -83,9 +82,8 @@ async def _exit(ctx: CommandContext, args: str) -> None:
     """Quit (`swecli -c` continues this session)"""
     jobs = pluralize(len(ctx.runtime.agent.ctx.jobs.running), "background job")
     if ctx.runtime.agent.ctx.jobs.running:
-        answers = [Option("yes, stop and quit", "1", "y"), Option("no, stay", "3", "n")]
         title = f"Quit? That stops {jobs}."
-        if await ctx.asker.choose(title, answers, guarded=True) != 0:
+        if not await ctx.confirm(title, "yes, stop and quit", "no, stay"):
             return
     ctx.program.quit()
 

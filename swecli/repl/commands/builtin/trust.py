@@ -9,13 +9,11 @@ from swecli.config.trust import FolderTrust
 from swecli.models.errors import StoreError
 from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.input.question import Option
 from swecli.repl.render.formatting import short_path
 
 _MAX_ROWS = (
     40  # of a changed file's differences, so that the question and the list above it stay in view
 )
-_CHOICES = [Option("yes", "1", "y"), Option("no", "3", "n")]
 
 
 @command()
@@ -29,8 +27,7 @@ async def _trust(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"{short_path(trust.root)} is already trusted, with {used}")
         return
     _show(ctx, trust, pending)
-    picked = await ctx.asker.choose(_question(trust, pending), _CHOICES, guarded=True)
-    if picked is None or _CHOICES[picked].mark != "1":
+    if not await ctx.confirm(_question(trust, pending)):
         ctx.screen.note("nothing was changed")
         return
     try:

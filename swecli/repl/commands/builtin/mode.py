@@ -1,0 +1,73 @@
+"""`/mode`, `/plan` and `/yolo`: what runs without asking."""
+
+from __future__ import annotations
+
+import asyncio
+
+from swecli.models.errors import BadInput
+from swecli.models.message import MODES, Mode
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.program import run_in_thread
+
+_MODE_HELP: dict[Mode, str] = {
+    "ask": "ask before edits and before commands that do more than read",
+    "edits": "edit files in this folder without asking, and run commands in the sandbox if there is one",
+    "plan": "read only: edits and commands that do more than read are refused",
+    "auto": "run everything without asking, but for secrets, protected files and your ask and deny rules",
+}
+
+
+@command(
+    usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MODE_HELP.items()), concurrent="*"
+)
+async def _mode(ctx: CommandContext, args: str) -> None:
+    """Show or change what runs without asking"""
+    if args:
+        await _set_mode(ctx, args.lower())
+        return
+    present = ctx.runtime.agent.permissions.mode
+    ctx.screen.table(
+        ("", "mode", "what it does"),
+        [("●" if m == present else "", m, _MODE_HELP[m]) for m in MODES],
+    )
+
+
+@command(concurrent="*")
+async def _plan(ctx: CommandContext, args: str) -> None:
+    """Switch to plan mode (read only)"""
+    await _set_mode(ctx, "plan")
+
+
+@command(concurrent="*")
+async def _yolo(ctx: CommandContext, args: str) -> None:
+    """Switch to auto mode (runs everything; without a sandbox, after one question)"""
+    await _set_mode(ctx, "auto")
+
+
+async def _set_mode(ctx: CommandContext, wanted: str) -> None:
+    found = next((m for m in MODES if m == wanted), None)
+    if found is None:
+        raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
+    if found == "auto" and not await _confirm_auto(ctx):
+        ctx.screen.note(f"mode {ctx.runtime.agent.permissions.mode} · nothing was changed")
+        return
+    ctx.runtime.set_mode(found)
+    ctx.screen.note(f"mode {found} · {_MODE_HELP[found]}")
+
+
+async def _confirm_auto(ctx: CommandContext) -> bool:
+    """Return whether auto may be set: without a sandbox, once the user has read what that means and said yes."""
+    runtime = ctx.runtime
+    if runtime.auto_confirmed:
+        return True
+    missing = await asyncio.shield(run_in_thread(runtime.missing_sandbox, "swecli-sandbox"))
+    if not missing:
+        return True
+    title = (
+        "Run every command as you, without a question? It can change and delete your files, read your keys and use "
+        f"the network. There is no sandbox to hold it: {missing}."
+    )
+    runtime.auto_confirmed = await ctx.confirm(
+        title, "yes, until swecli ends", f"no, stay in mode {runtime.agent.permissions.mode}"
+    )
+    return runtime.auto_confirmed
