@@ -1,5 +1,7 @@
-#!/usr/bin/env python3
-"""A minimal program with a prompt like swecli's: history, completions, keys, a footer. A lower bound for start-up time."""
+"""A minimal program with a prompt like swecli's, with history, completions, keys and a footer: a lower bound for
+start-up time."""
+
+from __future__ import annotations
 
 import sys
 from pathlib import Path
@@ -9,7 +11,18 @@ from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-COMMANDS = ["/help", "/exit", "/new", "/sessions", "/resume", "/model", "/mode", "/window", "/prompt", "/playbook"]
+COMMANDS = [
+    "/help",
+    "/exit",
+    "/new",
+    "/sessions",
+    "/resume",
+    "/model",
+    "/mode",
+    "/window",
+    "/prompt",
+    "/playbook",
+]
 FILES = [f"package/module_{number}.py" for number in range(300)]
 
 
