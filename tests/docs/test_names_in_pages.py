@@ -52,7 +52,7 @@ def test_commands_flags_and_scripts_named_on_a_page_exist(page: Path) -> None:
             flags = [word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)]
             known = parser_of(words)._option_string_actions
             missing += [f"{text}: {flag}" for flag in flags if flag not in known]
-        if script := re.match(r"(?:\./|~/src/swecli/)?(scripts/[a-z_/-]+)", text):
+        if script := re.match(r"(?:\./|~/src/swecli/)?((?:scripts|lab)/[a-z_/-]+)", text):
             missing += [] if (ROOT / script[1]).exists() else [text]
     assert missing == []
 

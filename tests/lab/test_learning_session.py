@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT, PAGE = (
-    ROOT / "scripts" / "learning_session",
+    ROOT / "lab" / "learning" / "learning_session",
     ROOT / "docs" / "explanation" / "forty-turns.md",
 )
 

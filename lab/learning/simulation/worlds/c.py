@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from scripts.simulation.api import (
+from lab.learning.simulation.api import (
     CallFacts,
     Proposal,
     ReflectionAsked,

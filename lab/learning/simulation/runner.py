@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from scripts.simulation.api import World
-from scripts.simulation.product import Arm, Product, WorldFailed, ask
+from lab.learning.simulation.api import World
+from lab.learning.simulation.product import Arm, Product, WorldFailed, ask
 
 ARMS: tuple[Arm, ...] = ("none", "all", "counts", "product", "ceiling", "oracle")
 FIRST = 200  # turns whose gain is reported separately

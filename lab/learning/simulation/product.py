@@ -12,7 +12,14 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from scripts.simulation.api import Proposal, ReflectionAsked, Truth, TurnFacts, TurnInput, World
+from lab.learning.simulation.api import (
+    Proposal,
+    ReflectionAsked,
+    Truth,
+    TurnFacts,
+    TurnInput,
+    World,
+)
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from scripts.simulation.api import (
+from lab.learning.simulation.api import (
     CallFacts,
     Proposal,
     ReflectionAsked,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from scripts.simulation.runner import spearman
+from lab.learning.simulation.runner import spearman
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 WORLD = """
-from scripts.simulation.api import CallFacts, Proposal, TurnFacts, TurnInput
+from lab.learning.simulation.api import CallFacts, Proposal, TurnFacts, TurnInput
 API = 1
 
 class Tiny:
@@ -51,7 +51,7 @@ def make(seed, turns, options):
 
 
 def run_simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "simulate"), *arguments]
+    command = [sys.executable, str(ROOT / "lab" / "learning" / "simulate"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

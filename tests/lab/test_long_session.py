@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.sessions import recorded
-from scripts.sessions.mixed_work import LONGEST, PAUSED, exported
+from lab.windows.sessions import recorded
+from lab.windows.sessions.mixed_work import LONGEST, PAUSED, exported
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -92,7 +92,7 @@ def test_a_recorded_session_has_the_sizes_and_pauses_of_its_shape(
 def test_the_script_prints_the_session_id_and_refuses_a_second_run(tmp_path: Path) -> None:
     command = [
         sys.executable,
-        str(ROOT / "scripts" / "long_session"),
+        str(ROOT / "lab" / "windows" / "long_session"),
         str(tmp_path / "long.db"),
         "--turns",
         "3",
@@ -108,7 +108,12 @@ def test_the_script_prints_the_session_id_and_refuses_a_second_run(tmp_path: Pat
 @pytest.mark.slow
 def test_the_page_has_the_figures_of_a_recorded_session() -> None:
     """Within one percentage point: a changed system prompt moves the figures by tenths."""
-    command = [sys.executable, str(ROOT / "scripts" / "replay_tables"), "--session", "repair"]
+    command = [
+        sys.executable,
+        str(ROOT / "lab" / "windows" / "replay_tables"),
+        "--session",
+        "repair",
+    ]
     printed = subprocess.run(
         command, capture_output=True, text=True, check=True
     ).stdout.splitlines()[2:]

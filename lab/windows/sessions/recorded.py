@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from scripts.sessions.mixed_work import BEGAN
+from lab.windows.sessions.mixed_work import BEGAN
 from swecli.context.epochs import with_notes
 from swecli.models.context import WindowSpec
 
-SHAPES = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "shapes"
+SHAPES = Path(__file__).resolve().parents[3] / "tests" / "recorded" / "shapes"
 _CALL = 14  # tokens of a placeholder call
 # One token, and four characters with the space before it, so that exact and estimated sizes agree.
 _WORDS = tuple(

@@ -12,14 +12,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "benchmark"), *arguments]
+    command = [sys.executable, str(ROOT / "lab" / "learning" / "benchmark"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
 def test_learning_solves_later_tasks_and_a_stopped_run_is_resumed(tmp_path: Path) -> None:
     what = (
-        str(ROOT / "scripts" / "tasks"),
+        str(ROOT / "lab" / "learning" / "tasks"),
         "--model",
         "scripted",
         "--seeds",
