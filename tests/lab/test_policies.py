@@ -1,97 +1,35 @@
-"""Test replays: small sessions with figures computed by hand, and properties that hold for any session."""
+"""Test context policies: small sessions with figures computed by hand, and properties that hold for any session."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.config.settings import Settings
+from lab.windows.policies import POLICIES, PolicyUsage, query_message
+from lab.windows.prices import RELATIVE, Prices
 from swecli.context.replay.history import History
-from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices
-from swecli.context.tokens import _PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.context.replay.requests import Assumptions
+from swecli.context.system_message import load_prompt
+from swecli.context.tokens import PER_MESSAGE
 from swecli.models.context import WindowSpec
-from swecli.models.errors import BadInput
-from swecli.models.message import STEER, ChatMessage, Role, ToolCall
-from swecli.models.playbook import Bullet
-from swecli.models.session import Session
-
-BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
-FIXED = 2_000  # tokens of the system message, with its overhead
-ANSWER, RESULT = 200, 1_000  # tokens of a reply and of a result, with their overhead
-CALL = PER_MESSAGE + _PER_CALL + 2  # tokens of an empty reply that calls `f` with {}
-
-
-def text(tokens: int, name: object = "") -> str:
-    """Return a text of that many tokens, at four characters each."""
-    return f"{name} ".ljust(tokens * 4, "x")[: tokens * 4]
-
-
-def timestamp(seconds: float) -> datetime:
-    return BEGAN + timedelta(seconds=seconds)
-
-
-class SessionBuilder:
-    """Builder for a session."""
-
-    def __init__(self) -> None:
-        self.session = Session("s", "/w")
-
-    def ask(self, seconds: float) -> SessionBuilder:
-        self.session.add_message(
-            ChatMessage(Role.USER, text(50, seconds), created_at=timestamp(seconds))
-        )
-        return self
-
-    def reply(
-        self, seconds: float, *results: int, tokens: int = ANSWER, **more: Any
-    ) -> SessionBuilder:
-        """Append a reply, with one call per size in `results` (in tokens)."""
-        count = len(self.session.messages)
-        made = [
-            ToolCall(f"c{n}-{count}", "f", {}, result=text(size - PER_MESSAGE, f"{count} {n}"))
-            for n, size in enumerate(results)
-        ]
-        content = "" if results else text(tokens - PER_MESSAGE, count)
-        self.session.add_message(
-            ChatMessage(Role.ASSISTANT, content, made, created_at=timestamp(seconds), **more)
-        )
-        return self
-
-    def turns(self, *seconds: float, tokens: int = ANSWER) -> SessionBuilder:
-        """Append a question at each of these times, each answered one second later."""
-        for second in seconds:
-            self.ask(second).reply(second + 1, tokens=tokens)
-        return self
-
-    def add_bullets(self, *seconds: float) -> SessionBuilder:
-        made = [
-            Bullet(f"P-{n}", "use " * 40, created_at=timestamp(second))
-            for n, second in enumerate(seconds, 1)
-        ]
-        self.session.playbook.bullets = {bullet.id: bullet for bullet in made}
-        return self
-
-    def build_history(self) -> History:
-        prompt, condense = text(FIXED - PER_MESSAGE - PER_REQUEST), text(10 - PER_MESSAGE)
-        past = History.read(self.session, Settings(), 200_000, ())
-        return replace(past, counter=TokenCounter("none"), prompt=prompt, condense=condense)
+from tests.support.past_session import ANSWER, CALL, FIXED, RESULT, SessionBuilder
 
 
 def compute_usage(
     past: History, policy: str, prices: Prices | None = None, **assumed: Any
 ) -> PolicyUsage:
-    given_so = Assumptions(prices or Prices.of(""), **assumed)
-    return PolicyUsage.compute(policy, POLICIES[policy](past, given_so), past, given_so)
+    known = {"window": WindowSpec(5, 3), "context_window": 200_000} | assumed
+    given_so = Assumptions(**known)
+    turns = POLICIES[policy](past, given_so)
+    return PolicyUsage.compute(policy, turns, past, given_so, prices or Prices.of(""))
 
 
 def query_tokens(past: History) -> int:
     """Return the tokens of a query with its notes, which is the same for all queries."""
-    return past.counter.count_message(past.query(past.turns[0]))
+    return past.counter.count_message(query_message(past, past.turns[0]))
 
 
 def test_every_step_is_a_request_that_adds_the_previous_call_and_result() -> None:
@@ -115,7 +53,7 @@ def test_the_cost_is_the_sum_of_cache_writes_cache_reads_and_output() -> None:
 
 
 def test_cache_writes_without_a_price_cost_as_much_as_input() -> None:
-    row = {key: value for key, value in _RELATIVE.items() if "creation" not in key}
+    row = {key: value for key, value in RELATIVE.items() if "creation" not in key}
     past = SessionBuilder().turns(0).build_history()
     figures = compute_usage(past, "full", Prices("m", "USD", row)).turns[0]
     assert figures.cost == pytest.approx(FIXED + query_tokens(past) + ANSWER * 5)
@@ -163,7 +101,8 @@ def test_compacting_adds_a_summary_request_that_reads_the_cached_prefix() -> Non
         past, "compact90", context_window=6_000, summary_tokens=300
     ).turns
     assert (first.requests, second.requests, third.requests) == (1, 1, 2)
-    asked = second.input + 1_700 + query_tokens(past) + 10
+    asked_for = past.counter.count_message({"role": "user", "content": load_prompt("condense")})
+    asked = second.input + 1_700 + query_tokens(past) + asked_for
     assert third.input > asked > second.input
     assert third.input - asked < FIXED + 300 * 5 // 4 + PER_MESSAGE + query_tokens(past) + 1
     assert third.cached == second.input + FIXED
@@ -178,27 +117,6 @@ def test_requests_larger_than_the_context_window_are_counted() -> None:
     )
 
 
-def test_a_stored_session_is_split_into_requests_whose_times_do_not_decrease() -> None:
-    talk = SessionBuilder().ask(0).reply(5, RESULT, reasoning="r" * 400)
-    talk.session.messages[-1].tool_calls[0].duration_ms = 20_000
-    first, second = talk.reply(40).ask(20).build_history().turns
-    assert [(step.at - BEGAN.timestamp()) for step in first.steps] == [0, 25]
-    assert [step.reply for step in second.steps] == [None]
-    assert second.steps[0].at == timestamp(40).timestamp(), "times are ascending"
-    past = talk.build_history()
-    assert past.output(first.steps[0].reply) == CALL + 100
-
-
-def test_consecutive_replies_are_merged_and_a_line_sent_during_a_turn_is_part_of_it() -> None:
-    talk = SessionBuilder().ask(0).reply(1, tokens=20).reply(2, tokens=30).ask(3).reply(4, RESULT)
-    talk.session.add_message(
-        ChatMessage(Role.USER, "and quickly", status=STEER, created_at=timestamp(5))
-    )
-    first, second = talk.reply(6).build_history().turns
-    assert [len(step.reply.content) for step in first.steps if step.reply] == [4 * (16 + 26) + 2]
-    assert [step.steered for step in second.steps] == [("and quickly",), ()]
-
-
 def test_stored_turn_notes_are_replaced_by_notes_with_the_date_of_the_turn() -> None:
     talk = SessionBuilder().turns(0)
     talk.session.messages[
@@ -206,12 +124,7 @@ def test_stored_turn_notes_are_replaced_by_notes_with_the_date_of_the_turn() -> 
     ].sent = "q\n\nFile a:\n```\n1\n```\n\n<turn_notes>\n- Date: 2020-01-01\n</turn_notes>"
     turn = talk.build_history().turns[0]
     assert turn.sent == "q\n\nFile a:\n```\n1\n```"
-    assert "Date: 2025-01-01" in talk.build_history().query(turn)["content"]
-
-
-def test_a_session_without_a_turn_is_refused() -> None:
-    with pytest.raises(BadInput, match="has no turns to replay"):
-        SessionBuilder().build_history()
+    assert "Date: 2025-01-01" in query_message(talk.build_history(), turn)["content"]
 
 
 @st.composite

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.context.replay.run import OURS, POLICIES, PolicyUsage, TurnUsage, plot, svg
+from lab.windows.plot import plot, svg
+from lab.windows.policies import ALL, PolicyUsage, TurnUsage
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.lists(st.integers(0, 10**12), min_size=1, max_size=300)
@@ -20,7 +21,7 @@ def make_usage(policy: str, inputs: list[int]) -> PolicyUsage:
 
 
 def test_every_policy_has_a_unique_first_letter() -> None:
-    assert len({name[0] for name in (*POLICIES, OURS)}) == len(POLICIES) + 1
+    assert len({name[0] for name in ALL}) == len(ALL)
 
 
 def test_input_tokens_are_plotted_on_a_logarithmic_scale() -> None:
