@@ -55,7 +55,9 @@ def _sessions(parser: Parser) -> None:
         "import", _import, "import a session from a file, also one of another tool"
     )
     bring.add_argument(
-        "file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider"
+        "file",
+        metavar="FILE",
+        help="an export, or a transcript of Claude Code, codex or another tool",
     )
     replay = parser.action(
         "replay", _replay, "run it again with this version; nothing is sent, no tool runs"
