@@ -136,7 +136,7 @@ class _ReplayAgent(Agent):
             history,
             assumed.window,
         )
-        settings = replace(settings, max_turns=_MAX_STEPS, max_budget_usd=None, holdout=0)
+        settings = replace(settings, max_turns=_MAX_STEPS, max_budget_usd=None)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
         root, prompt = Path(history.session.working_directory), history.prompt
         builder = RequestBuilder(

@@ -117,9 +117,7 @@ _Message = _row_model(
     MessageRow, id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
     tool_calls=_list_of(_Call, []), images=(list[_Image] | None, None),
 )  # fmt: skip
-_Record = _row_model(
-    TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None)
-)
+_Record = _row_model(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0))
 _Turn = _row_model(
     InteractionRow,
     status=(_Text, ...),
