@@ -43,7 +43,11 @@ class Place:
     def floor(self) -> tuple[str, ...]:
         """Return the command of the floor program."""
         (self.folder / "floor").mkdir(exist_ok=True)
-        return (sys.executable, str(ROOT / "scripts" / "floor"), str(self.folder / "floor"))
+        return (
+            sys.executable,
+            str(Path(__file__).parent / "bare_prompt.py"),
+            str(self.folder / "floor"),
+        )
 
 
 def swecli(*arguments: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.config.settings import Settings
 from swecli.context.budget import is_lean
 from swecli.context.replay.history import History, PastStep, PastTurn
-from swecli.context.replay.run import Assumptions, ReplayedTurn, SentRequest
+from swecli.context.replay.requests import Assumptions, ReplayedTurn, SentRequest
 from swecli.llm.profile import Profile
 from swecli.models.errors import SwecliError
 from swecli.models.events import Event, ToolFinished
@@ -38,13 +38,11 @@ from swecli.tools.limits import lean_specs
 _MAX_STEPS = 1_000_000  # of a turn: no limit
 
 
-def read_past(
-    session: Session, settings: Settings, context_window: int, instructions: str = ""
-) -> History:
+def read_past(session: Session, context_window: int, instructions: str = "") -> History:
     """Read a completely loaded session for a model with that window in tokens. Raises BadInput if it has no turn."""
     specs = Toolkit.idle(Path(session.working_directory)).tools.specs()
     tools = lean_specs(specs) if is_lean(context_window) else specs
-    return History.read(session, settings, context_window, tools, instructions)
+    return History.read(session, context_window, tools, instructions)
 
 
 def replay_turns(
@@ -71,7 +69,7 @@ class _PastModel:
     def __init__(self, history: History, assumed: Assumptions) -> None:
         self.name = history.session.model or "replay/session"
         self.profile = Profile(
-            assumed.context_window, assumed.prices.max_output, images=True, offline=True
+            assumed.context_window, assumed.max_output, images=True, offline=True
         )
         self._history, self._assumed, self._pending = history, assumed, deque[PastStep]()
         self.sent: list[SentRequest] = []
@@ -138,7 +136,7 @@ class _ReplayAgent(Agent):
             history,
             assumed.window,
         )
-        settings = replace(settings, max_turns=_MAX_STEPS, max_budget_usd=None, holdout=0)
+        settings = replace(settings, max_turns=_MAX_STEPS, max_budget_usd=None)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
         root, prompt = Path(history.session.working_directory), history.prompt
         builder = RequestBuilder(

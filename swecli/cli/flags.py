@@ -22,7 +22,7 @@ SUBCOMMANDS = {  # name -> summary for --help
     "learn": "--from SESSION: learn from stored sessions",
     "review": "changes, a branch, a commit, paths or the whole tree",
     "findings": "list, show, dismiss, fixed, reopen, recheck, export",
-    "context": "show, plan, why, log, undo, pin, window, prompt, compact, replay",
+    "context": "show, plan, why, log, undo, pin, window, prompt, compact",
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
     "db": "path, check, backup",

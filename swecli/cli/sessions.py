@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
 from swecli.headless.plain import dumps
+from swecli.llm.price_table import row_of, sizes_of
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import (
     Event,
@@ -54,7 +55,9 @@ def _sessions(parser: Parser) -> None:
         "import", _import, "import a session from a file, also one of another tool"
     )
     bring.add_argument(
-        "file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider"
+        "file",
+        metavar="FILE",
+        help="an export, or a transcript of Claude Code, codex or another tool",
     )
     replay = parser.action(
         "replay", _replay, "run it again with this version; nothing is sent, no tool runs"
@@ -207,22 +210,23 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     # late: the other actions need no agent
     from swecli.agent.replay import read_past, replay_turns
     from swecli.context.replay.history import ASSUMED_WINDOW
-    from swecli.context.replay.run import Assumptions, Prices
+    from swecli.context.replay.requests import Assumptions
 
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "", window_hint=1)
         sessions.load_back_to(1)
         log = sessions.context.log(session, 1_000_000)
-    settings, prices = configuration_of(args).settings, Prices.of(session.model)
-    window = prices.context_window or ASSUMED_WINDOW
-    history = read_past(session, settings, window, instructions_in(session.working_directory))
+    settings = configuration_of(args).settings
+    known_window, max_output = sizes_of(row_of(session.model))
+    window = known_window or ASSUMED_WINDOW
+    history = read_past(session, window, instructions_in(session.working_directory))
     history = history.with_stored_requests(log)
     if args.diff and not any(turn.stored for turn in history.turns):
         raise BadInput(
             "The requests of this session are not stored: it was imported from another tool.",
             "Replay it without --diff.",
         )
-    assumed = Assumptions(prices, session.window, window, settings.cache_minutes * 60)
+    assumed = Assumptions(session.window, window, max_output, settings.cache_minutes * 60)
     turns, sizes = replay_turns(history, assumed, settings), list[int]()
     tools, seen, different = history.counter.count_tools(history.tools), set[_Change](), 0
     lines, values = list[str](), list[dict[str, Any]]()

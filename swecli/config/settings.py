@@ -176,9 +176,6 @@ class Settings:
         "percent of what a session costs that reflection may cost",
         tightens=True,
     )
-    holdout: int = _setting(
-        0, integer(0, 50), "percent of turns that leave one strategy out to measure it"
-    )
     command_timeout: int = _setting(120, integer(1, 86_400), "seconds a command may run")
     sandbox: SandboxChoice = _setting(
         "auto",

@@ -99,6 +99,19 @@ def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(word for word in words if word not in versions), numbers
 
 
+def row_of(name: str) -> Row | None:
+    """Return the row of the model `provider/name` (or `name`), or None."""
+    provider, slash, model = name.partition("/")
+    return find_row(provider, model) if slash else find_row("", name)
+
+
+def sizes_of(row: Row | None) -> tuple[int | None, int | None]:
+    """Return a model's window and its largest output in tokens, None if unknown."""
+    window = token_count(row, "max_input_tokens", "max_tokens")
+    output = token_count(row, "max_output_tokens", "max_tokens")
+    return window or None, output or None
+
+
 def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
     """Return the rows of a provider's chat models by `provider/name`, sorted."""
     rows = {

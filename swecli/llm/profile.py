@@ -16,7 +16,7 @@ from typing import Any, Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import Paths, write_file
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import Row, cost_of, token_count
+from swecli.llm.price_table import Row, cost_of, sizes_of
 from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 
@@ -31,10 +31,6 @@ _FLAGS = {
     "tools": "supports_function_calling",
     "system_role": "supports_system_messages",
     "images": "supports_vision",
-}
-_SIZES = {
-    "window": ("max_input_tokens", "max_tokens"),
-    "max_output": ("max_output_tokens", "max_tokens"),
 }
 _PRICES = {
     "input": "input_cost_per_token",
@@ -282,7 +278,9 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     known: dict[str, Any] = {
         name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)
     }
-    known |= {name: size for name, keys in _SIZES.items() if (size := token_count(row, *keys))}
+    window, max_output = sizes_of(row)
+    known |= {"window": window} if window else {}
+    known |= {"max_output": max_output} if max_output else {}
     if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))

@@ -4,7 +4,6 @@ conversation's bullets exceed the budget, which requires a new epoch."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -32,8 +31,8 @@ Count = Callable[[str], int]
 @dataclass(frozen=True, slots=True)
 class SelectionRequest:
     """The input of a selection: all `bullets` by id, oldest first, and their `index`. At most `most` in `budget` tokens
-    are selected (0: playbook off). `new_ids` were added by the user in this epoch; `holdout` percent of turns
-    withhold one bullet, drawn with `seed`; with `whole_head`, no later turn shares the budget."""
+    are selected (0: playbook off). `new_ids` were added by the user in this epoch; with `whole_head`, no later turn
+    shares the budget."""
 
     bullets: Mapping[str, Bullet]
     query: str
@@ -43,8 +42,6 @@ class SelectionRequest:
     most: int = 200
     new_ids: Collection[str] = ()
     ignorant: bool = False
-    holdout: int = 0
-    seed: int = 0
     whole_head: bool = False
 
     @classmethod
@@ -83,10 +80,6 @@ class SelectionRequest:
             most=settings.max_strategies,
             new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(taught)),
             ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
-            holdout=settings.holdout,
-            # depends on the turn only, so that the selection is reproducible
-            seed=sum(ord(one) * place for place, one in enumerate(session.id, 1))
-            + session.interactions,
             whole_head=window.mode == "fixed" and not window.slack,
         )
 
@@ -99,7 +92,7 @@ class SelectionRequest:
             if held is None
             else _extend(self, ranked, fits, held)
         )
-        shown = {bullet.id for bullet in found.chosen}
+        shown = {bullet.id for bullet in found.bullets}
         names = (c.bullet.id for c in ranked if c.reason == _HARMFUL and c.bullet.id not in shown)
         return replace(found, more=not fits, held_back=tuple(names))
 
@@ -142,26 +135,20 @@ class _Candidate:
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A selection of at most `budget` tokens. `candidates` are the chosen and the best rejected ones, `held_back` those
-    excluded by their score, `withheld` those left out to measure their effect; `more`: others can be recalled; `reopen`
-    is why a new epoch is required, or ""."""
+    excluded by their score; `more`: others can be recalled; `reopen` is why a new epoch is required, or ""."""
 
     tokens: int
     budget: int
     candidates: tuple[_Candidate, ...]
     more: bool = False
-    withheld: tuple[str, ...] = ()
     reopen: str = ""
     held_back: tuple[str, ...] = ()
     missed: tuple[_Candidate, ...] = field(default=(), repr=False)
 
     @property
-    def chosen(self) -> tuple[Bullet, ...]:
-        """The selected bullets and those of the conversation, withheld ones included."""
-        return tuple(candidate.bullet for candidate in self.candidates if candidate.chosen)
-
-    @property
     def bullets(self) -> tuple[Bullet, ...]:
-        return tuple(bullet for bullet in self.chosen if bullet.id not in self.withheld)
+        """The selected bullets and those of the conversation."""
+        return tuple(candidate.bullet for candidate in self.candidates if candidate.chosen)
 
     def to_json(self) -> dict[str, Any]:
         """Return the selection as JSON values, rounded to four places."""
@@ -169,11 +156,7 @@ class Selection:
             [c.bullet.id, c.chosen, round(c.match, 4), round(c.value, 4), c.tokens, c.reason]
             for c in self.candidates
         ]
-        flags = {
-            "withheld": list(self.withheld),
-            "more": self.more,
-            "held_back": list(self.held_back),
-        }
+        flags = {"more": self.more, "held_back": list(self.held_back)}
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | flags
 
 
@@ -272,8 +255,6 @@ def _extend(
         why = "the playbook is off"
     elif gone:
         why = f"{gone[0]} was disabled or removed"
-    elif found.withheld:
-        why = "a turn that withholds a strategy"
     elif held.tokens > request.budget:
         why = "the notes on strategies exceed their budget"
     elif not found.missed:
@@ -286,11 +267,14 @@ def _extend(
 def _crowding_reason(new: Collection[str], found: Selection, head: Selection) -> str:
     """Return why the omitted bullets require a new epoch, or ""."""
     for bullet in (candidate.bullet for candidate in found.missed):
-        if bullet.state == "pinned" and bullet in head.chosen:
+        if bullet.state == "pinned" and bullet in head.bullets:
             return f"{bullet.id} is pinned and does not fit otherwise"
         if bullet.id in new:
             return f"{bullet.id} is new and does not fit otherwise"
-    known, wanted = {bullet.id for bullet in found.chosen}, [c for c in head.candidates if c.chosen]
+    known, wanted = (
+        {bullet.id for bullet in found.bullets},
+        [c for c in head.candidates if c.chosen],
+    )
     lost, all_scores = (
         sum(c.score for c in some)
         for some in ([c for c in wanted if c.bullet.id not in known], wanted)
@@ -333,13 +317,7 @@ def _fill(
             reason = candidate.reason or ("it matches" if candidate.match else "it fits the budget")
             fresh.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
     while True:  # the whole text may have more tokens than its lines
-        withheld = _draw_withheld(
-            request, [*known.values(), *(candidate.bullet for candidate in fresh)]
-        )
-        new = sorted(
-            (c.bullet for c in fresh if c.bullet.id not in withheld),
-            key=lambda bullet: bullet.number,
-        )
+        new = sorted((c.bullet for c in fresh), key=lambda bullet: bullet.number)
         text = "".join(map(line, new)) if held else render_bullets(new)
         tokens = before + (request.count(text) if text else 0)
         if not fresh or tokens <= budget:
@@ -354,14 +332,7 @@ def _fill(
         for b in sorted(known.values(), key=lambda b: b.number)
     )
     kept = (*held_ones, *fresh, *[*missed, *excluded][:_FEW])
-    return Selection(tokens, budget, kept, withheld=withheld, missed=tuple(missed))
-
-
-def _draw_withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple[str, ...]:
-    """Draw the bullet that this turn withholds, never a pinned one."""
-    free = sorted((b.id for b in chosen if b.state != "pinned"), key=lambda name: int(name[2:]))
-    luck = random.Random(request.seed)
-    return (luck.choice(free),) if free and luck.random() * 100 < request.holdout else ()
+    return Selection(tokens, budget, kept, missed=tuple(missed))
 
 
 def _format_line(bullet: Bullet) -> str:

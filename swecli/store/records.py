@@ -82,7 +82,7 @@ class StoredTurn:
     `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why` the user's reason.
     `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence, `reason` the same in
     words, and `topic` its kind, "" before the first reflection. `shown` strategies were in the prompt, `cited` ones
-    were named by the model, `withheld` ones were left out to measure their effect.
+    were named by the model.
     """
 
     session_id: str
@@ -97,7 +97,6 @@ class StoredTurn:
     signal: str = ""
     reason: str = ""
     topic: str = ""
-    withheld: tuple[str, ...] = ()
     started_at: datetime | None = None
 
 

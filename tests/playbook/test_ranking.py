@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.playbook import PRIORS, Bullet, Tag, update_belief
-from swecli.playbook.actions.show import _measure_effect
 from swecli.playbook.ranking import TAGS, Reflector, outcome_verdicts, passes
-from swecli.store.records import StoredTurn
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
 
@@ -91,15 +89,3 @@ def test_harmful_bullets_are_held_back_unless_pinned_or_from_the_user_and_doubtf
     assert not passes(Bullet("P-1", "x", belief=bad))
     assert passes(Bullet("P-1", "x", belief=unlucky))
     assert not passes(Bullet("P-1", "x", belief=unlucky), ignorant=True)
-
-
-def test_a_measured_effect_is_shrunken_and_small_samples_are_not_enough_data() -> None:
-    def measured_effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
-        records = [StoredTurn("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
-        records += [
-            StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)
-        ]
-        return str(_measure_effect("P-1", records)["in_words"])
-
-    assert measured_effect(90, 80, 90, 45).startswith("+0.27 ± ")
-    assert measured_effect(90, 80, 10, 5) == "not enough data (90 shown, 10 withheld)"

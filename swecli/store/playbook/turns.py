@@ -1,4 +1,4 @@
-"""Records of turns (outcome, withheld strategies, mark), results of check commands, and the queue of reflections."""
+"""Records of turns (outcome, mark), results of check commands, and the queue of reflections."""
 
 from __future__ import annotations
 
@@ -166,8 +166,7 @@ def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
     result: dict[str, Any] = (
         values(row, ("topic", "good", "weight", "signal", "reason")) if row else {}
     )
-    names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
-    result |= {name: tuple(value or ()) for name, value in names.items()}
+    result |= {"shown": tuple(turn.shown or ()), "cited": tuple(turn.cited or ())}
     result |= values(turn, ("status", "mark", "why", "started_at"))
     return StoredTurn(turn.session_id, turn.number, **result)
 

@@ -69,11 +69,10 @@ def _find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
 def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
     """Replace the strategy ids in the turns by `names`. Ids not in it get a prefix, so that they match no strategy."""
     for turn in whole["interactions"]:
-        record = turn["playbook"] or {}
-        for holder, name in ((turn, "shown"), (turn, "cited"), (record, "withheld")):
-            if holder.get(name):
-                holder[name] = [
-                    names.get(one, _FOREIGN + one.removeprefix(_FOREIGN)) for one in holder[name]
+        for name in ("shown", "cited"):
+            if turn.get(name):
+                turn[name] = [
+                    names.get(one, _FOREIGN + one.removeprefix(_FOREIGN)) for one in turn[name]
                 ]
 
 

@@ -8,24 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import sqlmodel
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError, create_model
 from sqlmodel import select
 
+from swecli.discovery import find_declared, installed_entry_points
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.store.playbook.bullets import Bullets, number_of
+from swecli.store.session_files import importers
 from swecli.store.session_files.archive import (
     EXCLUDED_COLUMNS,
     Archive,
     rename_strategies,
     write_turns,
 )
-from swecli.store.session_files.formats import detect_format
-from swecli.store.session_files.transcript import Transcript
+from swecli.store.session_files.transcript import Importer, Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.learned import BulletRow, TurnRow
@@ -40,11 +41,15 @@ from swecli.store.tables.sessions import (
     TranscriptLineRow,
 )
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 _MAX_BYTES = 100_000_000  # a session is validated in memory
 _HEAD = 65_536  # characters from which the format is detected
+_INSTALLED = "swecli.importers"  # the group of entry points
 _FORMATS = (
-    "What can be imported: exports (swecli sessions export ID > FILE) and transcripts of Claude Code, codex, pi "
-    "and aider."
+    "What can be imported: exports (swecli sessions export ID > FILE), transcripts of Claude Code and codex, and what "
+    "installed importers read."
 )
 _HINT = "Make one with: swecli sessions export ID > FILE"
 
@@ -112,9 +117,7 @@ _Message = _row_model(
     MessageRow, id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
     tool_calls=_list_of(_Call, []), images=(list[_Image] | None, None),
 )  # fmt: skip
-_Record = _row_model(
-    TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None)
-)
+_Record = _row_model(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0))
 _Turn = _row_model(
     InteractionRow,
     status=(_Text, ...),
@@ -221,19 +224,49 @@ def import_file(database: Database, path: Path) -> _ImportResult:
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.", _FORMATS) from error
-    if (known := detect_format(text[:_HEAD])) is None:
+    importer, problem = _find_importer(text[:_HEAD])
+    if importer is None:
         try:
             return import_session(database, json.loads(text))
         except (ValueError, RecursionError) as error:
             raise BadInput(
-                f"{path} is not a session that swecli can read: {error}.", _FORMATS
+                f"{path} is not a session that swecli can read: {error}.", problem or _FORMATS
             ) from error
-    tool, read = known
-    transcript = Transcript(tool, str(path.absolute().parent))
-    read(enumerate(text.split("\n"), 1), transcript)
+    transcript = Transcript(importer.tool, str(path.absolute().parent))
+    importer.read(enumerate(text.split("\n"), 1), transcript)
     if not (whole := transcript.to_archive()):
         raise BadInput(
-            f"{path} looks like a transcript of {tool}, but no turn of it can be read.", _FORMATS
+            f"{path} looks like a transcript of {importer.tool}, but no turn of it can be read.",
+            _FORMATS,
         )
     imported = import_session(database, whole, transcript.lines)
-    return replace(imported, tool=tool, skipped=tuple(transcript.skipped))
+    return replace(imported, tool=importer.tool, skipped=tuple(transcript.skipped))
+
+
+def _find_importer(head: str) -> tuple[Importer | None, str]:
+    """Return the importer that recognises the beginning of a file, our own before those of installed packages; else
+    None, and in one line why an installed one could not be asked."""
+    for importer in find_declared(importers, Importer):
+        if importer.recognises(head):
+            return importer, ""
+    problem = ""
+    for entry in installed_entry_points(_INSTALLED):
+        try:
+            if installed := _ask_installed(entry, head):
+                return installed, ""
+        except BadInput as error:
+            problem = str(error)
+    return None, problem
+
+
+def _ask_installed(entry: EntryPoint, head: str) -> Importer | None:
+    """Return the importer of an entry point if it recognises the beginning of a file. Raises BadInput if it cannot be
+    loaded or fails."""
+    try:
+        importer: Importer = entry.load()
+        return importer if importer.recognises(head) else None
+    except Exception as error:  # third-party code: any error becomes one line for the user
+        raise BadInput(
+            f"The importer {entry.name!r} cannot be used: {type(error).__name__}: {error}. "
+            f"Update or remove the package that brings {entry.module}."
+        ) from error

@@ -1,12 +1,12 @@
-"""A transcript of another tool, built line by line, and helpers to parse its JSON."""
+"""A transcript of another tool, built line by line, and what an importer of one declares."""
 
 from __future__ import annotations
 
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -178,3 +178,52 @@ class Transcript:
             ).hexdigest()
         )
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """Reads the files of one tool. `recognises` gets the beginning of a file (65,536 characters); `read` adds the turns
+    of its numbered lines to a transcript, whose `lines` are stored too."""
+
+    tool: str
+    recognises: Callable[[str], bool]
+    read: Callable[[Iterable[Line], Transcript], None]
+
+
+def first_objects(head: str) -> list[dict[str, Any]]:
+    """Return the JSON objects among the first twenty lines of a file."""
+    return list(Transcript("", "").parse_json_lines(enumerate(head.splitlines()[:20])))
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message or result: a string, or the texts of its blocks, one a line."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part for part in (text_of(block) for block in content) if part)
+    if isinstance(content, dict):
+        return next(
+            (text_of(content[name]) for name in ("text", "content", "output") if content.get(name)),
+            "",
+        )
+    return ""
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """Return the value if it is an object, else {}."""
+    return value if isinstance(value, dict) else {}
+
+
+def blocks_of(content: Any) -> list[dict[str, Any]]:
+    """Return the blocks of a message; a string becomes one text block."""
+    whole = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
+    return [as_dict(block) for block in whole]
+
+
+def token_count(value: Any) -> int:
+    """Return a token count, 0 if the value is not a positive integer."""
+    return max(0, value) if isinstance(value, int) else 0
+
+
+def usage_of(used: dict[str, Any], *names: str) -> Usage:
+    return Usage(*(token_count(used.get(name)) for name in names))

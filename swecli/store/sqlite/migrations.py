@@ -112,6 +112,15 @@ def _drop_table(name: str, connection: Connection) -> None:
     connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
 
 
+def _end_holdouts(connection: Connection) -> None:
+    """No turn leaves a strategy out to measure it any more. A selection that did so would now be shown wrongly."""
+    known = {column["name"] for column in inspect(connection).get_columns("playbook_turn")}
+    if "withheld" in known:
+        connection.exec_driver_sql("ALTER TABLE playbook_turn DROP COLUMN withheld")
+    left_out = "json_valid(choice) AND json_array_length(choice, '$.withheld') > 0"
+    connection.exec_driver_sql(f"DELETE FROM playbook_choice WHERE {left_out}")
+
+
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
 # Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -133,6 +142,7 @@ STEPS: tuple[Step, ...] = (
     partial(_drop_table, "playbook_switch"),  # replaced by a setting
     partial(_drop_table, "judgement"),  # replaced by columns of findings
     partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
+    _end_holdouts,
 )
 
 

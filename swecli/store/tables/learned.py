@@ -186,7 +186,6 @@ class TurnRow(Row, table=True):
     signal: str = Field(default="", sa_type=CleanText)
     reason: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     topic: str = Field(default="", sa_type=CleanText)
-    withheld: Any = Field(default=None, sa_type=CleanJson)
 
     @classmethod
     def find(cls, db: Session, session_id: str, interaction: int) -> TurnRow:

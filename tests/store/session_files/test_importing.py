@@ -101,7 +101,7 @@ def store_rich_session() -> SessionManager:
             )
             manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
             with manager.database.transaction() as db:
-                TurnRow.record(db, session.id, number, topic="tests", withheld=[own])
+                TurnRow.record(db, session.id, number, topic="tests")
             manager.context.keep(session, [RetainedFact("request", "1", "do it", number)])
         manager.context.add(
             session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"}))

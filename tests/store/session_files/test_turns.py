@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
 
 
 def store_turns() -> SessionManager:
-    """Store a session with two turns: P-1 and the session's P-3 were cited, P-2 was withheld, P-9 never existed."""
+    """Store a session with two turns: P-1 and the session's P-3 were cited."""
     manager = SessionManager(open_database("from.db"))
     session = manager.start("/a", "m/x", project="/p")
     add(manager, "run make check", "keep it short")
@@ -33,11 +34,9 @@ def store_turns() -> SessionManager:
     for number in (1, 2):
         manager.begin_interaction(f"question {number}")
         manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
-        known: dict[str, Any] = {"withheld": ["P-2", "P-9"], "topic": "make check"}
+        known: dict[str, Any] = {"weight": 1.0, "signal": "check", "topic": "make check"}
         with manager.database.transaction() as db:
-            TurnRow.record(
-                db, session.id, number, good=number == 1, weight=1.0, signal="check", **known
-            )
+            TurnRow.record(db, session.id, number, good=number == 1, **known)
     return manager
 
 
@@ -46,10 +45,9 @@ def export_session(manager: SessionManager) -> Any:
     return json.loads(json.dumps(manager.export(manager.current_session.id), default=str))
 
 
-def test_the_export_has_the_outcome_and_withheld_strategies_of_each_turn() -> None:
+def test_the_export_has_the_outcome_of_each_turn() -> None:
     first, second = export_session(store_turns())["interactions"]
     assert (first["playbook"]["good"], second["playbook"]["good"]) == (True, False)
-    assert first["playbook"]["withheld"] == ["P-2", "elsewhere:P-9"]
 
 
 def test_an_imported_turn_cites_the_new_ids_of_its_strategies() -> None:
@@ -61,7 +59,6 @@ def test_an_imported_turn_cites_the_new_ids_of_its_strategies() -> None:
     record = other.playbook.turn(whole["id"], 1)
     assert record is not None
     assert record.cited == ("elsewhere:P-1", "P-3"), "not P-1 of this database"
-    assert record.withheld == ("elsewhere:P-2", "elsewhere:P-9")
     assert (record.good, record.weight, record.signal, record.topic) == (
         True,
         1.0,
@@ -82,7 +79,7 @@ def test_a_fork_copies_the_turn_records_and_they_count_once() -> None:
     fork = manager.fork(upto=1)
     copied = manager.playbook.turn(fork.id, 1)
     assert copied is not None
-    assert (copied.good, copied.withheld) == (True, ("P-2", "P-9"))
+    assert (copied.good, copied.cited) == (True, ("P-1", "P-3"))
     assert manager.playbook.turn(fork.id, 2) is None
     assert manager.playbook.project_turns(fork) == before, (
         "the turn of the fork is the turn it was copied from"
@@ -104,9 +101,14 @@ def test_copied_turns_of_a_fork_are_not_learned_from_again() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("weight", 2), ("good", "perhaps"), ("withheld", "all")]
-)
+def test_an_older_export_with_a_withheld_strategy_can_be_imported() -> None:
+    whole = export_session(store_turns())
+    whole["interactions"][0]["playbook"]["withheld"] = ["P-2"]
+    with closing(open_database("to.db")) as database:
+        assert import_session(database, whole).interactions == 2
+
+
+@pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps")])
 def test_an_invalid_turn_record_is_named(name: str, value: Any) -> None:
     whole = export_session(store_turns())
     whole["interactions"][1]["playbook"][name] = value

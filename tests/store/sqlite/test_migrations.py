@@ -205,3 +205,19 @@ def test_a_step_without_changes_only_raises_the_version(path: Path) -> None:
     open_database(path, steps=(*STEPS, None)).close()
     assert query(path, "SELECT sql FROM sqlite_master ORDER BY name") == before
     assert query(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
+
+
+def test_a_selection_that_left_a_strategy_out_to_measure_it_is_forgotten(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection:
+        for line in recorded_schema(18).splitlines():
+            if "sqlite_sequence" not in line and "playbook_choice" in line:
+                connection.execute(line)
+        adding = "INSERT INTO playbook_choice (session_id, interaction, choice) VALUES ('s', ?, ?)"
+        connection.execute(adding, (1, '{"withheld": ["P-1"], "chosen": []}'))
+        connection.execute(adding, (2, '{"withheld": [], "chosen": []}'))
+        connection.execute("PRAGMA user_version = 18")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.commit()
+    open_database(path).close()
+    assert query(path, "SELECT interaction FROM playbook_choice") == [(2,)]

@@ -1,0 +1,1 @@
+"""Importers of transcripts that swecli itself does not read."""
