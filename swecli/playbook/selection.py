@@ -365,4 +365,4 @@ def _draw_withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple
 
 
 def _format_line(bullet: Bullet) -> str:
-    return f"- [{bullet.id}] {quote_content(bullet.content)}\n"
+    return f"- [{bullet.id}] {quote_content(bullet.prompt_text)}\n"
