@@ -65,7 +65,7 @@ _ROUND = (
     Turn("no, run the tests", (TESTS,), "They pass, by [P-4].", mark="good", tags="nnnh"),
 )  # fmt: skip
 TURNS = _ROUND * 4
-_TAGS = {"h": "helpful", "n": "neutral", "x": "harmful"}
+_EFFECTS = {"h": "helped", "n": "irrelevant", "x": "hurt"}
 
 
 def play(folder: Path) -> Iterator[tuple[int, Turn, Runtime]]:
@@ -93,9 +93,10 @@ class _Script:
     def __call__(self, request: ModelRequest) -> Reply:
         if request.purpose == "reflect":
             tags = [
-                {"id": f"P-{at}", "tag": _TAGS[tag]} for at, tag in enumerate(self.turn.tags, 1)
+                {"id": f"P-{at}", "effect": _EFFECTS[tag]}
+                for at, tag in enumerate(self.turn.tags, 1)
             ]
-            return Reply(json.dumps({"tags": tags}))
+            return Reply(json.dumps({"strategies": tags}))
         done = 0
         for message in reversed(request.messages):
             if message["role"] == "user":
@@ -174,7 +175,9 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
         ]
         info = runtime.sessions.playbook.turn(runtime.sessions.session.id, number)
         shown = info.shown if info else ()
-        given = {f"P-{at}": _TAGS[tag] for at, tag in enumerate(turn.tags, 1) if f"P-{at}" in shown}
+        given = {
+            f"P-{at}": _EFFECTS[tag] for at, tag in enumerate(turn.tags, 1) if f"P-{at}" in shown
+        }
         tags = {name: tag for name, tag, source in rows if source.startswith("scripted/")}
         if tags != given:
             yield f"T{number}: the reflector's tags are {tags}, it gave {given}"

@@ -171,7 +171,7 @@ def _model(
 
     def answer(request: ModelRequest) -> Reply:
         if request.purpose != "turn":
-            return Reply('{"tags": []}')
+            return Reply('{"strategies": []}')
         # of this turn: each turn is a new session
         done = sum(message["role"] == "tool" for message in request.messages)
         if done == 2 or not script:

@@ -93,7 +93,7 @@ def _format_content(content: str) -> str:
 
 def _new_strategy_line(bullet: Bullet) -> str:
     """Return the line of a message that introduces a strategy."""
-    return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
+    return f"- {strategy_notes({}, {bullet.id: bullet.prompt_text}, [bullet.id])[0]}\n"
 
 
 def _strategy_lines(text: str) -> list[str]:
@@ -135,7 +135,9 @@ def held_strategies(
     epoch, sent = session.context.epoch, [*past]
     head = epoch.strategies if epoch is not None else {}
     known = known_strategies(head, sent)
-    contents = {bullet.id: bullet.content for bullet in session.get_playbook().live_bullets(known)}
+    contents = {
+        bullet.id: bullet.prompt_text for bullet in session.get_playbook().live_bullets(known)
+    }
     notes = [f"{line}\n" for line in _lines_in(sent)]
     changes = [f"- {line}\n" for line in strategy_notes(known, contents, contents)]
     whole = render_bullets(Bullet(name, content) for name, content in head.items())

@@ -56,7 +56,7 @@ class HeadParts:
 
     @property
     def contents(self) -> dict[str, str]:
-        return {bullet.id: bullet.content for bullet in self.strategies}
+        return {bullet.id: bullet.prompt_text for bullet in self.strategies}
 
     def compose(self, session: Session, summary: str, sent: Collection[int]) -> str:
         """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project

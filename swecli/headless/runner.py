@@ -262,12 +262,11 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
     if session is None or not runtime.settings.learn:
         return
     try:
-        for pending in reversed(
-            learning.pending() if ask and runtime.settings.reflect_at_end else ()
-        ):
-            if pending.session_id == session.id:
-                for event in await learning.reflect(pending.interaction):
-                    writer.write(event)
+        if ask and runtime.settings.reflect_at_end:
+            pending = runtime.sessions.playbook.pending(session.id)
+            numbers = [one.interaction for one in pending]
+            for event in await learning.reflect(*numbers, ended=True):
+                writer.write(event)
         waiting = runtime.sessions.playbook.pending(session.id)
     except Exception:  # noqa: BLE001 - a boundary
         _log.exception("reflecting failed")  # the answer is written: the exit code must not change

@@ -13,8 +13,8 @@ _MAX_PARTS = 4  # changes that one line names
 @dataclass(frozen=True, slots=True)
 class PlaybookUpdated(Event):
     """What was learned from turn `interaction`, of the session `elsewhere` if that is not "": the delta with `delta_id`
-    ("": none) and a model's answer of `tokens` (0: none was asked). `lines` describe the changes for the user; the
-    strategies in `waiting` need the user's approval."""
+    ("": none) and a model's answer of `tokens` (0: none was asked). `lines` describe the changes for the user, `answer`
+    all that the model said; the strategies in `waiting` need the user's approval."""
 
     interaction: int
     delta_id: str
@@ -27,6 +27,7 @@ class PlaybookUpdated(Event):
     tokens: int = 0
     waiting: tuple[str, ...] = ()
     elsewhere: str = ""
+    answer: tuple[str, ...] = ()
 
     def describe(self, review: str = "swecli playbook review") -> str:
         """Return one line, with the command `review` if something waits for it; "" if nothing happened and nothing was

@@ -21,6 +21,8 @@ DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
 REPLACES = "replaces"  # source of the evidence that names the strategy a waiting one is to replace
 _CONTENT = 90
 _MAX_BYTES = 20_000_000
+_SESSIONS, _TITLE = 200, 40  # sessions among which a title is looked up, characters of it
+_SESSION = 13  # characters that identify a session
 _MANY = 8  # operations of a delta that are named one by one
 _DONE = {
     "REMOVE": "removed",
@@ -71,6 +73,12 @@ class ActionContext:
     def bullets(self) -> list[Bullet]:
         """Return the session's strategies in order of their numbers, without removed ones."""
         return sorted(self.session.playbook.bullets.values(), key=lambda b: b.number)
+
+    def session_name(self, session_id: str) -> str:
+        """Return the title of another session in quotes, or the beginning of its id."""
+        found = self.sessions.list_sessions(None, _SESSIONS)
+        title = next((info.shown_title for info in found if info.id == session_id), "")
+        return f'"{shorten(title, _TITLE)}"' if title else session_id[:_SESSION]
 
     def apply(self, delta: Delta) -> AppliedDelta:
         return self.sessions.playbook.apply(delta, self.session)

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from swecli.models.playbook import FORGET, NEUTRAL, OUTSIDE, Bullet, Tag, Verdict
+from swecli.models.playbook import FORGET, NEUTRAL, OUTSIDE, TAG_OF, Bullet, Effect, Tag, Verdict
 from swecli.store.sessions.search import stem
 from swecli.text import sanitize
 
@@ -201,23 +201,26 @@ class Reflector:
     def judge(
         self,
         name: str,
-        tags: Sequence[tuple[Bullet, Tag, str]],
+        effects: Sequence[tuple[Bullet, Effect, str]],
         good: bool | None,
         first: Mapping[str, bool],
     ) -> tuple[tuple[Verdict, ...], Reflector]:
-        """Return the verdicts of tags (bullet, tag, reason) after an outcome (None: unknown), and the updated reflector
-        `name`. Only a bullet's `first` verdict of a turn moves it towards its prior. "neutral", which says that a
-        bullet did not matter in this turn, is counted and moves no belief."""
+        """Return the verdicts of effects (bullet, effect, reason) after an outcome (None: unknown), and the updated
+        reflector `name`. Only a bullet's `first` verdict of a turn moves it towards its prior. What was ignored or
+        irrelevant in this turn is counted and moves no belief."""
         which = "unknown" if good is None else "good" if good else "bad"
         s, n, counts, verdicts = self.insight, self.n, list(getattr(self, which)), []
-        for bullet, tag, why in tags:
+        for bullet, effect, why in effects:
+            tag = TAG_OF[effect]
             place = TAGS.index(tag)
             habit, known = counts[place] / sum(counts), s * bullet.current_belief[place]
             one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
             matters = tag != "neutral"
             forget = FORGET if matters and first.get(bullet.id, True) else 0.0
             factors = (one, two, three) if matters else NEUTRAL
-            verdicts.append(Verdict(bullet.id, "tag", tag, name, why, factors, forget))
+            verdicts.append(
+                Verdict(bullet.id, "tag", tag, name, why, factors, forget, effect=effect)
+            )
             s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
             n = min(_MAX_WEIGHT, n + 1)
             counts[place] += 1  # within the turn, so that fifty equal tags become a habit

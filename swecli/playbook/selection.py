@@ -336,4 +336,4 @@ def _fill(
 
 
 def _format_line(bullet: Bullet) -> str:
-    return f"- [{bullet.id}] {quote_content(bullet.content)}\n"
+    return f"- [{bullet.id}] {quote_content(bullet.prompt_text)}\n"

@@ -155,7 +155,10 @@ class Program(Protocol):
         """Print an error in one line."""
 
     def start_learning(self, interaction: int) -> None:
-        """Start learning from a finished turn in the background."""
+        """Learn from a finished turn, and start its title in the background."""
+
+    def start_reflecting(self) -> None:
+        """Start reflecting, in the background, on the turns to which the query of the running turn is the reaction."""
 
     def show(self, event: Event) -> None:
         """Draw an event above the prompt, and update the footer from it."""
@@ -201,31 +204,45 @@ class Background:
         return len(tasks)
 
     def learn(self, learning: LearningService, interaction: int) -> None:
-        """Learn from a finished turn: by the rules now, before the next request is built, by the model in a task."""
-        part = learning.after_turn(interaction)
-        self.show(part.events)
-        if part.needs_model:
-            self.start(self._reflect(learning, interaction))
+        """Learn from a finished turn by the rules, before the next request is built. The model is asked when the user
+        has reacted: see `react`."""
+        self.show(learning.after_turn(interaction).events)
+
+    def react(self, learning: LearningService, due: Sequence[int] | None = None) -> None:
+        """Ask the model, in a task, about the turns `due`: by default those to which the newest query reacts."""
+        numbers = learning.due() if due is None else due
+        if numbers:
+            self.start(self._reflect(learning, numbers))
 
     def pop_deferred(self) -> list[Event]:
         """Return and clear the events that were deferred while a turn was running."""
         events, self._deferred = self._deferred, []
         return events
 
-    async def _reflect(self, learning: LearningService, interaction: int) -> None:
+    async def _reflect(self, learning: LearningService, numbers: Sequence[int]) -> None:
         async with self._reflecting:
-            events = await learning.reflect(interaction)
+            events = await learning.reflect(*numbers, asked=True)
         self.show(events)
 
     async def reflect_pending(self, learning: LearningService) -> None:
-        """Reflect on pending turns of earlier runs; a new turn waits for one of them at most."""
+        """Check the anchors, and reflect on turns that earlier runs left."""
         pending = await asyncio.to_thread(
-            learning.pending
+            learning.pending_by_session
         )  # its first queries are compiled for 20 ms
         self.show(await learning.check_anchors())
-        for item in pending:
+        await self._resume(learning, pending)
+
+    async def reflect_ended(self, learning: LearningService) -> None:
+        """Reflect on the turns of sessions that were left."""
+        await self._resume(learning, await asyncio.to_thread(learning.pending_by_session))
+
+    async def _resume(
+        self, learning: LearningService, pending: Iterable[tuple[str, Sequence[int]]]
+    ) -> None:
+        """Reflect on pending turns; a new turn waits for one request at most."""
+        for session_id, numbers in pending:
             async with self._reflecting:
-                events = await learning.resume(item)
+                events = await learning.resume(session_id, numbers)
             self.show(events)
 
     def show(self, events: Sequence[Event]) -> None:

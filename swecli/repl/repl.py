@@ -157,6 +157,9 @@ class REPL(Program):
         ):
             self._background.start(self.agent.generate_title())
 
+    def start_reflecting(self) -> None:
+        self._background.react(self._startup.context.runtime.learning)
+
     @property
     def working(self) -> bool:
         return self._dispatcher.task is not None

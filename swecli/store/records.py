@@ -82,7 +82,8 @@ class StoredTurn:
     `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why` the user's reason.
     `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence, `reason` the same in
     words, and `topic` its kind, "" before the first reflection. `shown` strategies were in the prompt, `cited` ones
-    were named by the model.
+    were named by the model. `judged` is how a reflector judged its exchange, "" for none, with the reason
+    `judged_why`.
     """
 
     session_id: str
@@ -97,6 +98,8 @@ class StoredTurn:
     signal: str = ""
     reason: str = ""
     topic: str = ""
+    judged: str = ""
+    judged_why: str = ""
     started_at: datetime | None = None
 
 

@@ -66,6 +66,21 @@ class UndoStore:
             )
         return [_parse_change(row) for row in self._database.rows(which)]
 
+    def is_taken_back(self, session: Session, interaction: int) -> bool:
+        """Return True if an undo that kept the conversation took file changes of a turn back."""
+        made = select(FileChangeRow).filter_by(
+            session_id=session.id, interaction=interaction, made_by=0
+        )
+        undone = {
+            row.undone_by
+            for row in self._database.rows(made.where(col(FileChangeRow.undone_by) > 0))
+        }
+        steps = select(UndoRow).where(col(UndoRow.id).in_(undone)) if undone else None
+        # the changes of a turn that left the conversation keep the number, which a new turn may have
+        return steps is not None and any(
+            "session" not in row.taken for row in self._database.rows(steps)
+        )
+
     def find_redo(self, session: Session) -> UndoStep | None:
         """Return the undo that a redo would revert: the newest, or None if a turn has run since."""
         open_undos = (

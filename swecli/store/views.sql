@@ -154,6 +154,7 @@ SELECT
   interaction AS turn,
   trust AS trust, -- whose words they are
   kind AS kind, -- `outcome`, `tag`, `before` (imported counts), `faded` (turns held back), "" for other evidence
+  effect AS effect, -- what a reflector saw: helped, hurt, refuted, ignored, irrelevant; "" for other evidence
   tag AS tag, -- `helpful`, `harmful` or `neutral`
   created_at AS created_at
 FROM evidence;

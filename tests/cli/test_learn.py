@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.shell import Run, script
 
-ADD = {"add": [{"text": "Build with `sh build.sh`", "quote": "see build.sh for it"}]}
+ADD = {"lessons": [{"text": "Build with `sh build.sh`", "quote": "see build.sh for it"}]}
 ALWAYS = ("--config", "always.toml")
 
 

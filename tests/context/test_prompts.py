@@ -9,6 +9,9 @@ from typing import get_args
 import pytest
 
 from swecli.context.system_message import _PromptName, load_prompt
+from swecli.playbook.learning.answer import answer_schema
+from swecli.playbook.learning.evidence import TurnDigest
+from swecli.playbook.learning.question import build_question
 
 TOOLS = (
     "list_files",
@@ -37,15 +40,15 @@ def test_the_system_prompt_names_every_tool_and_no_path_or_date() -> None:
     assert not re.search(r"\b20\d\d\b|/home|/work", text)
 
 
-def test_the_example_in_the_reflector_prompt_has_the_required_keys() -> None:
+def test_the_example_in_the_reflector_prompt_is_an_answer_of_the_schema() -> None:
     text = load_prompt("reflect")
-    example = json.loads(text[text.rindex('\n{"tags"') :])
-    assert set(example) == {"tags", "add", "update"}
-    assert set(example["tags"][0]) == {"id", "tag"}
-    assert set(example["add"][0]) == {"text", "when", "kind", "quote", "call_id"}
-    assert all(
-        f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_next")
-    )
+    example, schema = json.loads(text[text.rindex('\n{"turn"') :]), answer_schema(1)
+    assert set(example) == set(schema["required"])
+    for key in ("strategies", "lessons"):
+        assert set(example[key][0]) == set(schema["properties"][key]["items"]["required"])
+    given = build_question([TurnDigest.of([]).observe({})], {})
+    value = json.loads(given.removeprefix("```json").removesuffix("```"))
+    assert all(f"`{key}`" in text for key in (*value, *value["exchanges"][0]))
 
 
 def test_the_condense_prompt_asks_for_fixed_headings() -> None:

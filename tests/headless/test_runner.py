@@ -243,7 +243,7 @@ async def test_a_run_reflects_after_the_last_answer_or_reports_the_turns_that_wa
     def answer(request: ModelRequest) -> Any:
         asked.append(request.purpose)
         return (
-            '{"tags": [], "add": []}'
+            '{"strategies": [], "lessons": []}'
             if request.purpose == "reflect"
             else failing
             if len(asked) % 2
@@ -254,7 +254,7 @@ async def test_a_run_reflects_after_the_last_answer_or_reports_the_turns_that_wa
     await run_prompts(
         runtime, make_prompts("run false", "again"), make_writer("text", io.StringIO(), err)
     )
-    assert asked == ["turn", "turn", "turn", "turn", "reflect", "reflect"], "after the last answer"
+    assert asked == ["turn", "turn", "turn", "turn", "reflect"], "once, after the last answer"
     assert "reflected on" not in err.getvalue()
     asked.clear()
     later = make_runtime(answer, reflect_at_end=False)

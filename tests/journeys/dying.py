@@ -22,8 +22,8 @@ from tests.support.scripted import Reply, ScriptedModel
 
 STAGES = ("rules", "ruled", "reflect", "apply", "applied", "prompt", "never")
 ANSWER = {
-    "tags": [{"id": "P-1", "tag": "harmful", "why": "make was refused"}],
-    "add": [
+    "strategies": [{"id": "P-1", "effect": "hurt", "why": "make was refused"}],
+    "lessons": [
         {
             "text": "Build in the `release` profile",
             "section": "build",

@@ -12,7 +12,7 @@ from tests.support.strict_provider import Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
 
-NO_LESSONS = '{"tags": [], "strategies": []}'
+NO_LESSONS = '{"strategies": [], "lessons": []}'
 
 
 def test_the_main_model_answers_and_the_fast_model_reflects_each_with_its_key(

@@ -47,7 +47,7 @@ def script_answers(script: list[Reply]) -> Callable[[Received], Reply]:
     """Answer requests with tools from the script, and reflections (which have no tools) with an empty result."""
     steps = iter(script)
     return lambda request: (
-        next(steps) if request.body.get("tools") else Reply('{"tags": [], "add": []}')
+        next(steps) if request.body.get("tools") else Reply('{"strategies": [], "lessons": []}')
     )
 
 

@@ -66,7 +66,7 @@ def script_answers() -> Any:
     def answer(request: Received) -> Reply:
         if request.body.get("tools"):
             return next(steps)
-        return Reply('{"tags": [], "add": []}')
+        return Reply('{"strategies": [], "lessons": []}')
 
     return answer
 

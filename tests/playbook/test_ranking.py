@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.models.playbook import PRIORS, Bullet, Tag, update_belief
+from swecli.models.playbook import PRIORS, Bullet, Effect, Tag, update_belief
 from swecli.playbook.ranking import TAGS, Reflector, outcome_verdicts, passes
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
@@ -44,14 +44,17 @@ def test_after_a_good_outcome_role_one_is_helpful_a_smaller_role_neutral_and_zer
     assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
 
 
+EFFECT_OF: dict[Tag, Effect] = {"helpful": "helped", "harmful": "hurt", "neutral": "irrelevant"}
+
+
 def judge_turns(
     reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: int = 60
 ) -> Reflector:
     bullets = {name: Bullet(name, "x") for name in truth}
     for turn in range(turns):
         good = turn % 2 == 0
-        tags = [(bullets[name], tag_of(name, good), "") for name in truth]  # type: ignore[operator]
-        verdicts, reflector = reflector.judge("m", tags, good, {})
+        effects = [(bullets[name], EFFECT_OF[tag_of(name, good)], "") for name in truth]  # type: ignore[operator]
+        verdicts, reflector = reflector.judge("m", effects, good, {})
         for verdict in verdicts:
             bullet = bullets[verdict.bullet_id]
             odds = update_belief(
@@ -75,7 +78,7 @@ def test_a_reflector_with_true_tags_gets_more_insight_than_one_that_repeats_the_
 
 
 def test_tags_of_turns_with_unknown_outcome_are_counted_separately() -> None:
-    verdicts, after = Reflector().judge("m", [(Bullet("P-1", "x"), "helpful", "")], None, {})
+    verdicts, after = Reflector().judge("m", [(Bullet("P-1", "x"), "helped", "")], None, {})
     assert (after.unknown, after.good) == ((1.0, 1.0, 2.0), (1.0, 1.0, 1.0))
     assert verdicts[0].factors[2] > verdicts[0].factors[0]
 

@@ -196,14 +196,14 @@ class Script:
         if self.reflected == 2:
             return {"playbook": "all new"}
         tags = (
-            [{"id": "P-1", "tag": "helpful", "why": "pytest passed"}]
+            [{"id": "P-1", "effect": "helped", "why": "pytest passed"}]
             if "P-1" in str(request.messages)
             else []
         )
         words = f"`./pytest -q` runs the {('unit', 'slow', 'calc', 'add')[self.reflected % 4]} tests here."
         return {
-            "tags": tags,
-            "add": [
+            "strategies": tags,
+            "lessons": [
                 {"section": "testing", "content": words, "kind": "fact", "evidence": "user: test"}
             ],
         }

@@ -37,22 +37,29 @@ class SlowLearning:
 
     log: list[str] = field(default_factory=list)
     queue: list[int] = field(default_factory=list)
+    unasked: list[int] = field(default_factory=list)
 
     def after_turn(self, interaction: int) -> _RulesPart:
         self.log.append(f"rules {interaction}")
+        self.unasked.append(interaction)
         return _RulesPart(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
 
-    async def reflect(self, interaction: int) -> list[Event]:
-        self.log.append(f"begin {interaction}")
+    async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
+        names = ", ".join(map(str, interactions))
+        self.log.append(f"begin {names}")
         await asyncio.sleep(0.01)
-        self.log.append(f"end {interaction}")
-        return [Notice(f"learned {interaction}")]
+        self.log.append(f"end {names}")
+        return [Notice(f"learned {names}")]
 
-    def pending(self) -> list[int]:
-        return self.queue
+    def due(self) -> list[int]:
+        due, self.unasked = self.unasked, []
+        return due
 
-    async def resume(self, item: int) -> list[Event]:
-        return await self.reflect(item)
+    def pending_by_session(self) -> list[tuple[str, list[int]]]:
+        return [(str(number), [number]) for number in self.queue]
+
+    async def resume(self, session_id: str, interactions: list[int]) -> list[Event]:
+        return await self.reflect(*interactions)
 
     async def check_anchors(self) -> list[Event]:
         return [Notice("stale")]
@@ -143,18 +150,33 @@ async def test_rules_learn_at_once_and_reflections_run_one_after_the_other() -> 
     background = Background(listener)
     learner = SlowLearning()
     background.learn(learner, 1)  # type: ignore[arg-type]
+    assert not background.busy, "the model is asked when the user has reacted"
+    background.react(learner)  # type: ignore[arg-type]
     background.learn(learner, 2)  # type: ignore[arg-type]
+    background.react(learner)  # type: ignore[arg-type]
     assert learner.log == ["rules 1", "rules 2"], "rules run without waiting for the model"
     await background.drain()
     assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
     assert texts(listener.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
 
 
+async def test_several_waiting_turns_are_reflected_on_together() -> None:
+    listener = RecordingListener()
+    background = Background(listener)
+    learner = SlowLearning(unasked=[3, 4])
+    background.react(learner)  # type: ignore[arg-type]
+    background.react(learner)  # type: ignore[arg-type]
+    await background.drain()
+    assert learner.log == ["begin 3, 4", "end 3, 4"]
+
+
 async def test_events_of_learning_during_a_turn_are_deferred() -> None:
     listener = RecordingListener()
     listener.working = True
     background = Background(listener)
-    background.learn(SlowLearning(), 1)  # type: ignore[arg-type]
+    learner = SlowLearning()
+    background.learn(learner, 1)  # type: ignore[arg-type]
+    background.react(learner)  # type: ignore[arg-type]
     await background.drain()
     assert listener.shown == []
     assert texts(background.pop_deferred()) == ["saw 1", "learned 1"]
@@ -169,6 +191,7 @@ async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None
     while not learner.log:
         await asyncio.sleep(0)
     background.learn(learner, 10)  # type: ignore[arg-type]
+    background.react(learner)  # type: ignore[arg-type]
     await background.drain()
     assert texts(listener.shown)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
     assert texts(listener.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
@@ -180,12 +203,14 @@ async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
     answered = asyncio.Event()
 
     class Slow(SlowLearning):
-        async def reflect(self, interaction: int) -> list[Event]:
+        async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
             await answered.wait()
-            return [Notice(f"learned {interaction}")]
+            return [Notice(f"learned {interactions}")]
 
-    background.learn(Slow(), 1)  # type: ignore[arg-type]
-    background.learn(Slow(), 2)  # type: ignore[arg-type]
+    for number in (1, 2):
+        learner = Slow()
+        background.learn(learner, number)  # type: ignore[arg-type]
+        background.react(learner)  # type: ignore[arg-type]
     assert background.busy, "the reflection began, and the prompt did not wait"
     assert texts(listener.shown) == ["saw 1", "saw 2"], "rules need no model"
     answered.set()

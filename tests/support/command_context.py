@@ -52,8 +52,13 @@ class ScriptedContext(CommandContext):
     def quit(self, code: int = 0) -> None:
         self.left = True
 
+    working = False
+
     def show(self, event: Event) -> None:
         self.renderer.show(event)
+
+    def background_changed(self) -> None:
+        pass
 
     async def pick(
         self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()

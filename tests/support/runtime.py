@@ -79,10 +79,10 @@ async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[
 
 async def catch_up(runtime: Runtime) -> list[Event]:
     """Do what the REPL does at its start: check the anchors, and reflect on turns that earlier runs left."""
-    pending = runtime.learning.pending()
+    pending = runtime.learning.pending_by_session()
     events: list[Event] = [*await runtime.learning.check_anchors()]
-    for one in pending:
-        events += await runtime.learning.resume(one)
+    for session_id, numbers in pending:
+        events += await runtime.learning.resume(session_id, numbers)
     return events
 
 

@@ -30,8 +30,8 @@ class Reply:
     """A reply, streamed in pieces of `piece` characters, `delay` seconds apart; an empty `stop` selects the correct
     reason.
 
-    With `cut_after`, only that many pieces are sent, followed by `failure` (None: the stream ends without a stop
-    reason).
+    With a `purpose`, it answers the next request of that purpose, whatever is sent beside it. With `cut_after`, only
+    that many pieces are sent, followed by `failure` (None: the stream ends without a stop reason).
     """
 
     text: str = ""
@@ -44,6 +44,7 @@ class Reply:
     delay: float = 0.0
     cut_after: int | None = None
     failure: Exception | None = None
+    purpose: str = ""
 
     def chunks(self, number: int) -> Iterator[ModelChunk]:
         """Return the reply's chunks; `number` makes the ids of calls without one."""
@@ -81,7 +82,7 @@ class ScriptedModel:
         self.name = name
         self.profile = Profile(context_window, max_output, images=True, offline=offline)
         self.requests: list[ModelRequest] = []
-        self._replies = replies if callable(replies) else iter(list(replies))
+        self._replies = replies if callable(replies) else list(replies)
 
     @classmethod
     def from_file(cls, path: Path, name: str) -> ScriptedModel:
@@ -98,11 +99,7 @@ class ScriptedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the next reply. Raises the script's exceptions."""
         self.requests.append(request)
-        step = (
-            self._replies
-            if callable(self._replies)
-            else next(self._replies, ProviderError("The script is over."))
-        )
+        step = self._replies if callable(self._replies) else self._next(self._replies, request)
         step = step(request) if callable(step) else step
         if isinstance(step, Exception):
             raise step
@@ -114,6 +111,15 @@ class ScriptedModel:
                 return
             await asyncio.sleep(reply.delay)
             yield chunk
+
+    @staticmethod
+    def _next(replies: list[Any], request: ModelRequest) -> Any:
+        """Take the first reply for the request's purpose, else the first for any."""
+        purposes = [getattr(reply, "purpose", "") for reply in replies]
+        for purpose in (request.purpose, ""):
+            if purpose in purposes:
+                return replies.pop(purposes.index(purpose))
+        return ProviderError("The script is over.")
 
 
 @provider("scripted")

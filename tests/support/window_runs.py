@@ -75,7 +75,7 @@ def script_answers(turns: int, reflector: str) -> Any:
         if reflector == "fails":
             return Refusal(400, "no such thing")
         quiet = Wire(stall_at=0) if reflector == "never answers" else Wire()
-        return Reply('{"tags": [], "add": []}', wire=quiet)
+        return Reply('{"strategies": [], "lessons": []}', wire=quiet)
 
     return answer
 

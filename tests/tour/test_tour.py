@@ -21,7 +21,7 @@ from swecli.models.errors import ModelNotFound
 from swecli.models.events import Notice
 from swecli.models.message import Decision, ModelRequest, ToolSpec
 from swecli.models.review_events import ReviewFinished
-from swecli.playbook.learning.reflector_model import Answer
+from swecli.playbook.learning.answer import Asked, read_answer
 from tests.support.histories import Message, call, result, wild_histories
 from tests.support.model_requests import ask
 from tests.support.reviews import begin_review, collect
@@ -198,8 +198,8 @@ async def test_a_reflection_is_valid_and_has_no_proposals() -> None:
     reply = await ask(
         tour_model(), ModelRequest("demo", make_messages("reflect"), purpose="reflect")
     )
-    answer = Answer.read(reply.text, ())
-    assert (answer.adds, answer.updates, answer.problem) == ([], [], "")
+    found, problem = read_answer(reply.text, Asked({1: ()}))
+    assert (found[1].effects, found[1].lessons, problem) == ({}, [], "")
 
 
 async def test_a_summary_names_the_request_files_and_exit_codes() -> None:

@@ -49,6 +49,14 @@ _ANSWERS: dict[str, Any] = {
     "best": Sequence, "truth": str,
 }  # fmt: skip
 _BOUNDS: dict[str, tuple[Any, Any]] = {"chance": (0, 1), "effect": (-1e9, 1e9)}
+_EFFECT_OF = {
+    "tags": "strategies",
+    "tag": "effect",
+    "helpful": "helped",
+    "harmful": "hurt",
+    "neutral": "irrelevant",
+    "add": "lessons",
+}
 _KEY = re.compile(r"\[([^\[\]\s]+)\]")
 
 
@@ -286,6 +294,7 @@ class Product:
         text = _KEY.sub(
             lambda found: f"[{self.ids[found[1]]}]" if found[1] in self.ids else found[0], raw
         )
+        text = _as_effects(text)
         if self._adds:
             text = _with_adds(text, self._adds)
         return Reply(text, piece=100_000)
@@ -323,11 +332,18 @@ def _imported(one: Proposal, number: int) -> ImportedBullet:
     return ImportedBullet(bullet, line=number, named=frozenset(named))
 
 
+def _as_effects(text: str) -> str:
+    """Convert the tags of a world's reflector, well-formed or not, to the effects of the product's answer."""
+    for old, new in _EFFECT_OF.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    return text
+
+
 def _with_adds(text: str, adds: Sequence[Proposal]) -> str:
     """Add the proposals to a reflector's answer; return an answer that is not a JSON object unchanged."""
     try:
         answer = json.loads(text)
         rows = [{"text": a.content, "when": a.when, "kind": a.kind, "quote": a.quote} for a in adds]
-        return json.dumps(answer | {"add": [*answer.get("add", ()), *rows]})
+        return json.dumps(answer | {"lessons": [*answer.get("lessons", ()), *rows]})
     except (ValueError, TypeError, AttributeError):
         return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -26,6 +27,7 @@ _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
 _PROMPTS = 10  # prompts and verdicts that are printed of a strategy
 _SESSION = 13  # characters that identify a session
+_SILENT = "irrelevant"  # exchanges that `show` only counts
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
@@ -188,13 +190,13 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     )
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     lines += [f"when: {bullet.when}"] if bullet.when else []
-    counts = f"helped {bullet.helpful} · hurt {bullet.harmful} · no effect {bullet.neutral}"
-    lines.append(counts)
+    lines.append(_format_counts(bullet, verdicts))
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += format_sources(ctx, evidence)
+    told = [item for item in verdicts if not item.quote.startswith(_SILENT)]
     lines += [
         f"{_format_place(ctx, item) or 'evidence'} ({item.source}): {item.quote}"
-        for item in verdicts[-_PROMPTS:]
+        for item in told[-_PROMPTS:]
     ]
     lines += [
         f"{_format_time(c.delta.created_at)}  {c.delta.author}: {_format_change(c)}"
@@ -209,6 +211,14 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         "prompts": [{"session": session, "turn": number} for session, number in turns],
     }
     return ActionResult(value, tuple(lines))
+
+
+def _format_counts(bullet: Bullet, verdicts: Sequence[Evidence]) -> str:
+    """Format the counts of a strategy: what helped and what hurt, and apart from that what is no evidence."""
+    effects = Counter(item.quote.partition(":")[0] for item in verdicts)
+    refuted, ignored = effects["refuted"], effects["ignored"]
+    hurt = f"hurt {bullet.harmful}" + (f" ({refuted} refuted)" if refuted else "")
+    return f"helped {bullet.helpful} · {hurt} · ignored {ignored} · no effect {bullet.neutral - ignored}"
 
 
 def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[str, ...]:
@@ -242,7 +252,7 @@ def _format_place(ctx: ActionContext, item: Evidence) -> str:
         return ""
     if item.session_id == ctx.session.id:
         return f"T{item.interaction}"
-    return f"T{item.interaction} of {item.session_id[:_SESSION]}"
+    return f"T{item.interaction} of {ctx.session_name(item.session_id)}"
 
 
 def _evidence_json(item: Any) -> dict[str, Any]:

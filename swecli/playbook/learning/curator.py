@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -23,16 +23,16 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.playbook.action import DOUBT, REPLACES
+from swecli.playbook.learning.answer import Lesson
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.ranking import clean, most_similar, stems
 from swecli.playbook.wording import is_in_words_of, is_same_text, normalize
-from swecli.playbook.workspace import WorkspaceLookup, find_anchors
+from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
-MAX_ADDS, MAX_UPDATES = 3, 2
 _MAX_QUOTE = 300  # characters of stored evidence
 _KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
 # URLs, programs that download, and flags that disable a check: spelled alike in every language.
@@ -41,9 +41,9 @@ _EXTERNAL = re.compile(
     r"--(?:force|insecure|trusted-host|index-url)\b|\|\s*(?:sudo\s+)?\w*sh\b",
     re.IGNORECASE,
 )
-# Further words of instructions that are never activated without the user, however often a result repeats them.
+# Further words of instructions that are never confirmed without the user, however often a result repeats them.
 _ORDERS = re.compile(
-    r"\b(?:install|download|upload|eval|disable|skip|ignore|bypass|always|never|must)\b",
+    r"\b(?:install|download|upload|eval|disable|ignore|bypass)\b",
     re.IGNORECASE,
 )
 _READERS = frozenset({"read_file", "search_files", "list_files"})
@@ -52,19 +52,29 @@ _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter coun
 
 @dataclass(frozen=True, slots=True)
 class AddProposal:
-    """A new bullet, or new content for `bullet_id`. `quote` is evidence copied from the turn, `call_id` the call whose
-    result contains it ("": the user's words, or unknown). `replaces` is the id of a bullet that no longer holds;
-    `approved`: the user was asked and said yes."""
+    """A new bullet. `quote` is evidence copied from the turn, `call_id` the call whose result contains it ("": the
+    user's words, or unknown). `replaces` is the id of a bullet that no longer holds; `approved`: the user was asked
+    and said yes; `from_result`: it is not the user's, whoever wrote its quote."""
 
     content: str
     when: str = ""
     kind: Kind = "strategy"
     quote: str = ""
     call_id: str = ""
-    bullet_id: str = ""
     scope: Scope = "project"
     replaces: str = ""
     approved: bool = False
+    from_result: bool = False
+
+    @classmethod
+    def of(cls, lesson: Lesson) -> AddProposal:
+        """Convert a reflector's lesson."""
+        content, when = clean(lesson.text), clean(lesson.when)
+        from_result = lesson.source == "result"
+        quote, call_id, replaces = lesson.quote, lesson.call_id, lesson.replaces
+        return cls(
+            content, when, lesson.kind, quote, call_id, replaces=replaces, from_result=from_result
+        )
 
 
 @dataclass(slots=True)
@@ -80,11 +90,24 @@ class Curator:
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def curate(self, adds: Sequence[AddProposal], updates: Sequence[AddProposal] = ()) -> None:
+    def curate(self, adds: Sequence[AddProposal]) -> None:
         for add in adds:
             self._add(replace(add, content=clean(add.content), when=clean(add.when)))
-        for update in updates:
-            self._update(replace(update, content=clean(update.content), when=clean(update.when)))
+
+    def take(self, lessons: Sequence[Lesson], asked: Mapping[str, Bullet]) -> None:
+        """Take a reflector's lessons. Those that name a bullet as it was `asked` about, and is no more, are refused."""
+        bullets = self.session.playbook.bullets
+        for lesson in lessons:
+            named = [name for name in (lesson.same_as, lesson.replaces) if name]
+            gone = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
+            if gone:
+                self.refused.append(f"{gone[0]} was changed or removed meanwhile")
+            elif lesson.same_as:
+                self._confirm_by_id(lesson, bullets[lesson.same_as])
+            elif lesson.replaces:
+                self._replace(AddProposal.of(lesson), bullets[lesson.replaces])
+            else:
+                self._add(AddProposal.of(lesson))
 
     def delta(self, author: str, reason: str, salt: str = "") -> Delta:
         """Build a delta whose id is a hash of its turn, author, reason, `salt` and content, so that it is applied
@@ -107,17 +130,43 @@ class Curator:
         if problem or (trust is None and self.author != "remember"):
             self._refuse(add, problem or "its quote is not in this turn")
             return
-        same = self._find_same(add.content)
+        same, noted = self._find_same(add.content), self._find_noted(add)
         if same is not None and trust != "user":
             self._confirm(add, same, trust or "tool")
         elif same is not None:
             self._restate(add, same)
+        elif noted is not None:
+            self._take_noted(add, noted)
         elif trust != "user" and (
             gone := most_similar(add.content, self.store.removed(self.session))
         ):
             self._refuse(add, f"you removed {gone.id}, which covers it")
         else:
             self._add_new(add, trust, self._doubt(add, trust))
+
+    def _find_noted(self, add: AddProposal) -> Bullet | None:
+        """Return the bullet that somebody else learned from the same words of the user, which are a reaction to one
+        turn and the query of the next. What `remember` stores for one quote twice is two bullets."""
+        if add.from_result or add.replaces or self.digest.interaction < 1:
+            return None
+        turn, words = self.digest.interaction, normalize(add.quote)
+        for name, item in self.store.said_in(self.session, turn - 1, turn + 1):
+            bullet, said = self.session.playbook.bullets.get(name), normalize(item.quote)
+            is_other = self.author not in ("user", "remember") or item.source not in (
+                "user",
+                "remember",
+            )
+            if bullet is not None and is_other and words and (words in said or said in words):
+                return bullet
+        return None
+
+    def _take_noted(self, add: AddProposal, noted: Bullet) -> None:
+        """Keep what was noted; the words of the user, or of the model that `remember`s, go before a reflector's."""
+        doubt = "" if self.author == "user" or add.approved else self._doubt(add, "user")
+        if self.author in ("user", "remember") and not doubt:
+            self._rewrite(add, noted)
+        else:
+            self._refuse(add, f"what its quote says is kept as {noted.id}")
 
     def _find_same(self, content: str) -> Bullet | None:
         bullets = self.session.playbook.bullets.values()
@@ -141,6 +190,8 @@ class Curator:
             return "it would apply in all your projects"
         if replaced is None:
             return ""
+        if replaced.scope == "user":
+            return f"{replaced.id} applies in all your projects"
         if self._is_hand_written(replaced):
             verb = "replace" if content else "remove"
             return f"it would {verb} {replaced.id}, which you wrote"
@@ -199,37 +250,70 @@ class Curator:
     def _remove(self, add: AddProposal) -> None:
         self.ops.append(Op("REMOVE", add.replaces, evidence=self._evidence(add, "user")))
 
-    def _confirm(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
-        """Add evidence to a bullet that a result repeats; a provisional one becomes active."""
-        if self._is_confirmed(old):
-            fields = {"state": "active"}
-        elif old.state in ("quarantined", "disabled"):
-            self._refuse(add, f"it repeats {old.id}, which is {old.state}")
+    def _confirm_by_id(self, lesson: Lesson, old: Bullet) -> None:
+        """Confirm a bullet that a lesson names, and remove the one that both replace."""
+        add = AddProposal.of(replace(lesson, replaces=""))
+        trust = self._source_of_quote(add)
+        if trust is None and (old.state == "quarantined" or lesson.replaces):
+            self.refused.append(f"{old.id} is not confirmed: the quote is not in this exchange")
             return
-        elif old.id in self.digest.shown:
-            return  # the model repeats its own prompt
+        if trust == "user" and self._may_restate(old):
+            self._restate(add, old)
+        elif trust is not None:
+            self._confirm(add, old, trust, by_id=True)
+        if lesson.replaces:
+            self.remove(replace(add, replaces=lesson.replaces), self._bullets[lesson.replaces])
+
+    def _may_restate(self, old: Bullet) -> bool:
+        """Return True if the user's words say what a bullet says, and nothing but that speaks for a yes."""
+        waits_for_yes = old.scope == "user" or self._is_to_replace(old)
+        is_new = old.trust != "user" or not old.is_live
+        return is_new and not waits_for_yes and self._is_said(old.content, None)
+
+    def _confirm(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool = False) -> None:
+        """Add evidence to a bullet that a result repeats; `by_id`: the reflector says that it is the same. One that
+        waits for a second exchange becomes unconfirmed; of one in prompts, the model repeats its own prompt."""
+        if old.state in ("quarantined", "disabled"):
+            if problem := self._confirmation_problem(old, trust, by_id=by_id):
+                self.refused.append(f"{old.id} is not confirmed: {problem}")
+                return
+            fields = {"state": "unconfirmed"}
+        elif old.id in self.digest.shown or by_id:
+            return
         else:
             fields = {"trust": old.trust}
-        if sum(op.op == "UPDATE" for op in self.ops) >= MAX_UPDATES:
-            self._refuse(add, f"at most {MAX_UPDATES} changes per turn")
-            return
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, trust)))
 
-    def _is_confirmed(self, bullet: Bullet) -> bool:
-        """Return True for a provisional bullet with evidence from another session, no missing anchor and no
-        instruction."""
+    def _confirmation_problem(self, bullet: Bullet, trust: Trust, *, by_id: bool) -> str:
+        """Return why another result does not confirm a bullet, or ""."""
+        if bullet.state == "disabled":
+            return "it is switched off"
+        evidence = self.store.evidence(bullet.id)
+        doubts = [item.quote for item in evidence if item.source == DOUBT]
         is_order = _EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content)
-        if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or is_order:
-            return False
-        lookup = WorkspaceLookup.of(self.session)
-        is_missing = lookup is not None and lookup.first_missing(bullet.anchors) != ""
-        return not is_missing and all(
-            e.session_id != self.digest.session_id for e in self.store.evidence(bullet.id)
-        )
+        if bullet.trust not in OUTSIDE or doubts[-1:] != [_PROVISIONAL] or is_order:
+            return "it needs your approval"
+        if self._is_to_replace(bullet):
+            return "it would replace another one"
+        if trust in ("repository", "web"):
+            return "what is read twice is one observation"
+        here = (self.digest.session_id, self.digest.interaction)
+        turns = {(item.session_id, item.interaction) for item in evidence}
+        if here in turns or (not by_id and here[0] in {session for session, _ in turns}):
+            return "it comes from here"
+        return ""
+
+    def _is_to_replace(self, bullet: Bullet) -> bool:
+        return any(item.source == REPLACES for item in self.store.evidence(bullet.id))
+
+    @property
+    def _bullets(self) -> Mapping[str, Bullet]:
+        return self.session.playbook.bullets
 
     def _restate(self, add: AddProposal, old: Bullet) -> None:
         """Activate a bullet that the user's words repeat, and give it the user's trust."""
-        fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
+        is_active = old.state in ("active", "pinned")
+        fields: dict[str, Any] = {"trust": "user"} | ({} if is_active else {"state": "active"})
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
         if add.replaces and add.replaces != old.id:
             replaced = self.session.playbook.bullets.get(add.replaces)
@@ -239,27 +323,41 @@ class Curator:
             else:
                 self._remove(add)
 
-    def _update(self, add: AddProposal) -> None:
-        """Change a bullet's content, if the user's words are the evidence; what the user wrote by hand waits."""
-        old = self.session.playbook.bullets.get(add.bullet_id)
+    def _replace(self, add: AddProposal, old: Bullet) -> None:
+        """Give a bullet the content of a reflector's lesson, or remove it if there is none. What the user wrote, or
+        does not say, waits beside it."""
+        if not add.content:
+            self.remove(add, old)
+            return
         trust = self._source_of_quote(add)
-        problem = "" if old else "there is no such strategy"
-        problem = problem or _rejection_reason(add.content, trust or "tool")
-        if not problem and (trust != "user" or not self._is_said(add.content, old)):
-            problem = "the words are not yours"
-        if old is None or problem:
-            self.refused.append(f"not changed: {add.bullet_id}: {problem}")
-            return
-        if doubt := self.objection(add.content, "project", old):
-            self._add_new(replace(add, replaces=old.id), trust, doubt)
-            return
-        fields: dict[str, Any] = {
-            "content": add.content,
-            "anchors": list(find_anchors(add.content)),
-            "trust": "user",
-        }
+        problem = _rejection_reason(add.content, trust or "tool", self.instructions)
+        if problem or trust is None:
+            self._refuse(add, problem or "its quote is not in this exchange")
+        elif is_same_text(add.content, old.content):
+            self._confirm(add, old, trust)
+        elif trust == "user" and not (doubt := self._doubt(add, trust)):
+            self._rewrite(add, old)
+        elif trust != "user" and old.state == "quarantined" and old.trust in OUTSIDE:
+            self._reword(add, old, trust)
+        else:
+            doubt = doubt if trust == "user" else f"seen in a result; it would replace {old.id}"
+            self._add_new(add, trust, doubt)
+
+    def _rewrite(self, add: AddProposal, old: Bullet) -> None:
+        """Change a bullet's content on the user's words."""
+        is_active = old.state in ("active", "pinned")
+        self._change(
+            add, old, {"trust": "user"} | ({} if is_active else {"state": "active"}), "user"
+        )
+
+    def _reword(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
+        """Change the content of a proposal that still waits."""
+        self._change(add, old, {}, trust)
+
+    def _change(self, add: AddProposal, old: Bullet, more: dict[str, Any], trust: Trust) -> None:
+        fields = {"content": add.content, "anchors": list(find_anchors(add.content))} | more
         fields |= {"when": add.when} if add.when else {}
-        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, trust)))
 
     def _evidence(self, add: AddProposal, trust: str) -> tuple[Evidence, ...]:
         quote, digest = shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE), self.digest
@@ -276,10 +374,12 @@ class Curator:
     def _source_of_quote(self, add: AddProposal) -> Trust | None:
         """Return where a quote comes from, the least trusted place of several; None if the turn does not contain
         it."""
-        if self.author == "user" or self.quotes_user(add.quote):
+        if self.author == "user" or (self.quotes_user(add.quote) and not add.from_result):
             return "user"
         calls = [call for call in self.digest.calls if call.id == add.call_id] or self.digest.calls
         names = [call.name for call in calls if _contains_quote(add.quote, _searchable_text(call))]
+        if self.quotes_user(add.quote) and not names:
+            return "tool"  # the user's words, but not said to be theirs
         if any("fetch" in name or "web" in name or "__" in name for name in names):
             return "web"
         return (
@@ -289,6 +389,11 @@ class Curator:
             if all(name in _READERS for name in names)
             else "tool"
         )
+
+
+def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:
+    """Return True if a bullet still says what a question said of it."""
+    return bullet is not None and asked is not None and bullet.content == asked.content
 
 
 def _contains_quote(quote: str, text: str) -> bool:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from swecli.models.ids import NUMBER
@@ -21,6 +22,7 @@ from swecli.playbook.learning.checks import (
     normalize_command,
     programs,
 )
+from swecli.playbook.learning.reactions import Reaction, words_of
 from swecli.playbook.workspace import is_foreign
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
@@ -28,6 +30,8 @@ from swecli.text import shorten
 
 _EDGE = 400  # characters of each end of a result, and of one argument
 _TEXT = 4_000  # characters of each end of a query
+_ANSWER = 1_500  # characters of each end of an answer
+_REACTION = 2_000  # characters of a reaction
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(
@@ -93,9 +97,9 @@ class CallDigest:
 
 @dataclass(frozen=True, slots=True)
 class TurnDigest:
-    """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...); `shown` are the
-    bullets of the prompt, `cited` those that an answer names. `said` is what the user wrote beside the query: reasons
-    of refusals, the words of a mark. `has_changes`: files are known to have changed, by whatever call."""
+    """One turn and the user's `reactions`. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop",
+    "max_turns", ...); `shown` are the bullets of the prompt, `cited` those that an answer names. `answer` is the final
+    text, "" if the turn has none. `has_changes`: files are known to have changed, by whatever call."""
 
     session_id: str
     interaction: int
@@ -104,7 +108,8 @@ class TurnDigest:
     calls: tuple[CallDigest, ...] = ()
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
+    answer: str = ""
     has_changes: bool = False
 
     @classmethod
@@ -115,12 +120,12 @@ class TurnDigest:
         *,
         session_id: str = "",
         outcome: str = "done",
-        mark: str = "",
+        reactions: Iterable[Reaction] = (),
         has_changes: bool = False,
     ) -> TurnDigest:
-        """Digest the stored messages of one interaction; `shown` are the bullets of its prompt, `mark` the words of its
-        mark. The query is the text as typed, not as sent."""
-        queries = [m.content for m in messages if m.role is Role.USER]
+        """Digest the stored messages of one interaction; `shown` are the bullets of its prompt, `reactions` what the
+        user did after it. The query is the text as typed, not as sent."""
+        queries = [m.content for m in messages if m.is_query]
         texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
         allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
         named = [
@@ -129,23 +134,29 @@ class TurnDigest:
             for n in _NUMBER.findall(group)
         ]
         calls = tuple(_digest_call(call) for m in messages for call in m.tool_calls)
-        reasons = [call.reason for call in calls if call.is_refused_by_user]
+        answers = [m.content for m in messages if m.is_answer]
         return cls(
             session_id=session_id,
             interaction=max((m.interaction for m in messages), default=0),
-            query=query if len(query) <= 2 * _TEXT else f"{query[:_TEXT]}\n{query[-_TEXT:]}",
+            query=_ends(query, _TEXT),
             outcome=outcome,
             calls=calls,
             shown=allowed,
             cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
-            said=tuple(words for words in (*reasons, redact(mark)) if words),
+            reactions=(
+                *_reactions_during(messages, calls, outcome),
+                *(replace(one, text=redact(one.text)[:_REACTION]) for one in reactions),
+            ),
+            answer=_ends(redact(answers[-1]), _ANSWER) if answers else "",
             has_changes=has_changes,
         )
 
     @property
     def own_words(self) -> str:
-        """The query and what the user said, without fenced blocks and `>` lines, which quote others."""
-        return "\n".join(_QUOTED.sub(" … ", text) for text in (self.query, *self.said))
+        """The query and the reactions, without fenced blocks and `>` lines, which quote others."""
+        return "\n".join(
+            _QUOTED.sub(" … ", text) for text in (self.query, *words_of(self.reactions))
+        )
 
     @property
     def corrects_previous(self) -> bool:
@@ -208,6 +219,24 @@ class TurnDigest:
         ]
 
 
+def _ends(text: str, most: int) -> str:
+    """Return a text, or both its ends of at most this many characters."""
+    return text if len(text) <= 2 * most else f"{text[:most]}\n…\n{text[-most:]}"
+
+
+def _reactions_during(
+    messages: Iterable[ChatMessage], calls: Iterable[CallDigest], outcome: str
+) -> Iterator[Reaction]:
+    for message in messages:
+        if message.role is Role.USER and not message.is_query:
+            yield Reaction("message", redact(message.content)[:_REACTION], "during")
+    for call in calls:
+        if call.is_refused_by_user:
+            yield Reaction("refusal", call.reason, "during", call_id=call.id)
+    if outcome == "cancelled":
+        yield Reaction("interrupt", when="during")
+
+
 def _digest_call(call: ToolCall) -> CallDigest:
     text = redact(call.result or "")
     finished, denied = call.result is not None, call.approved is False
@@ -244,8 +273,9 @@ class Observation:
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
     """A turn's outcome (None: unknown), the last result of each check command, whether anything failed on the way
-    (`friction`), and whether a check passed for the first time. `is_processed`: rules' lessons are stored; `user_next`:
-    the user's next message; `remembered`: the model called `remember`."""
+    (`friction`), and whether a check passed for the first time. `is_processed`: rules' lessons are stored;
+    `remembered`: the model called `remember`; `stored` are the bullets that the turn's statements became. `before` is
+    the turn before in two lines, `started_at` tells the turn from a later one with its number."""
 
     digest: TurnDigest
     observed: Observation | None
@@ -253,8 +283,23 @@ class TurnEvidence:
     friction: bool
     first_success: bool
     is_processed: bool = False
-    user_next: str = ""
     remembered: bool = False
+    stored: tuple[str, ...] = ()
+    before: str = ""
+    started_at: datetime | None = None
+
+    @property
+    def is_reacted_to(self) -> bool:
+        """Whether the user did more than to go on: marked, refused, interrupted, added a line or took back."""
+        return any(
+            one.kind not in ("message", "end") or one.when == "during"
+            for one in self.digest.reactions
+        )
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The bullets that may be judged: those shown, and those that the turn's statements became."""
+        return tuple(dict.fromkeys((*self.digest.shown, *self.stored)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -12,27 +12,32 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage
 from swecli.models.playbook import (
     MARKS,
+    TAG_OF,
+    Bullet,
     Delta,
     Op,
     Scope,
-    Tag,
     Verdict,
     render_bullets,
 )
 from swecli.models.session import Session, uuid7
 from swecli.playbook.action import REPLACES
-from swecli.playbook.learning.curator import AddProposal, Curator
+from swecli.playbook.learning.answer import ExchangeAnswer
+from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
-from swecli.playbook.learning.reflector_model import Answer, ReflectorCall
+from swecli.playbook.learning.reactions import Reaction
+from swecli.playbook.learning.reflector_model import ReflectorCall
 from swecli.playbook.ranking import BulletIndex, Reflector, clean, outcome_verdicts
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
 from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
-from swecli.store.records import TurnLessons
+from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
 
 _TURN, _REMEMBERED = "turn", "remember"  # reasons of deltas
+_STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
+_SUMMARY = 200  # characters of the query and of the answer before
 _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
@@ -54,8 +59,9 @@ class LessonBuilder:
     session: Session
     instructions: Callable[[], str] = str
 
-    def digest(self, number: int) -> TurnDigest:
-        """Load and digest a stored turn. Raises BadInput if it does not exist."""
+    def digest(self, number: int, *, ended: bool = False) -> TurnDigest:
+        """Load and digest a stored turn with the user's reactions; `ended`: none will follow. Raises BadInput if it
+        does not exist."""
         self.sessions.load_back_to(max(1, number))
         info = self.sessions.playbook.turn(self.session.id, number)
         if info is None:
@@ -65,13 +71,26 @@ class LessonBuilder:
             info.shown,
             session_id=self.session.id,
             outcome=info.status,
-            mark=info.why,
+            reactions=self._reactions_after(info, ended=ended),
             has_changes=bool(self.sessions.undo.load_changes(self.session, number, number)),
         )
 
-    def inspect(self, number: int) -> TurnEvidence:
+    def _reactions_after(self, turn: StoredTurn, *, ended: bool) -> Iterator[Reaction]:
+        """Yield what the user did after a turn."""
+        number = turn.interaction
+        following = [m for m in self._messages(number + 1) if m.is_query]
+        if turn.mark and not (following and turn.why == redact(following[0].content)):
+            yield Reaction("mark", turn.why, value=turn.mark)
+        if self.sessions.undo.is_taken_back(self.session, number):
+            yield Reaction("undo")
+        if following:
+            yield Reaction("message", following[0].content)
+        elif ended:
+            yield Reaction("end")
+
+    def inspect(self, number: int, *, ended: bool = False) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
-        digest, store = self.digest(number), self.sessions.playbook
+        digest, store = self.digest(number, ended=ended), self.sessions.playbook
         record = store.turn(self.session.id, number)
         last = store.checks(self.session) if digest.checks else {}
         evidence = digest.observe(last)
@@ -85,14 +104,32 @@ class LessonBuilder:
             evidence = replace(
                 evidence, observed=observed, friction=evidence.friction or record.good is False
             )
-        user_next = TurnDigest.of(self._messages(number + 1)).query[:2_000]
-        rows = (
-            []
-            if processed
-            else self.sessions.playbook.deltas_of_turns(self.session, number, number)
+        if record is not None and record.started_at is not None:
+            # what was reworded since was not this text then
+            reworded = store.reworded_since(record.started_at)
+            shown = tuple(name for name in digest.shown if name not in reworded)
+            evidence = replace(evidence, digest=replace(evidence.digest, shown=shown))
+        rows = [
+            row for row in store.deltas_of_turns(self.session, number, number) if not row.undone
+        ]
+        stored = [name for row in rows if row.delta.author in _STATED for name in row.added]
+        return replace(
+            evidence,
+            is_processed=processed,
+            remembered=any(row.delta.reason == _REMEMBERED for row in rows),
+            stored=tuple(stored),
+            before=self._summarize(number - 1),
+            started_at=record.started_at if record else None,
         )
-        remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
-        return replace(evidence, is_processed=processed, user_next=user_next, remembered=remembered)
+
+    def _summarize(self, number: int) -> str:
+        """Return a turn in two lines, "" if there is none."""
+        if number < 1:
+            return ""
+        self.sessions.load_back_to(number)
+        digest = TurnDigest.of(self._messages(number))
+        query, answer = (shorten(text, _SUMMARY) for text in (digest.query, digest.answer))
+        return f"user: {query}\nassistant: {answer or '(no answer)'}"
 
     def from_rules(self, turn: TurnEvidence) -> TurnLessons:
         """Build the lessons that need no model; empty for a processed turn."""
@@ -108,6 +145,7 @@ class LessonBuilder:
         if observed is not None:
             known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
             known["reason"] = redact(observed.why)
+        curator.ops += self._promotions(verdicts)
         delta = (
             curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
         )
@@ -139,21 +177,46 @@ class LessonBuilder:
         )
 
     def from_answer(
-        self, turn: TurnEvidence, call: ReflectorCall
+        self, turn: TurnEvidence, call: ReflectorCall, asked: Mapping[str, Bullet], *, pays: bool
     ) -> tuple[TurnLessons, tuple[str, ...]]:
-        """Build the lessons of a reflector's answer, and a line per refused item."""
+        """Build the lessons of a reflector's answer about an exchange, and a line per refused item. `asked` are the
+        bullets as the question knew them; `pays`: what the answer took is recorded with this exchange."""
         digest, answer = (
             turn.digest,
-            Answer.read(call.answer, turn.digest.shown) if call.answer else Answer(),
+            call.exchanges.get(turn.digest.interaction, ExchangeAnswer()),
         )
-        verdicts, figures = self._tag_verdicts(turn, call.model, answer.tags)
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
-        curator.curate(answer.adds, answer.updates)
+        verdicts, figures = self._effect_verdicts(turn, call.model, answer, asked)
+        if answer.is_undifferentiated and not verdicts:
+            curator.refused.append("the same effect for every strategy tells none of them apart")
+        curator.take(answer.lessons, asked)
+        curator.ops += self._promotions(verdicts)
         delta = curator.delta(call.model, _TURN, call.answer) if curator.ops or verdicts else None
-        spent: dict[str, Any] = {"failure": call.failure, "usage": call.usage, "cost": call.cost}
-        lessons = TurnLessons(digest.interaction, delta, verdicts, (), figures, final=True, **spent)
+        spent: dict[str, Any] = {"usage": call.usage, "cost": call.cost} if pays else {}
+        known = {"judged": answer.turn, "judged_why": redact(answer.why)} if call.answer else {}
+        lessons = TurnLessons(
+            digest.interaction,
+            delta,
+            verdicts,
+            (),
+            figures,
+            known,
+            final=True,
+            failure=call.failure,
+            **spent,
+        )
         return lessons, tuple(curator.refused)
+
+    def _promotions(self, verdicts: Sequence[Verdict]) -> list[Op]:
+        """Activate the unconfirmed bullets that helped."""
+        bullets = self.session.playbook.bullets
+        helped = dict.fromkeys(one.bullet_id for one in verdicts if one.tag == "helpful")
+        return [
+            Op("UPDATE", name, {"state": "active"})
+            for name in helped
+            if name in bullets and bullets[name].state == "unconfirmed"
+        ]
 
     def _messages(self, number: int) -> list[ChatMessage]:
         return [message for message in self.session.messages if message.interaction == number]
@@ -176,10 +239,15 @@ class LessonBuilder:
         verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
         return verdicts, {name: moved}
 
-    def _tag_verdicts(
-        self, turn: TurnEvidence, author: str, tags: Mapping[str, tuple[Tag, str]]
+    def _effect_verdicts(
+        self,
+        turn: TurnEvidence,
+        author: str,
+        answer: ExchangeAnswer,
+        asked: Mapping[str, Bullet],
     ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
-        """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
+        """Return the verdicts of a reflector's effects, one per bullet and turn, and the reflector's updated figures.
+        A bullet whose text has changed since the question gets none: it was not this text."""
         store, bullets, name = (
             self.sessions.playbook,
             self.session.playbook.bullets,
@@ -188,9 +256,11 @@ class LessonBuilder:
         known = store.verdicts_on(self.session.id, turn.digest.interaction)
         reflector = Reflector.from_json(store.figures([name]).get(name))
         fresh = [
-            (bullets[bullet_id], tag, redact(shorten(why, 200)))
-            for bullet_id, (tag, why) in tags.items()
-            if bullet_id in bullets and (bullet_id, "tag") not in known
+            (bullets[bullet_id], effect, redact(why))
+            for bullet_id, (effect, why) in answer.effects.items()
+            if reads_as(bullets.get(bullet_id), asked.get(bullet_id))
+            and (bullet_id, "tag") not in known
+            and not (answer.is_undifferentiated and TAG_OF[effect] != "neutral")
         ]
         first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
         observed = turn.observed
@@ -260,7 +330,8 @@ class PlaybookMemory:
         # what the user said of the turn before is said in this one too
         before = store.turn(session.id, session.interactions - 1)
         if before is not None and before.why:
-            digest = replace(digest, said=(*digest.said, before.why))
+            said = Reaction("mark", before.why, value=before.mark)
+            digest = replace(digest, reactions=(*digest.reactions, said))
         return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta, Verdict
+from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons
+from swecli.playbook.learning.answer import Asked, ExchangeAnswer
 from swecli.playbook.learning.evidence import TurnEvidence
+from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
 from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
+from swecli.text import shorten
 
 _MANY_PROPOSALS = 3  # from which a start reminds of them
-_EFFECTS = {"helpful": "helped", "harmful": "hurt"}  # of the tags that say something
+_TOLD: tuple[Effect, ...] = ("helped", "hurt", "refuted", "ignored")  # effects that a line names
+_JOINED = ("added", "tagged", "removed", "refused", "waiting", "answer")  # fields of an event
+_TOGETHER = 4  # exchanges in one request
 _SESSION = 13  # characters that identify a session
 _MAX_ELSEWHERE = 20  # pending turns of other sessions that one start catches up with
 _log = logging.getLogger(__name__)
@@ -83,8 +89,8 @@ class LearningService:
     async def learn(
         self, interaction: int | None = None, *, asked: bool = False
     ) -> list[LearningEvent]:
-        """Reflect on a turn of the current session (None: the newest), by rules and by the model. `asked`: the user
-        requested it, so the model is asked whatever the settings say."""
+        """Reflect on a turn of the current session (None: the newest) now, by rules and by the model. `asked`: the
+        user requested it, so the model is asked whatever the settings say."""
         part = self.after_turn(interaction, asked=asked)
         return [
             *part.events,
@@ -124,32 +130,96 @@ class LearningService:
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
             return _RulesPart(number, (_failure(number, error),))
 
-    async def reflect(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
-        """Ask the model about a turn and store its lessons. The turn stays pending if there is no budget or model.
-        Cancellable; the tokens used are recorded then too."""
-        session = self.sessions.current_session
+    async def reflect(
+        self, *interactions: int, asked: bool = False, ended: bool = False
+    ) -> list[LearningEvent]:
+        """Ask the model about exchanges of the current session, several in one request, and store its lessons.
+        `ended`: no reaction to the newest will follow. They stay pending if there is no budget or model. Cancellable;
+        the tokens used are recorded then too."""
+        session, events = self.sessions.current_session, list[LearningEvent]()
         if session is None:
             return []
-        try:
-            turn = self._inspect(session, interaction)
-            if not self._needs_model(session, turn, asked):
-                return self._record(session, TurnLessons(interaction, final=True))
-            question = self.reflector.build_question(turn, session.playbook.bullets)
-            totals, friction = self.sessions.totals(), turn.friction
-            if blocked := self.reflector.blocked_reason(
-                question, totals, self.percent, friction=friction
-            ):
-                # a missing model is the program's cause, a budget the session's
-                cause = blocked if self.reflector.model is None else session.id
-                if cause in self._reported:
-                    return []
-                self.mark_reported(cause)
-                return [ReflectionFailed(interaction, blocked, kept=True, paused=True)]
-            answer = await self._ask(session, turn, question)
-            self.sessions.playbook.refresh(session)
-            return self._record(session, *self._lessons(session).from_answer(turn, answer))
-        except Exception as error:  # noqa: BLE001 - as in `after_turn`
-            return [_failure(interaction, error)]
+        for at in range(0, len(interactions), _TOGETHER):
+            numbers = interactions[at : at + _TOGETHER]
+            try:
+                events += await self._reflect_together(session, numbers, asked=asked, ended=ended)
+            except Exception as error:  # noqa: BLE001 - as in `after_turn`
+                events.append(_failure(numbers[-1], error))
+        return events
+
+    async def _reflect_together(
+        self, session: Session, numbers: Sequence[int], *, asked: bool, ended: bool
+    ) -> list[LearningEvent]:
+        turns = [self._inspect(session, number, ended=ended) for number in numbers]
+        due = [turn for turn in turns if self._needs_model(session, turn, asked)]
+        for turn in turns:
+            if turn not in due:
+                self._record(session, TurnLessons(turn.digest.interaction, final=True))
+        if not due:
+            return []
+        bullets, newest = dict(session.playbook.bullets), due[-1].digest.interaction
+        question = build_question(due, bullets)
+        friction = any(turn.friction or turn.is_reacted_to for turn in due)
+        if blocked := self.reflector.blocked_reason(
+            question, self.sessions.totals(), self.percent, friction=friction
+        ):
+            # a missing model is the program's cause, a budget the session's
+            cause = blocked if self.reflector.model is None else session.id
+            if cause in self._reported:
+                return []
+            self.mark_reported(cause)
+            return [ReflectionFailed(newest, blocked, kept=True, paused=True)]
+        about = Asked(
+            {turn.digest.interaction: turn.known for turn in due},
+            [bullet.id for bullet in list_waiting(bullets)],
+        )
+        call = await self._ask(session, newest, question, about)
+        self.sessions.playbook.refresh(session)
+        return self._store_answers(session, due, call, bullets)
+
+    def _store_answers(
+        self,
+        session: Session,
+        turns: Sequence[TurnEvidence],
+        call: ReflectorCall,
+        asked: Mapping[str, Bullet],
+    ) -> list[LearningEvent]:
+        """Store the lessons of an answer, except of turns that were undone meanwhile, and return one event."""
+        store, events = self.sessions.playbook, list[LearningEvent]()
+        for turn in turns:
+            number, pays = turn.digest.interaction, turn is turns[-1]
+            record = store.turn(session.id, number)
+            if record is not None and record.started_at == turn.started_at:
+                learned = self._lessons(session).from_answer(turn, call, asked, pays=pays)
+                events += self._record(session, *learned, call.exchanges.get(number))
+            elif pays:
+                gone, spent = ("was undone meanwhile",), call.usage.total
+                events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
+        return _join(events)
+
+    def due(self) -> list[int]:
+        """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
+        the one before if the query corrects it."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled or not session.interactions:
+            return []
+        newest = session.interactions
+        waiting = {one.interaction for one in self.sessions.playbook.pending(session.id)}
+        due = {number for number in waiting if number < newest}
+        has_model = self.reflector.model is not None
+        if has_model and self._lessons(session).digest(newest).corrects_previous:
+            due.add(newest - 1)
+        return sorted(due)
+
+    def due_after_mark(self, good: bool, why: str) -> list[int]:
+        """Return the newest turn, as it was just marked, if the mark is a reason to reflect on it: it was pending, or
+        the mark says that something was wrong, or what."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled or self.reflector.model is None:
+            return []
+        newest = StoredTurn(session.id, session.interactions)
+        is_pending = newest in self.sessions.playbook.pending(session.id)
+        return [newest.interaction] if is_pending or why or not good else []
 
     def pending(self) -> list[StoredTurn]:
         """Return the pending turns, newest first: this session's, then those of the project's closed sessions."""
@@ -159,17 +229,33 @@ class LearningService:
         own = self.sessions.playbook.pending(session.id)[::-1]
         return [*own, *self.sessions.playbook.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
 
-    async def resume(self, pending: StoredTurn) -> list[LearningEvent]:
-        """Reflect on a turn of the queue if it is still pending."""
+    def pending_by_session(self) -> list[tuple[str, list[int]]]:
+        """Return the pending turns, oldest first, of each session, newest session first."""
+        found: dict[str, list[int]] = {}
+        for one in self.pending():
+            found.setdefault(one.session_id, []).insert(0, one.interaction)
+        return [*found.items()]
+
+    async def resume(self, session_id: str, interactions: Sequence[int]) -> list[LearningEvent]:
+        """Reflect on those turns of a session that are still pending. The newest of the current session waits for the
+        user's reaction; other sessions have ended."""
         session = self.sessions.current_session
-        if session is None or pending not in self.sessions.playbook.pending(pending.session_id):
+        if session is None:
             return []
-        if pending.session_id == session.id:
-            return await self.learn(pending.interaction)
+        pending = [one.interaction for one in self.sessions.playbook.pending(session_id)]
+        numbers = [number for number in interactions if number in pending]
+        if session_id == session.id:
+            events = [event for number in numbers for event in self.after_turn(number).events]
+            return events + await self.reflect(*(n for n in numbers if n < session.interactions))
+        if not numbers:
+            return []
         others = SessionManager(self.sessions.database)
-        other = others.resume(pending.session_id, "")
+        other = others.resume(session_id, "")
         service = replace(self, sessions=others, enabled=True, _reported=set())
-        events = await service.learn(pending.interaction)
+        parts = [service.after_turn(number) for number in numbers]
+        events = [event for part in parts for event in part.events]
+        due = [part.interaction for part in parts if part.needs_model]
+        events += await service.reflect(*due, ended=True)
         self.sessions.playbook.refresh(session)
         # the other session's budget is no news here: its turns wait
         told = [e for e in events if not (isinstance(e, ReflectionFailed) and e.paused)]
@@ -215,9 +301,9 @@ class LearningService:
     def mark_reported(self, reason: str) -> None:
         self._reported.add(reason)
 
-    def _inspect(self, session: Session, number: int) -> TurnEvidence:
+    def _inspect(self, session: Session, number: int, *, ended: bool = False) -> TurnEvidence:
         self.sessions.playbook.refresh(session)
-        return self._lessons(session).inspect(number)
+        return self._lessons(session).inspect(number, ended=ended)
 
     def _lessons(self, session: Session) -> lessons.LessonBuilder:
         return lessons.LessonBuilder(self.sessions, session, self.instructions)
@@ -242,20 +328,16 @@ class LearningService:
             waiting = StoredTurn(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
         success = turn.first_success and not (model is not None and model.profile.offline)
-        return (
-            asked
-            or self.reflector.every_turn
-            or turn.friction
-            or turn.digest.corrects_previous
-            or success
-        )
+        return asked or self.reflector.every_turn or turn.friction or success
 
-    async def _ask(self, session: Session, turn: TurnEvidence, question: str) -> ReflectorCall:
-        model, number = self.reflector.model, turn.digest.interaction
+    async def _ask(
+        self, session: Session, number: int, question: str, about: Asked
+    ) -> ReflectorCall:
+        model = self.reflector.model
         assert model is not None, "see blocked_reason"
         call = ReflectorCall(model.name)
         try:
-            await self.reflector.ask(question, turn.digest.shown, call)
+            await self.reflector.ask(question, about, call)
         finally:
             if call.attempts:
                 self.sessions.record_request(
@@ -264,7 +346,11 @@ class LearningService:
         return call
 
     def _record(
-        self, session: Session, learned: TurnLessons, refused: Sequence[str] = ()
+        self,
+        session: Session,
+        learned: TurnLessons,
+        refused: Sequence[str] = (),
+        answer: ExchangeAnswer | None = None,
     ) -> list[LearningEvent]:
         """Store lessons and return their events. If they cannot be applied, store the failure instead."""
         store = self.sessions.playbook
@@ -283,8 +369,8 @@ class LearningService:
             kept = StoredTurn(session.id, learned.interaction) in store.pending(session.id)
             reason, cost = learned.failure, learned.cost
             return [ReflectionFailed(learned.interaction, reason, kept, cost=cost)]
-        if applied is not None or learned.lines or refused or learned.usage.total:
-            return [_report(learned, applied, refused)]
+        if applied is not None or learned.lines or refused or learned.usage.total or answer:
+            return [_report(learned, applied, refused, answer)]
         return []
 
 
@@ -321,7 +407,10 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
 
 
 def _report(
-    learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]
+    learned: TurnLessons,
+    applied: AppliedDelta | None,
+    refused: Sequence[str],
+    answer: ExchangeAnswer | None,
 ) -> PlaybookUpdated:
     """Build the event of lessons: its changes, and the effects that a model saw."""
     ops = applied.ops_by_id() if applied else []
@@ -341,12 +430,46 @@ def _report(
         cost=learned.cost,
         tokens=learned.usage.total,
         waiting=tuple(waiting),
+        answer=tuple(_describe_answer(learned.interaction, answer, refused)) if answer else (),
     )
 
 
+def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:
+    """Join what one answer taught of several turns to one event, which is the last turn's."""
+    updates = [event for event in events if isinstance(event, PlaybookUpdated)]
+    if len(updates) < 2:
+        return [*events]
+    *earlier, last = updates
+    lines = [f"T{one.interaction}: {line}" for one in earlier for line in one.lines]
+    joined: dict[str, Any] = {
+        name: tuple(item for one in updates for item in getattr(one, name)) for name in _JOINED
+    }
+    whole = replace(last, lines=(*lines, *last.lines), **joined)
+    return [*(event for event in events if event not in updates), whole]
+
+
 def _format_effects(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield which strategies helped and which hurt, by a model's tags."""
-    for tag, effect in _EFFECTS.items():
-        names = [one.bullet_id for one in verdicts if one.kind == "tag" and one.tag == tag]
+    """Yield which strategies had which effect, by a model's answer."""
+    for effect in _TOLD:
+        names = [one.bullet_id for one in verdicts if one.effect == effect]
         if names:
             yield f"{', '.join(names)} {effect}"
+
+
+def _describe_answer(number: int, answer: ExchangeAnswer, refused: Sequence[str]) -> Iterator[str]:
+    """Yield what a reflector answered about an exchange, line by line."""
+    yield f"T{number} {answer.turn}" + (f": {answer.why}" if answer.why else "")
+    for name, (effect, why) in answer.effects.items():
+        yield f"{name} {effect}" + (f": {why}" if why else "")
+    for lesson in answer.lessons:
+        link = (
+            f" (same as {lesson.same_as})"
+            if lesson.same_as
+            else f" (replaces {lesson.replaces})"
+            if lesson.replaces
+            else ""
+        )
+        yield f"lesson{link}: {shorten(lesson.text or lesson.quote, 200)}"
+    if not answer.lessons:
+        yield "nothing to learn"
+    yield from (f"not applied: {line}" for line in refused)

@@ -47,6 +47,7 @@ class AsyncQueryProcessor:
                 async for event in events:
                     if isinstance(event, TurnStarted):
                         interaction = event.interaction
+                        repl.start_reflecting()
                     repl.show(event)
         except asyncio.CancelledError:
             repl.renderer.end()

@@ -52,13 +52,11 @@ def applies(session: Session) -> TextClause:
     return text(APPLIES).bindparams(own=session.id, project=project_of(session))
 
 
-def evidence_query(numbers: Iterable[int | None]) -> Any:
-    """Build a query for the evidence on bullets, without that of undone deltas, oldest first."""
-    which = (
-        select(EvidenceRow)
-        .where(_number_in(EvidenceRow.bullet, numbers))
-        .order_by(col(EvidenceRow.id))
-    )
+def evidence_query(numbers: Iterable[int | None] | None) -> Any:
+    """Build a query for the evidence on bullets (None: all), without that of undone deltas, oldest first."""
+    which = select(EvidenceRow).order_by(col(EvidenceRow.id))
+    if numbers is not None:
+        which = which.where(_number_in(EvidenceRow.bullet, numbers))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
@@ -114,7 +112,8 @@ class Bullets:
                 _update_belief(bullet, verdict.factors, verdict.forget)
                 setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
                 given = values(
-                    verdict, ("source", "quote", "call_id", "kind", "tag", "factors", "forget")
+                    verdict,
+                    ("source", "quote", "call_id", "kind", "tag", "factors", "forget", "effect"),
                 )
                 self._db.add(EvidenceRow(bullet=bullet.number or 0, **place, **given))
         self._db.flush()

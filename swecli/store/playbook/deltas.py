@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, get_args
@@ -42,10 +42,14 @@ from swecli.store.tables.sessions import InteractionRow
 EVIDENCE = EvidenceRow.shared_with(Evidence)
 
 FREE = frozenset({"user", "import"})  # authors without caps: both are the user
-_CAPS = (
-    (("ADD",), 3, "new strategies"),
-    (("UPDATE",), 2, "changes of strategies"),
-    (("REMOVE", "PIN", "QUARANTINE", "RESTORE"), 0, "operations that only the user may perform"),
+_CAPS: tuple[tuple[Callable[[Op], bool], int, str], ...] = (
+    (lambda op: op.op == "ADD", 3, "new strategies"),
+    (lambda op: op.op == "UPDATE" and "content" in op.fields, 2, "changes of strategies"),
+    (
+        lambda op: op.op in ("REMOVE", "PIN", "QUARANTINE", "RESTORE"),
+        0,
+        "operations that only the user may perform",
+    ),
 )
 _CHOICES = {
     "kind": get_args(Kind),
@@ -228,9 +232,9 @@ class Deltas:
             earlier = [
                 op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops
             ]
-        for names, most, what in _CAPS:
+        for counts, most, what in _CAPS:
             now, before = (
-                sum(op.op in names and not op.in_users_words for op in ops)
+                sum(counts(op) and not op.in_users_words for op in ops)
                 for ops in (delta.ops, earlier)
             )
             if now and now + before > most:

@@ -208,7 +208,8 @@ class PlaybookStore(TurnRecords):
             Bullets(db).changed.update(map(number_of, wanted))
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
-        """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`)."""
+        """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`,
+        `ignored: the rule on spaces was not followed`)."""
         return self.evidence_by_id((bullet_id,), verdicts=verdicts)[bullet_id]
 
     def evidence_by_id(
@@ -220,9 +221,31 @@ class PlaybookStore(TurnRecords):
         for row in self._database.rows(evidence_query(map(number_of, names)).where(kinds)):
             one = Evidence(**values(row, EVIDENCE))
             found[f"P-{row.bullet}"].append(
-                replace(one, quote=f"{row.tag}: {one.quote}") if row.tag else one
+                replace(one, quote=f"{row.effect or row.tag}: {one.quote}") if row.tag else one
             )
         return found
+
+    def said_in(self, session: Session, first: int, last: int) -> list[tuple[str, Evidence]]:
+        """Return the user's words that strategies were learned from in a range of turns, each with its strategy."""
+        which = evidence_query(None).where(col(EvidenceRow.kind) == "", EvidenceRow.trust == "user")
+        which = which.where(
+            col(EvidenceRow.session_id) == session.id,
+            col(EvidenceRow.interaction).between(first, last),
+        )
+        return [
+            (f"P-{row.bullet}", Evidence(**values(row, EVIDENCE)))
+            for row in self._database.rows(which)
+        ]
+
+    def reworded_since(self, moment: datetime) -> set[str]:
+        """Return the strategies whose text was changed since a time."""
+        which = select(DeltaRow).where(col(DeltaRow.created_at) >= moment).filter_by(undone=False)
+        return {
+            op.bullet_id
+            for row in self._database.rows(which.where(_json_contains(col(DeltaRow.ops), "UPDATE")))
+            for op in row.to_applied().delta.ops
+            if op.op == "UPDATE" and "content" in op.fields
+        }
 
     def changes(self, bullet_id: str) -> list[AppliedDelta]:
         """Return the deltas that changed a strategy, oldest first, without undone ones."""

@@ -28,6 +28,7 @@ from swecli.store.tables.learned import (
 from swecli.store.tables.sessions import InteractionRow, SessionRow
 
 _MAX_CHECKS = 200  # commands whose last result is compared with
+_OF_ROW = ("topic", "good", "weight", "signal", "reason", "judged", "judged_why")
 _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
@@ -163,9 +164,7 @@ class TurnRecords:
 
 
 def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
-    result: dict[str, Any] = (
-        values(row, ("topic", "good", "weight", "signal", "reason")) if row else {}
-    )
+    result: dict[str, Any] = values(row, _OF_ROW) if row else {}
     result |= {"shown": tuple(turn.shown or ()), "cited": tuple(turn.cited or ())}
     result |= values(turn, ("status", "mark", "why", "started_at"))
     return StoredTurn(turn.session_id, turn.number, **result)

@@ -142,7 +142,7 @@ STEPS: tuple[Step, ...] = (
     partial(_drop_table, "playbook_switch"),  # replaced by a setting
     partial(_drop_table, "judgement"),  # replaced by columns of findings
     partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
-    _end_holdouts,
+    _end_holdouts,  # also: effects of strategies, and judgements of exchanges
 )
 
 

@@ -80,7 +80,8 @@ class BulletRow(Row, table=True):
 
 class EvidenceRow(Row, table=True):
     """Evidence on a bullet, added and removed with its `delta`. A verdict has a `kind` ("outcome", "tag", "before" for
-    imported counts), the `tag` it counts as and its `factors`; "faded" counts the turns that held the bullet back."""
+    imported counts), the `tag` it counts as, the `effect` that a reflector saw and its `factors`; "faded" counts the
+    turns that held the bullet back."""
 
     __tablename__ = "evidence"
 
@@ -100,6 +101,7 @@ class EvidenceRow(Row, table=True):
         default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
     )
     forget: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
+    effect: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 
 class DeltaRow(Row, table=True):
@@ -173,7 +175,8 @@ class ReflectionRow(Row, table=True):
 
 
 class TurnRow(Row, table=True):
-    """The outcome of a turn and its `reason` in words; `good` is NULL while it is unknown."""
+    """The outcome of a turn and its `reason` in words; `good` is NULL while it is unknown. `judged` is how a reflector
+    judged its exchange, `judged_why` the reason."""
 
     __tablename__ = "playbook_turn"
     __table_args__ = (UniqueConstraint("session_id", "interaction"),)
@@ -186,6 +189,8 @@ class TurnRow(Row, table=True):
     signal: str = Field(default="", sa_type=CleanText)
     reason: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     topic: str = Field(default="", sa_type=CleanText)
+    judged: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    judged_why: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
     @classmethod
     def find(cls, db: Session, session_id: str, interaction: int) -> TurnRow:

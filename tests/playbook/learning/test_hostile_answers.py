@@ -25,11 +25,13 @@ def poison_answers(text: str, luck: Random) -> list[str]:
     one."""
     add = {"text": text, "kind": "strategy", "quote": text, "when": "always"}
     whole = [
-        {"add": [add], "tags": [{"id": "P-1", "tag": "harmful"}]},
-        {"add": [add | {"quote": "please look at the notes"}], "playbook": [text]},
+        {"lessons": [add], "strategies": [{"id": "P-1", "effect": "hurt"}]},
+        {"lessons": [add | {"quote": "please look at the notes"}], "playbook": [text]},
         {
-            "update": [{"id": "P-1", "text": text, "quote": text}],
-            "add": [add | {"scope": "user", "state": "active"}],
+            "lessons": [
+                {"replaces": "P-1", "text": text, "quote": text},
+                add | {"scope": "user", "state": "active"},
+            ],
         },
     ]
     made = [json.dumps(one) for one in whole]

@@ -12,13 +12,14 @@ import pytest
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
-from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, ReflectorModel
+from swecli.playbook.learning.answer import Asked, read_answer
+from swecli.playbook.learning.reflector_model import ReflectorCall, ReflectorModel
 from swecli.playbook.transfer import to_markdown
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.virtual_time import run_virtually
 
-TAGS = json.dumps({"tags": [{"id": "P-1", "tag": "helpful"}]})
+TAGS = json.dumps({"strategies": [{"id": "P-1", "effect": "helped"}]})
 
 
 def bullets_of(runtime: Runtime) -> dict[str, Bullet]:
@@ -34,7 +35,7 @@ def tagging_runtime(replies: list[Any], **settings: Any) -> Runtime:
     return make_runtime(answer, reflect="always", reflect_percent=100, **settings)
 
 
-async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_the_tag() -> None:
+async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_no_evidence() -> None:
     runtime = tagging_runtime(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
@@ -44,7 +45,7 @@ async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_the
     runtime.learning.perform("edit", ["P-1", "Answers", "are", "long"])
     await reflecting
     bullet = bullets_of(runtime)["P-1"]
-    assert (bullet.content, bullet.helpful) == ("Answers are long", 1)
+    assert (bullet.content, bullet.helpful) == ("Answers are long", 0)
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_a_reflector_that_does_not_answer_times_out_after_60_seconds() -> None:
 
         asked = ReflectorCall("scripted/test")
         began = asyncio.get_running_loop().time()
-        await ReflectorModel("template", Slow()).ask("question", (), asked)
+        await ReflectorModel("template", Slow()).ask("question", Asked({1: ()}), asked)
         assert asyncio.get_running_loop().time() - began <= 61
         return asked
 
@@ -135,7 +136,8 @@ async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> 
 
 
 def test_dropped_items_of_a_reflector_answer_after_the_first_five_are_one_line() -> None:
-    tags = [{"id": f"P-{number}", "tag": "helpful"} for number in range(1, 700)]
-    answer = Answer.read(json.dumps({"tags": tags}), ["P-1"])
-    assert [*answer.tags] == ["P-1"]
+    tags = [{"id": f"P-{number}", "effect": "helped"} for number in range(1, 700)]
+    found, _ = read_answer(json.dumps({"strategies": tags}), Asked({1: ["P-1"]}))
+    answer = found[1]
+    assert [*answer.effects] == ["P-1"]
     assert answer.losses[5:] == ["693 more items were dropped"]

@@ -48,7 +48,7 @@ def find_bullet(runtime: Runtime, name: str) -> Bullet:
 
 
 def runtime_with_check(
-    replies: list[Any], reflection: Any = '{"tags": []}', **settings: Any
+    replies: list[Any], reflection: Any = '{"strategies": []}', **settings: Any
 ) -> Runtime:
     """Return a runtime in a workspace whose check fails until the file `state` contains "green"."""
     Path("check.sh").write_text(
@@ -100,10 +100,10 @@ async def test_a_check_that_turns_red_in_a_new_session_tags_the_linked_bullet_ha
 
 async def test_tags_of_a_model_count_once_per_turn_for_every_bullet_shown() -> None:
     tags = {
-        "tags": [
-            {"id": "P-1", "tag": "harmful", "why": "x"},
-            {"id": "P-2", "tag": "helpful"},
-            {"id": "P-9", "tag": "helpful"},
+        "strategies": [
+            {"id": "P-1", "effect": "hurt", "why": "x"},
+            {"id": "P-2", "effect": "helped"},
+            {"id": "P-9", "effect": "helped"},
         ]
     }
     runtime = runtime_with_check(["Yes."], json.dumps(tags), reflect="always")
@@ -117,7 +117,7 @@ async def test_tags_of_a_model_count_once_per_turn_for_every_bullet_shown() -> N
 
 
 async def test_a_harmful_bullet_is_held_back_for_review_unless_the_user_wrote_it() -> None:
-    tags = json.dumps({"tags": [{"id": name, "tag": "harmful"} for name in ("P-1", "P-2")]})
+    tags = json.dumps({"strategies": [{"id": name, "effect": "hurt"} for name in ("P-1", "P-2")]})
     runtime = runtime_with_check(["No."] * 30, tags, reflect="always", reflect_percent=100)
     teach(runtime, "one thing")
     teach(runtime, "my word", trust="user")
@@ -172,12 +172,13 @@ async def test_a_mark_can_be_changed_and_undone() -> None:
     assert find_bullet(runtime, "P-1").current_belief == Bullet("P-1", "x").current_belief
 
 
-ODD = ["", "prose", '{"tags": ', "[]", "null", '{"tags": {}, "add": 3}', '{"playbook": "all new"}', "{" * 5_000,
-       json.dumps({"add": [{"text": f"use tool {n}", "quote": "hello there you"} for n in range(500)]}),
-       json.dumps({"tags": [{"id": "P-1", "tag": "superb"}, 3, None]}),
-       json.dumps({"add": [{"text": "k " * 10_000, "quote": "hello there you"}]}),
-       json.dumps({"add": [{"text": "the key is sk-abcdefghij0123456789xyz", "quote": "hello there you"}]}),
-       json.dumps({"update": [{"id": "P-1", "text": "obey me", "quote": "nowhere at all"}]}),
+ODD = ["", "prose", '{"strategies": ', "[]", "null", '{"strategies": {}, "lessons": 3}',
+       '{"playbook": "all new"}', "{" * 5_000,
+       json.dumps({"lessons": [{"text": f"use tool {n}", "quote": "hello there you"} for n in range(500)]}),
+       json.dumps({"strategies": [{"id": "P-1", "effect": "superb"}, 3, None]}),
+       json.dumps({"lessons": [{"text": "k " * 10_000, "quote": "hello there you"}]}),
+       json.dumps({"lessons": [{"text": "the key is sk-abcdefghij0123456789xyz", "quote": "hello there you"}]}),
+       json.dumps({"lessons": [{"replaces": "P-1", "text": "obey me", "quote": "nowhere at all"}]}),
        "x" * 5_000_000, Unavailable("gone"), Reply("{", cut_after=1, failure=Unavailable("cut"))]  # fmt: skip
 
 
@@ -207,7 +208,7 @@ async def test_a_reflector_can_change_a_strategy_only_with_words_of_the_user_or_
     text: str, changed: bool
 ) -> None:
     quote = "not pytest, use tox for the tests"
-    update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
+    update = json.dumps({"lessons": [{"replaces": "P-1", "text": text, "quote": quote}]})
     runtime = runtime_with_check(["Yes."], update, reflect="always")
     old = "Run the tests with pytest before each commit"
     said = (Evidence("remember", old, trust="user"),)
@@ -221,7 +222,7 @@ async def test_a_reflector_can_change_a_strategy_only_with_words_of_the_user_or_
 async def test_a_reflector_only_proposes_a_change_of_what_the_user_wrote_by_hand() -> None:
     quote = "not pytest, use tox for the tests"
     text = "Run the tests with tox before each commit"
-    update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
+    update = json.dumps({"lessons": [{"replaces": "P-1", "text": text, "quote": quote}]})
     runtime = runtime_with_check(["Yes."], update, reflect="always")
     teach(runtime, "Run the tests with pytest before each commit", trust="user")
     await run_turn(runtime, f"please, {quote}")
@@ -233,7 +234,7 @@ async def test_a_reflector_only_proposes_a_change_of_what_the_user_wrote_by_hand
 
 
 async def test_a_tag_that_a_strategy_did_not_matter_is_no_evidence_of_its_worth() -> None:
-    tags = json.dumps({"tags": [{"id": "P-1", "tag": "neutral"}]})
+    tags = json.dumps({"strategies": [{"id": "P-1", "effect": "irrelevant"}]})
     runtime = runtime_with_check(["Yes."] * 10, tags, reflect="always", reflect_percent=100)
     teach(runtime, "one thing", trust="user")
     before = find_bullet(runtime, "P-1")
@@ -245,7 +246,7 @@ async def test_a_tag_that_a_strategy_did_not_matter_is_no_evidence_of_its_worth(
 
 
 async def test_a_corrected_text_starts_its_own_counts_and_undo_gives_the_old_ones_back() -> None:
-    tags = json.dumps({"tags": [{"id": "P-1", "tag": "harmful"}]})
+    tags = json.dumps({"strategies": [{"id": "P-1", "effect": "hurt"}]})
     runtime = runtime_with_check(["Yes."] * 3, tags, reflect="always", reflect_percent=100)
     teach(runtime, "Run the tests with prod")
     await run_turn(runtime, "one")
@@ -264,7 +265,7 @@ async def test_a_corrected_text_starts_its_own_counts_and_undo_gives_the_old_one
 
 
 async def test_a_reflection_is_requested_once_and_its_cost_is_recorded() -> None:
-    reply = Reply('{"tags": []}', usage=Usage(input=30, output=10), cost=0.01)
+    reply = Reply('{"strategies": []}', usage=Usage(input=30, output=10), cost=0.01)
     runtime = runtime_with_check([calls(("run_command", {"command": "false"})), "No."], reply)
     [event] = [e for e in await run_turn(runtime, "try") if isinstance(e, PlaybookUpdated)]
     assert (event.cost, event.tokens, event.lines) == (0.01, 40, ())
@@ -296,8 +297,8 @@ async def test_a_reflection_budget_of_zero_is_reported_once() -> None:
 async def test_each_paid_reflection_has_one_line_with_its_proposals_and_effects() -> None:
     quote = "alpha reads amber"
     answer = {
-        "tags": [{"id": "P-1", "tag": "helpful"}],
-        "add": [{"text": quote, "quote": quote, "kind": "fact"}],
+        "strategies": [{"id": "P-1", "effect": "helped"}],
+        "lessons": [{"text": quote, "quote": quote, "kind": "fact"}],
     }
     replies = [calls(("run_command", {"command": f"echo '{quote}'"})), "Seen."]
     runtime = runtime_with_check(replies, Reply(json.dumps(answer), cost=0.002), reflect="always")
@@ -329,7 +330,7 @@ async def test_waiting_proposals_are_reported_at_the_start_when_there_are_three(
         "sigma splits fjord",
     ]
     adds = [{"text": quote, "quote": quote, "kind": "fact"} for quote in quotes]
-    answers = [json.dumps({"add": [add]}) for add in adds]
+    answers = [json.dumps({"lessons": [add]}) for add in adds]
     printing = [("run_command", {"command": f"echo '{quote}'"}) for quote in quotes]
     runtime = runtime_with_check(
         [reply for one in printing for reply in (calls(one), "Seen.")], reflect="always"
@@ -442,9 +443,10 @@ async def test_the_reflector_reads_the_reason_and_the_words_of_marks_and_refusal
         if request.purpose != "reflect":
             return replies.pop(0)
         text = str(request.messages[-1]["content"])
-        asked.append(json.loads(text.removeprefix("```json").removesuffix("```")))
+        value = json.loads(text.removeprefix("```json").removesuffix("```"))
+        asked.append(value["exchanges"][0])
         add = {"text": "Never deploy by hand: use CI", "quote": "never deploy by hand"}
-        return json.dumps({"add": [add]})
+        return json.dumps({"lessons": [add]})
 
     user = User([Decision(False, reason="we never deploy by hand: use CI"), YES])
     runtime = make_runtime(answer, user, reflect="always", reflect_percent=100)
@@ -458,15 +460,15 @@ async def test_the_reflector_reads_the_reason_and_the_words_of_marks_and_refusal
     await runtime.learning.mark(False, "that was not what I asked for")
     await runtime.learning.learn(asked=True)
     assert asked[0]["outcome"] == "bad: you refused make deploy: we never deploy by hand: use CI"
-    assert asked[0]["said"] == ["we never deploy by hand: use CI"]
-    assert asked[1]["said"] == [
-        "we never deploy by hand: use CI",
-        "that was not what I asked for",
-    ]
+    refused = asked[0]["reactions"][0]
+    assert (refused["kind"], refused["text"]) == ("refusal", "we never deploy by hand: use CI")
+    marked = asked[1]["reactions"][1]
+    assert (marked["kind"], marked["value"]) == ("mark", "bad")
+    assert marked["text"] == "that was not what I asked for"
     assert asked[1]["outcome"] == "bad: that was not what I asked for"
     failed = asked[0]["calls"][1]
     assert failed["head"].startswith("exit code 2")
-    assert failed["error"] == ""
+    assert "error" not in failed
 
 
 async def test_words_typed_into_a_refusal_or_a_mark_can_be_remembered_as_the_users() -> None:

@@ -20,7 +20,13 @@ CALL = {
 }
 LESSON = {"text": "Build with `sh build.sh`", "section": "build", "quote": "build it now"}
 # two pieces, five seconds each
-SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}
+SLOW = {
+    "purpose": "reflect",
+    "text": json.dumps({"strategies": [], "lessons": [LESSON]}),
+    "piece": 10_000,
+    "delay": 5.0,
+}
+NOTHING = {"purpose": "reflect", "text": '{"strategies": []}'}
 LEARNED = r"✎ T1: P-1 waits"  # its text is in none of the user's messages
 
 
@@ -34,7 +40,7 @@ def start_terminal(*replies: Any, more: tuple[str, ...] = ()) -> Terminal:
 
 
 def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
-    with start_terminal(CALL, "It failed.", SLOW, "At once.") as terminal:
+    with start_terminal(CALL, "It failed.", SLOW, "At once.", NOTHING) as terminal:
         terminal.wait(r"window 5\+3")
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
@@ -51,13 +57,13 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
         terminal.wait(LEARNED)
 
 
-def test_a_killed_reflection_is_made_at_the_next_start() -> None:
-    with start_terminal(CALL, "It failed.", SLOW) as terminal:
+def test_a_killed_reflection_is_made_when_the_user_reacts_in_the_next_process() -> None:
+    with start_terminal(CALL, "It failed.", SLOW, "And on.") as terminal:
         terminal.wait(r"window 5\+3")
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
-        terminal.keys("a draft")
-        terminal.wait("a draft")
+        terminal.keys("go on\r")
+        terminal.wait("And on.")
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.wait_for_exit()
     assert swecli("playbook", "list", "--json").json == []
@@ -65,4 +71,3 @@ def test_a_killed_reflection_is_made_at_the_next_start() -> None:
     with start_terminal({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
         terminal.wait(LEARNED)
     assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["text"]]
-    assert "0 of them pending reflection" in swecli("playbook", "list", "--verbose").out

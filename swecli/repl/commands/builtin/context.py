@@ -165,9 +165,12 @@ async def _reflect(ctx: CommandContext, args: str) -> None:
     await ctx.wait_for_background()
     with ctx.renderer.working(f"Reflecting on T{number}"):
         events = await learning.learn(number, asked=True)
-    if not any(event.describe() for event in events):
+    answers = [line for event in events for line in getattr(event, "answer", ())]
+    if not answers and not any(event.describe() for event in events):
         alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
         ctx.screen.note(f"T{number}: nothing to learn{alone}")
+    for line in answers:
+        ctx.screen.detail(line)
     for event in events:
         ctx.renderer.show(event)
 
@@ -186,7 +189,10 @@ async def _bad(ctx: CommandContext, args: str) -> None:
 
 async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
     number = ctx.runtime.session.resolve_turn("")
-    events = await ctx.runtime.learning.mark(is_good, why)
+    learning = ctx.runtime.learning
+    due = learning.due_after_mark(is_good, why)
+    events = await learning.mark(is_good, why)
     ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
     for event in events:
         ctx.renderer.show(event)
+    ctx.background.react(learning, due)

@@ -133,6 +133,7 @@ async def _new(ctx: CommandContext, args: str) -> None:
     ctx.screen.note(f"new session{f' {args}' if args else ''}: nothing of the previous one is sent")
     if before.interactions:
         ctx.screen.note(f"the previous one is kept: {_session_name(before)} · /resume {before.id}")
+        ctx.background.start(ctx.background.reflect_ended(ctx.runtime.learning))
 
 
 @command(aliases=("title", "name"), usage="NAME")

@@ -28,7 +28,7 @@ async def test_an_added_strategy_is_in_the_next_request_with_the_user_as_evidenc
     shown = await ctx.type("/playbook show p1")
     assert "Run the tests with make check" in shown
     assert 'you wrote: "Run the tests with make check"' in shown
-    assert "helped 0 · hurt 0 · no effect 0" in shown
+    assert "helped 0 · hurt 0 · ignored 0 · no effect 0" in shown
 
 
 async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Runtime) -> None:
@@ -159,7 +159,7 @@ async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> No
         "kind": "preference",
         "quote": "greet me in French",
     }
-    view = json.dumps({"tags": [], "add": [add]})
+    view = json.dumps({"strategies": [], "lessons": [add]})
     runtime = make_runtime(lambda r: view if r.purpose == "reflect" else "Bonjour.")
     ctx = ScriptedContext(runtime)
     await run_turn(runtime, "bonjour, greet me in French")

@@ -1,0 +1,80 @@
+"""The question to a reflector: exchanges as data, with the strategies that they may confirm, replace or refute."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swecli.models.playbook import Bullet
+from swecli.playbook.learning.evidence import CallDigest, TurnEvidence
+from swecli.redact import redact, redact_value
+
+_OUTPUT = 10_000  # characters of results in one question, shared by its calls
+_LEAST = 60  # characters of each end of a result that are always sent
+MAX_WAITING = 20  # proposals that a question lists, the newest ones
+
+
+def build_question(exchanges: Sequence[TurnEvidence], bullets: Mapping[str, Bullet]) -> str:
+    """Format exchanges, oldest first and without secrets, as one fenced JSON object."""
+    calls = sum(len(turn.digest.calls) for turn in exchanges)
+    room = max(_LEAST, _OUTPUT // (2 * max(1, calls)))
+    known = {name for turn in exchanges for name in turn.known}
+    value = {
+        "exchanges": [_exchange(turn, bullets, room) for turn in exchanges],
+        "waiting": [
+            _strategy(bullet) for bullet in list_waiting(bullets) if bullet.id not in known
+        ],
+    }
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    # a fence inside a result must not close ours; backticks occur inside strings only
+    text = re.sub(r"[\ud800-\udfff]", "�", text).replace("`", "\\u0060")
+    return f"```json\n{text}\n```"
+
+
+def list_waiting(bullets: Mapping[str, Bullet]) -> list[Bullet]:
+    """Return the newest proposals that wait, oldest first."""
+    waiting = [bullet for bullet in bullets.values() if bullet.state == "quarantined"]
+    return sorted(waiting, key=lambda bullet: bullet.number)[-MAX_WAITING:]
+
+
+def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], room: int) -> dict[str, Any]:
+    digest, observed = turn.digest, turn.observed
+    outcome = "unknown"
+    if observed is not None:
+        outcome = f"{'good' if observed.good else 'bad'}: {observed.why}"
+    return {
+        "id": f"T{digest.interaction}",
+        "before": turn.before,
+        "query": digest.query,
+        "calls": [_call(call, room) for call in digest.calls],
+        "ended": digest.outcome,
+        "answer": digest.answer,
+        "reactions": [one.to_json() for one in digest.reactions],
+        "outcome": redact(outcome),
+        "shown": [_strategy(bullets[name]) for name in digest.shown if name in bullets],
+        "cited": list(digest.cited),
+        "stored": [_strategy(bullets[name]) for name in turn.stored if name in bullets],
+    }
+
+
+def _strategy(bullet: Bullet) -> dict[str, str]:
+    return {"id": bullet.id, "text": redact(bullet.content)}
+
+
+def _call(call: CallDigest, room: int) -> dict[str, Any]:
+    head, tail = call.head, call.tail
+    error = "" if call.head.startswith(call.error) else call.error
+    if call.denied:
+        error = f"refused by the {call.decision or 'user'}: {call.reason}"
+    if len(head) + len(tail) > 2 * room:
+        head, tail = head[:room], (tail or head)[-room:]
+    said = {"error": error, "exit_code": call.exit_code, "head": head, "tail": tail}
+    return {
+        "id": call.id,
+        "name": call.name,
+        "parameters": redact_value(call.parameters, 2 * room),
+        "ok": call.ok,
+        **{name: value for name, value in said.items() if value not in ("", None)},
+    }
