@@ -164,8 +164,10 @@ def format_op(op: Op, name: str) -> str:
 def _format_update(op: Op) -> str:
     if content := op.fields.get("content"):
         return f"now: {shorten(str(content), _CONTENT)}"
+    if op.fields.get("state") == "unconfirmed":
+        return "unconfirmed: seen in a second exchange"
     if op.fields.get("state") == "active":
-        return "active: confirmed by a second turn"
+        return "active: in your words" if op.in_users_words else "active: it helped"
     named = {key: value for key, value in op.fields.items() if key in ("scope", "state", "when")}
     return ", ".join(f"{key} → {value}" for key, value in named.items()) or "confirmed again"
 

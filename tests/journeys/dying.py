@@ -87,6 +87,9 @@ async def resume(db: str) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     store = runtime.sessions.playbook
+    # nothing but the end of the session is left to react to the turn
+    left = [one.interaction for one in store.pending(session.id)]
+    await runtime.learning.reflect(*left, ended=True)
     bullets = [replace(b, created_at=b.created_at.min, updated_at=None, last_used=None, verified_at=None)
                for b in session.playbook.bullets.values()]  # fmt: skip
     evidence = {

@@ -103,15 +103,16 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(
         assert len(together) == 2
         assert "def gross" in together[0]
         assert "TAX" in together[1]
-        assert len(server.bodies) == 5, (
-            "a refusal is friction: the model was asked to reflect, once"
-        )
+        assert len(server.bodies) == 4, "the user has not reacted yet"
         assert "refused" in tool_results(turn_requests(server)[3])[-1].lower()
         with start_conversation(server, model, project, "-c") as terminal:
             terminal.wait(r"^>")
             terminal.line("what did we do?")
             terminal.wait("We changed the tax")
         assert server.refusals == []
+        asked = [body for body in server.bodies if not body.get("tools")]
+        assert len(asked) == 1, "a refusal is friction: the model was asked to reflect, once"
+        assert "what did we do?" in str(asked), "beside the next turn, with the reaction"
         assert "raise the tax to 21 %" in str(turn_requests(server)[4])
 
 
