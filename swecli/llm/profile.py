@@ -31,6 +31,7 @@ _FLAGS = {
     "tools": "supports_function_calling",
     "system_role": "supports_system_messages",
     "images": "supports_vision",
+    "schemas": "supports_response_schema",
 }
 _PRICES = {
     "input": "input_cost_per_token",
@@ -59,8 +60,8 @@ _SCHEMA_FIELDS = (
 )  # fmt: skip
 # request fields that can be left out
 _FIELDS = (
-    "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", "include",
-    "reasoning", "store", *_SCHEMA_FIELDS,
+    "stream_options", "response_format", "cache_control", "reasoning_effort", "thinking", "output_config", "stream",
+    "include", "reasoning", "store", *_SCHEMA_FIELDS,
 )  # fmt: skip
 _WORDS = re.IGNORECASE | re.ASCII
 _LENGTH = r"(?<![\w.])max(completion|output)?tokens(?!\w)|max(imum)? tokens (you|must)"
@@ -121,8 +122,8 @@ class Profile:
     """A model's capabilities; sizes in tokens, None if unknown. `limit_name` is the field of the answer's length,
     `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
     litellm's table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
-    network; with `estimates` its usage is estimated. With `reports_cost` the service sends the cost of each request.
-    `origins` maps each field to its layer."""
+    network; with `estimates` its usage is estimated. With `schemas` the service keeps an answer to a JSON schema, with
+    `reports_cost` it sends the cost of each request. `origins` maps each field to its layer."""
 
     window: int | None = None
     max_output: int | None = None
@@ -134,6 +135,7 @@ class Profile:
     think_back: _ThinkBack = "as it came"
     wire: _Wire = "chat"
     images: bool = False
+    schemas: bool = False
     cache: Literal["none", "prefix", "marks"] = "prefix"
     off: frozenset[str] = frozenset()
     price: Row = field(default_factory=dict)

@@ -234,7 +234,8 @@ class ModelRequest:
 
     `purpose` is "turn" for the user's queries and "review" for the loops of a review; the others are requests of swecli
     itself. `max_tokens` is the reserve. `thinking` is off, low, medium, high, max or a number of tokens, "" for the
-    model's default. `marks` are the offsets, in characters, at which the system message may be cached.
+    model's default. `marks` are the offsets, in characters, at which the system message may be cached. `schema` is the
+    JSON schema of the answer, sent where the service is known to support one (None: any text).
     """
 
     model: str
@@ -244,6 +245,7 @@ class ModelRequest:
     purpose: Purpose = "turn"
     thinking: str = ""
     marks: tuple[int, ...] = ()
+    schema: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

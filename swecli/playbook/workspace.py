@@ -159,10 +159,6 @@ class WorkspaceLookup:
         decisive = exact or [*checked.values()]
         return "" if "" in decisive else next(iter(decisive), None)
 
-    def first_missing(self, anchors: Iterable[str]) -> str:
-        """Return the first missing anchor, or ""."""
-        return next((one for anchor in anchors if (one := self._check_anchor(anchor))), "")
-
     def _check_anchor(self, anchor: str) -> str | None:
         kind, _, value = anchor.partition(":")
         if kind == "command":

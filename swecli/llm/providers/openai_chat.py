@@ -150,6 +150,9 @@ class OpenAIChat(NativeModel):
             body["cache_control"] = {"type": "ephemeral"}
         if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
+        if request.schema is not None and profile.schemas:
+            named = {"name": "answer", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
         body |= at.extra_body
         body["messages"] = self._messages(request)
         if "stream" in profile.off:

@@ -185,6 +185,9 @@ class Responses(NativeModel):
                 {"type": "function", **spec.to_api()["function"], "strict": False}
                 for spec in request.tools
             ]
+        if request.schema is not None and self.profile.schemas:
+            named = {"name": "answer", "strict": True, "schema": request.schema}
+            body["text"] = {"format": {"type": "json_schema", **named}}
         body |= at.extra_body
         system = [m["content"] for m in request.messages if m["role"] == "system"]
         if system:

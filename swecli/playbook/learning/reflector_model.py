@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
@@ -13,7 +13,7 @@ from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.money import format_dollars
-from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
+from swecli.playbook.learning.answer import Asked, ExchangeAnswer, answer_schema, read_answer
 from swecli.redact import redact
 from swecli.store.records import UsageTotals
 from swecli.text import shorten
@@ -83,7 +83,7 @@ class ReflectorModel:
         try:
             async with asyncio.timeout(_TIMEOUT):
                 for _ in range(_ATTEMPTS):
-                    answer = await self._request(text, call)
+                    answer = await self._request(text, answer_schema(len(asked.known)), call)
                     found, problem = read_answer(answer, asked)
                     call.failure = problem or None
                     if not problem:
@@ -99,7 +99,7 @@ class ReflectorModel:
             call.failure = f"{type(error).__name__}: {error}"
         call.failure = redact(shorten(call.failure, 300)) if call.failure else None
 
-    async def _request(self, text: str, call: ReflectorCall) -> str:
+    async def _request(self, text: str, schema: dict[str, Any], call: ReflectorCall) -> str:
         """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage
         added, estimated if the service reports none."""
         assert self.model is not None, "see blocked_reason"
@@ -109,7 +109,13 @@ class ReflectorModel:
         )
         limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
         stream = model.stream(
-            ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect")
+            ModelRequest(
+                model=model.name,
+                messages=messages,
+                max_tokens=limit,
+                purpose=REFLECTING,
+                schema=schema,
+            )
         )
         builder, length, begun = ReplyBuilder(), 0, False
         call.attempts += 1

@@ -217,9 +217,12 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled or self.reflector.model is None:
             return []
-        newest = StoredTurn(session.id, session.interactions)
-        is_pending = newest in self.sessions.playbook.pending(session.id)
-        return [newest.interaction] if is_pending or why or not good else []
+        store, newest = self.sessions.playbook, session.interactions
+        turn = store.turn(session.id, newest)
+        if turn is None or turn.status == "running":
+            return []
+        is_pending = StoredTurn(session.id, newest) in store.pending(session.id)
+        return [newest] if is_pending or why or not good else []
 
     def pending(self) -> list[StoredTurn]:
         """Return the pending turns, newest first: this session's, then those of the project's closed sessions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import model_at as on_its_wire
 from swecli.models.message import ModelRequest, ToolCall, Usage
+from swecli.playbook.learning.answer import answer_schema
 from tests.support.model_requests import (
     HELLO,
     READ,
@@ -304,3 +306,16 @@ async def test_the_input_of_a_tool_call_can_be_complete_in_its_start_event() -> 
     with StrictProvider([Reply(wire=Wire(body=body))]) as server:
         reply = await ask(model_at(server, ANTHROPIC), request(tools=[READ]))
     assert reply.calls == [ToolCall("t1", "read_file", {"path": "a"})]
+
+
+@both
+async def test_the_schema_of_an_answer_is_sent_where_the_model_is_known_to_keep_one(
+    name: str,
+) -> None:
+    schema = answer_schema(1)
+    with StrictProvider([Reply("{}")]) as server:
+        await ask(model_at(server, name), replace(request(), schema=schema))
+        [body] = server.bodies
+    assert server.refusals == []
+    sent = body.get("response_format", {}).get("json_schema", {})
+    assert sent.get("schema") == (schema if name == OPENAI else None)
