@@ -20,7 +20,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session, uuid7
 from swecli.store.first_write import FAILURES, Unsupported, open_early
-from swecli.tools.limits import bundled_specs, lean_specs, usable_specs
+from swecli.tools.offers import bundled_specs, lean_specs, usable_specs
 
 _Prefetched = tuple[
     Turn, Session, ChatMessage

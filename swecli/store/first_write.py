@@ -24,7 +24,7 @@ from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 if TYPE_CHECKING:  # most requests hold the whole session
     from swecli.store.records import FoundInteraction
 
-SHAPE = 18  # the schema version that these statements match
+SHAPE = 19  # the schema version that these statements match
 _PATIENCE = 0.2  # seconds to wait for another writer
 _COUNTS = (
     "SELECT interactions, messages, (SELECT count(*) FROM interaction WHERE session_id = session.id AND"

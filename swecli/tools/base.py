@@ -19,7 +19,17 @@ from pydantic import BaseModel, ConfigDict
 
 from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
-from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
+from swecli.models.message import (
+    MODES,
+    Display,
+    Effects,
+    Mode,
+    Offer,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+)
 from swecli.tools.jobs import ended_line, job_name
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 
@@ -99,8 +109,9 @@ class _Memory(Protocol):
 class _ChangeRecorder(Protocol):
     """Records the files that tool calls change, for undo."""
 
-    def around(self, kind: str, subject: str) -> AbstractAsyncContextManager[None]:
-        """Record what a permitted call changes; `kind` and `subject` as in permission rules. Never raises."""
+    def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
+        """Record what a permitted call changes: of these workspace-relative paths, or of all files that are not ignored
+        if there are none. Never raises."""
         ...
 
     def take_notices(self) -> list[str]:
@@ -246,6 +257,7 @@ class ToolPlan:
     guard: str = ""  # why every mode asks; "" if none does
     unattended: ToolPlan | None = None  # what is done if nobody is there to be asked; None: nothing
     outside: str = ""  # why a command is to run outside the sandbox, which every mode asks about
+    effects: Effects | None = None  # what the call will do; None: what its kind says
 
 
 @dataclass(frozen=True)
@@ -253,18 +265,28 @@ class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
     fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`, and in
     those of `unasked_in_sandbox` where there is a sandbox; `reference` is the sentence about that in the
-    documentation."""
+    documentation. `may_change` is what its calls may change in the workspace: nothing, the file that is their subject,
+    or any file. Undo records that, and no more."""
 
     name: str
     question: str
     reference: str
     unasked_in: frozenset[Mode] = frozenset({"auto"})
     unasked_in_sandbox: frozenset[Mode] = frozenset()
+    may_change: Literal["nothing", "subject", "any file"] = "nothing"
 
     @property
     def is_read_only(self) -> bool:
         """Whether no mode asks for it."""
         return self.unasked_in >= set(MODES)
+
+    def effects_of(self, plan: ToolPlan) -> Effects:
+        """Return what a planned call of this kind will do: what the plan says, or else that it changes its subject if
+        the kind may."""
+        if plan.effects is not None:
+            return plan.effects
+        changes_subject = self.may_change == "subject" and plan.subject != ""
+        return Effects(changed=(plan.subject,)) if changes_subject else Effects()
 
     def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
         """Return None if patterns of allow rules let the call run without approval, otherwise the reason, which may be
@@ -308,7 +330,11 @@ class _ByPath(PermissionKind):
 
 READ = _ByPath("read", "Allow this?", "runs without approval", frozenset(MODES))
 EDIT = _ByPath(
-    "edit", "Make this change?", "asks before it changes a file", frozenset({"edits", "auto"})
+    "edit",
+    "Make this change?",
+    "asks before it changes a file",
+    frozenset({"edits", "auto"}),
+    may_change="subject",
 )
 
 
@@ -330,13 +356,16 @@ class Tool:
     kind: PermissionKind
     run: _Run
     plan: _MakePlan
+    offer: Offer = Offer()
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
-        return ToolSpec(self.name, self.description, _plain_schema(self.params))
+        return ToolSpec(self.name, self.description, _plain_schema(self.params), self.offer)
 
 
-def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[_Run], Tool]:
+def tool(
+    kind: PermissionKind, params: type[BaseModel], plan: _MakePlan, offer: Offer | None = None
+) -> Callable[[_Run], Tool]:
     """Return a decorator that makes a function a `Tool`, named like it without a leading underscore and described by
     the .md file of that name."""
 
@@ -345,6 +374,6 @@ def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Call
         text = (
             Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
         )
-        return Tool(name, text, params, kind, run, plan)
+        return Tool(name, text, params, kind, run, plan, offer or Offer())
 
     return declare

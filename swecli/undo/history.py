@@ -33,20 +33,10 @@ class _ChangeRecorder:
         self._reported = 0
 
     @asynccontextmanager
-    async def around(self, kind: str, subject: str) -> AsyncIterator[None]:
-        """Record the changes of a call: for an edit those of its file, for anything else those of all files that are
-        not ignored. That a command ran without approval is no proof that it changed nothing: only a fetched page is
-        not scanned."""
-        if kind == "fetch":
-            yield
-            return
-        root = self._versions.root
-        paths: tuple[Path, ...] = ()
-        if kind == "edit":
-            paths = (
-                root / subject,
-                *(folder for folder in (root / subject).parents if not folder.exists()),
-            )
+    async def around(self, changed: Sequence[str]) -> AsyncIterator[None]:
+        """Record the changes of a call: of these files with the folders that it creates for them, or of all files that
+        are not ignored if there are none."""
+        paths = self._with_new_folders(changed)
         before = self._snapshot(paths) if paths else await asyncio.to_thread(self._snapshot, paths)
         complete = self._versions.is_complete
         try:
@@ -60,6 +50,12 @@ class _ChangeRecorder:
                 else await asyncio.to_thread(self._snapshot, paths)
             )
             self._record(before, after, bool(paths) or (complete and self._versions.is_complete))
+
+    def _with_new_folders(self, names: Sequence[str]) -> tuple[Path, ...]:
+        """Return the paths of these files and of the folders above them that do not exist."""
+        files = [self._versions.root / name for name in names]
+        folders = [folder for file in files for folder in file.parents if not folder.exists()]
+        return tuple(dict.fromkeys([*files, *folders]))
 
     def _snapshot(self, paths: Iterable[Path]) -> _States:
         self._versions.prune()

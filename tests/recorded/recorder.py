@@ -48,7 +48,8 @@ class Recorder:
         """Record a turn's requests and events."""
         for number, request in enumerate(requests, 1):
             body = {key: value for key, value in asdict(request).items() if key != "tools"}
-            tools = hashlib.sha256(self._text(asdict(request)["tools"]).encode()).hexdigest()[:8]
+            sent = [spec.to_api()["function"] for spec in request.tools]
+            tools = hashlib.sha256(self._text(sent).encode()).hexdigest()[:8]
             label = f"{request.purpose} request, {len(request.messages)} messages, tools {tools}"
             self._note(f"{name}.{number}.{request.purpose}", label, [body])
         happened = [to_json(event) | {"duration_ms": 0} for event in events]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from swecli.models.message import Origin
 from swecli.models.playbook import (
     OUTSIDE,
     Bullet,
@@ -46,7 +47,6 @@ _ORDERS = re.compile(
     r"\b(?:install|download|upload|eval|disable|skip|ignore|bypass|always|never|must)\b",
     re.IGNORECASE,
 )
-_READERS = frozenset({"read_file", "search_files", "list_files"})
 _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
 
 
@@ -279,16 +279,11 @@ class Curator:
         if self.author == "user" or self.quotes_user(add.quote):
             return "user"
         calls = [call for call in self.digest.calls if call.id == add.call_id] or self.digest.calls
-        names = [call.name for call in calls if _contains_quote(add.quote, _searchable_text(call))]
-        if any("fetch" in name or "web" in name or "__" in name for name in names):
-            return "web"
-        return (
-            None
-            if not names
-            else "repository"
-            if all(name in _READERS for name in names)
-            else "tool"
-        )
+        origins = [
+            call.origin for call in calls if _contains_quote(add.quote, _searchable_text(call))
+        ]
+        least_trusted: tuple[Origin, ...] = ("web", "tool", "repository")
+        return next((origin for origin in least_trusted if origin in origins), None)
 
 
 def _contains_quote(quote: str, text: str) -> bool:

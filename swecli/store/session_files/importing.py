@@ -16,6 +16,7 @@ from sqlmodel import select
 
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
+from swecli.models.message import Effects
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.store.playbook.bullets import Bullets, number_of
 from swecli.store.session_files.archive import (
@@ -181,6 +182,10 @@ def _validate(whole: Archive) -> None:
             "Not an export of a session: a message belongs to no turn or is out of order.", _HINT
         )
     try:
+        where = "effects of a call"
+        for message in whole["messages"]:
+            for call in message["tool_calls"]:
+                Effects.from_json(call["effects"])
         where = "window_spec"
         WindowSpec.parse(whole["window_spec"] or "5")
         for place, row in enumerate(whole["reductions"]):

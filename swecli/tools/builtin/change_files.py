@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden, truncate
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.diffs import unified_diff
@@ -259,8 +259,8 @@ def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     return _plan_change(ctx, path, old, base, data, "Edit")
 
 
-@tool(EDIT, _EditFileParams, _plan_edit_file)
-async def _edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(EDIT, _EditFileParams, _plan_edit_file, Offer(in_small_windows=True))
+async def edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     count = len(params.edits)
     return _make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")
 
@@ -286,6 +286,6 @@ def _plan_write_file(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
     return _plan_change(ctx, path, old, base, data, "Write")
 
 
-@tool(EDIT, _WriteFileParams, _plan_write_file)
+@tool(EDIT, _WriteFileParams, _plan_write_file, Offer(in_small_windows=True))
 async def _write_file(params: _WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     return _make_change(ctx, plan, "Wrote")

@@ -14,7 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, ToolResult
 from swecli.tools.base import Params, PermissionKind, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 
@@ -51,7 +51,8 @@ class _FetchParams(Params):
 
 def _plan(params: _FetchParams, ctx: ToolContext) -> ToolPlan:
     url, host = _normalize_url(params.url.strip())
-    return ToolPlan(f"Fetch {one_line(url, 200)}", state=url, subject=host)
+    effects = Effects(origin="web")
+    return ToolPlan(f"Fetch {one_line(url, 200)}", state=url, subject=host, effects=effects)
 
 
 def _normalize_url(url: str) -> tuple[str, str]:

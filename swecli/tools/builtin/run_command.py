@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
@@ -94,11 +94,12 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         subject=command,
         guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
         outside=outside,
+        effects=Effects(ran=command),
     )
 
 
-@tool(RUN, _RunCommandParams, _plan)
-async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(RUN, _RunCommandParams, _plan, Offer(in_small_windows=True))
+async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     command = plan.subject
     if _digest_scripts(ctx.root, command) != plan.state:
         raise ToolError(

@@ -80,6 +80,7 @@ RUN = _ByCommand(
     "Run this?",
     "asks before it runs, in the sandbox only in the mode `ask`",
     unasked_in_sandbox=frozenset({"edits", "auto"}),
+    may_change="any file",
 )
 
 
