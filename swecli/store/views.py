@@ -44,7 +44,7 @@ Spending = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryResult:
+class QueryResult:
     """The redacted result of a query; `more` if rows were cut off."""
 
     columns: tuple[str, ...]
@@ -73,7 +73,7 @@ class _QueryResult:
 
 def run_query(
     database: Database, statement: str, limit: int = _MAX_ROWS, stop: Event | None = None
-) -> _QueryResult:
+) -> QueryResult:
     """Return at most `limit` rows of one SELECT, or the views and their columns if the statement is empty. Another
     thread may cancel it by `stop`. Raises BadInput for anything but a read-only query, LimitReached after 20 s."""
     with _connect(database) as connection:
@@ -102,7 +102,7 @@ def run_query(
             raise LimitReached(
                 f"The query was stopped after {_TIMEOUT:.0f} seconds.", _NARROW_HINT
             ) from None
-    return _QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
+    return QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
 
 
 def copy_with_views(database: Database, to: Path) -> Path:
@@ -184,7 +184,7 @@ def _connect(database: Database) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _list_views(connection: sqlite3.Connection) -> _QueryResult:
+def _list_views(connection: sqlite3.Connection) -> QueryResult:
     names = [
         name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")
     ]
@@ -193,7 +193,7 @@ def _list_views(connection: sqlite3.Connection) -> _QueryResult:
         (name, ", ".join(column[0] for column in one))
         for name, one in zip(names, selected, strict=True)
     )
-    return _QueryResult(("view", "columns"), tuple(rows))
+    return QueryResult(("view", "columns"), tuple(rows))
 
 
 def _fetch(cursor: sqlite3.Cursor, limit: int) -> tuple[list[tuple[Any, ...]], bool]:

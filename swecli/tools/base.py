@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -30,12 +28,11 @@ from swecli.models.message import (
     ToolSpec,
     Usage,
 )
-from swecli.tools.jobs import ended_line, job_name
-from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.jobs import Jobs
+from swecli.tools.limits import HeadTail
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
-    from swecli.tools.processes import ProcessExit
     from swecli.tools.sandbox import Profile, Sandbox
 
 
@@ -83,7 +80,7 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class _Memory(Protocol):
+class Memory(Protocol):
     def objection(self, text: str, scope: Literal["project", "user"], replaces: str) -> str:
         """Return why the user must be asked before this is remembered, or "". Raises SwecliError."""
         ...
@@ -106,7 +103,7 @@ class _Memory(Protocol):
         ...
 
 
-class _ChangeRecorder(Protocol):
+class ChangeRecorder(Protocol):
     """Records the files that tool calls change, for undo."""
 
     def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
@@ -117,89 +114,6 @@ class _ChangeRecorder(Protocol):
     def take_notices(self) -> list[str]:
         """Return, once, the lines for the user about changes that cannot be recorded."""
         ...
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A background command. Times are seconds of the monotonic clock; `ended_at` is 0 while it runs."""
-
-    number: int
-    command: str  # on one line
-    output: HeadTail
-    task: asyncio.Task[ProcessExit]
-    started_at: float = field(default_factory=time.monotonic)
-    ended_at: float = 0.0
-
-    @property
-    def state(self) -> str:
-        """`running for 12 s`, or `exit code 0 after 3 s`."""
-        seconds = f"{(self.ended_at or time.monotonic()) - self.started_at:,.0f} s"
-        if not self.ended_at:
-            return f"running for {seconds}"
-        if self.task.cancelled():
-            return f"stopped after {seconds}"
-        error = self.task.exception()
-        return f"{f'failed ({error})' if error else f'exit code {self.task.result().code}'} after {seconds}"
-
-    @property
-    def text(self) -> str:
-        """The output so far as plain lines."""
-        return strip_terminal_codes(self.output.text())
-
-    def __str__(self) -> str:
-        return job_name(self.number, self.command)
-
-
-class _Jobs:
-    """The background commands of a run. For each that ends there is a line in `notices`, for the model's next request,
-    and one in the queue `finished`, for the screen."""
-
-    def __init__(self) -> None:
-        self.all: list[_Job] = []
-        self.notices: list[str] = []
-        self.finished: asyncio.Queue[str] = asyncio.Queue()
-
-    @property
-    def running(self) -> list[_Job]:
-        return [job for job in self.all if not job.ended_at]
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(map(str, self.all))
-
-    def find(self, name: str) -> _Job | None:
-        """Return the job with a name like `job-3`."""
-        return next((job for job in self.all if f"job-{job.number}" == name), None)
-
-    def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> _Job:
-        """Add a running command."""
-        job = _Job(len(self.all) + 1, one_line(command), output, task)
-        self.all.append(job)
-        task.add_done_callback(lambda _: self._record_end(job))
-        return job
-
-    def _record_end(self, job: _Job) -> None:
-        job.ended_at = time.monotonic()
-        line = ended_line(str(job), job.state)
-        self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
-        self.finished.put_nowait(line)
-
-    def pop_notices(self) -> list[str]:
-        notices, self.notices = self.notices, []
-        return notices
-
-    async def stop(self, jobs: Collection[_Job]) -> None:
-        """Terminate jobs with all their processes, and wait for their end."""
-        for job in jobs:
-            job.task.cancel()
-        if jobs:
-            await asyncio.wait([job.task for job in jobs])
-
-    async def close(self) -> str:
-        """Stop all jobs. Return a line that names those that were running, "" if none was."""
-        running = self.running
-        await self.stop(running)
-        return f"stopped in the background: {', '.join(map(str, running))}" if running else ""
 
 
 _DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
@@ -230,9 +144,9 @@ class ToolContext:
     )  # called when a permitted call begins
     sandbox: Sandbox | None = None  # None: commands run without one
     profile: Profile | None = None  # of the sandbox that the running call's command runs in
-    memory: _Memory | None = None
-    changes: _ChangeRecorder | None = None
-    jobs: _Jobs = field(default_factory=_Jobs)
+    memory: Memory | None = None
+    changes: ChangeRecorder | None = None
+    jobs: Jobs = field(default_factory=Jobs)
     skills: dict[str, Skill] = field(default_factory=dict)  # by name
     do_task: _DoTask | None = (
         None  # runs a task (title, prompt, tools besides read-only ones) in a child session
