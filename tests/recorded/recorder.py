@@ -108,10 +108,8 @@ def workspace() -> Path:
 
 def main(out: Path) -> None:
     """Write the recordings and contents of this version into a folder."""
-    from swecli.llm import reply
-    from tests.recorded.script import SESSIONS, no_wait, play
+    from tests.recorded.script import SESSIONS, play
 
-    reply.pause = no_wait
     prepare_environment(os.environ)
     for name in SESSIONS:
         os.environ["SWECLI_HOME"] = tempfile.mkdtemp()
