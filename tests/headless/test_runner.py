@@ -177,7 +177,7 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
 
-    class Impatient(json_format.FORMAT):  # type: ignore[name-defined]
+    class Impatient(json_format.FORMAT):
         def write(self, event: Any) -> None:
             super().write(event)
             if event.type == "text_delta":
