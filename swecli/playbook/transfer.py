@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import parse_short_id
+from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
     OUTSIDE,
     Bullet,
@@ -36,7 +36,6 @@ from swecli.models.playbook import (
     Trust,
     length_problem,
 )
-from swecli.models.session import uuid7
 from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
