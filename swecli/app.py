@@ -134,11 +134,9 @@ class Runtime:
             if message.is_answer:
                 items = ()
             for call in message.tool_calls:
-                if call.name == "todo" and call.result and not call.error:
-                    items = call.parameters["items"]
-        self.agent.ctx.todos[:] = [
-            {"text": one["text"], "status": one.get("status", "pending")} for one in items
-        ]
+                if call.effects.todo is not None and call.result and not call.error:
+                    items = call.effects.todo
+        self.agent.ctx.todos[:] = [dict(item) for item in items]
 
     def losses(self) -> list[str]:
         """Return lines for the user on background commands that ended with an earlier run of the session."""

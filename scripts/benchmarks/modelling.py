@@ -27,7 +27,7 @@ from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import model_table
 from swecli.llm.profile import Profile
 from swecli.models.message import ToolSpec
-from swecli.tools.limits import bundled_specs, lean_specs
+from swecli.tools.offers import bundled_specs, lean_specs
 
 MODEL = ("-m", "openai/gpt-4.1")
 ASK = ("-p", "hello", *MODEL, "--no-reflect")

@@ -12,8 +12,8 @@ from sqlmodel import Session as Transaction
 from sqlmodel import SQLModel
 
 from swecli.models.context import Epoch, WindowSpec
+from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role
-from swecli.models.session import uuid7
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
 

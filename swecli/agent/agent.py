@@ -21,17 +21,10 @@ from swecli.models.message import AskRequest, Decision, Display, ToolResult, Too
 from swecli.models.session import Session
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.limits import lean_specs, usable_specs
+from swecli.tools.offers import lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
-_NOT_IN_TASKS = (
-    "recall",
-    "remember",
-    "search_session",
-    "task",
-    "todo",
-)  # tools on the user's own session
 _TASK = (
     "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
     "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
@@ -155,10 +148,11 @@ class Agent:
             with self.kit.user_time.counted():
                 return await ask_user(replace(request, why=why))
 
-        readers = {tool.name for tool in self.tools.values() if tool.kind.is_read_only} - {
-            *_NOT_IN_TASKS
-        }
-        own = [tool for tool in self.tools.values() if tool.name in readers | {*tools}]
+        own = [
+            tool
+            for tool in self.tools.values()
+            if (tool.kind.is_read_only and tool.offer.in_tasks) or tool.name in tools
+        ]
         inner = ToolContext(
             ctx.root,
             sessions,
@@ -240,8 +234,7 @@ class Agent:
         )
 
     def specs(self) -> list[ToolSpec]:
-        """Return the tools that the next request offers: fewer in a small window, `recall` and `skill` only if
-        useful."""
+        """Return the tools that the next request offers: fewer in a small window, and none without use."""
         if is_lean(self.model.profile.window) or self.model.name in self.observed.small:
             return lean_specs(self.tools.specs())
         return usable_specs(self.tools.specs(), more=self._has_more, skills=self.ctx.skills)

@@ -35,16 +35,16 @@ from swecli.models.message import (
 )
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.builtin.run_command import run_command
 from swecli.tools.execute import ToolRegistry, execute, interrupted_text
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import (
     HeadTail,
-    LoopGuard,
     strip_terminal_codes,
     truncate_result,
-    unchanged_notice,
 )
 from swecli.tools.permissions import Permissions
+from swecli.tools.repeats import LoopGuard, unchanged_notice
 from swecli.tools.sandbox import Sandbox
 
 _Outcome = tuple[ToolCall, str, ToolResult]
@@ -114,12 +114,10 @@ class Toolkit:
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
         """Run the user's own command line without approval and outside the sandbox, as in a shell. Returns its output
         and exit code; `output` collects the output while it runs. Raises BadInput if it cannot be started."""
-        tool = self.tools.get("run_command")
         ctx = replace(self.ctx, output=output, sandbox=None)
-        assert tool is not None, "the tool is built in"
         try:
-            params = tool.params.model_validate({"command": command})
-            result = await tool.run(params, ctx, tool.plan(params, ctx))
+            params = run_command.params.model_validate({"command": command})
+            result = await run_command.run(params, ctx, run_command.plan(params, ctx))
         except ToolError as error:
             raise BadInput(str(error)) from error
         except ValidationError as error:  # empty, or not valid text

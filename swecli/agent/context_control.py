@@ -22,7 +22,7 @@ _HOLD = 1.1  # growth of a request after an undo before an optional reduction ma
 
 
 @dataclass(frozen=True, slots=True)
-class _ReductionPlan:
+class ReductionPlan:
     """The next reduction: its rung, when it happens, the turns (`T3`) or call ids that it removes, and the request's
     tokens before and after (None: unknown)."""
 
@@ -34,7 +34,7 @@ class _ReductionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Meter:
+class Meter:
     """Token counts of the next request.
 
     `parts` and `residual` sum up to `total`, which is scaled to the provider's count. `counted` and `provider` are our
@@ -60,7 +60,7 @@ class _Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class _WindowPreview:
+class WindowPreview:
     """The effect of another window: the next request's tokens before and after, tools included; the turns that leave it
     and that return; the first and last interaction in the window."""
 
@@ -122,7 +122,7 @@ class ContextControl:
         self._sessions.context.unpin(session, number)
         return number
 
-    def plan(self) -> _ReductionPlan:
+    def plan(self) -> ReductionPlan:
         """Return the next reduction exactly as it would happen now."""
         session, agent = self.session, self._agent
         agent.count_exactly()
@@ -132,14 +132,14 @@ class ContextControl:
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
-            return _ReductionPlan(
+            return ReductionPlan(
                 "window", when, names, fitter.measure(past_request(session)).tokens, tokens
             )
         keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, SummaryCut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
-            return _ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
+            return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
         if found is not None:
             # calls whose results change, otherwise turns
             same = {key_of(message) for message in found.messages if message in keyed}
@@ -149,24 +149,24 @@ class ContextControl:
                     str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed
                 )
             )
-            return _ReductionPlan(found.how, when, names, tokens, found.after)
+            return ReductionPlan(found.how, when, names, tokens, found.after)
         conditions = agent.builder.conditions(session, agent.model)
         spec = conditions.resolve(session.window)
         if spec.mode == "full":
             when = (
                 "the window is full; old results are cleared when the request reaches its threshold"
             )
-            return _ReductionPlan("window", when, (), tokens)
+            return ReductionPlan("window", when, (), tokens)
         full = max(epoch.first + conditions.max_held(spec), session.context.hold_turns)
         left = full - session.interactions
         when = (
             f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
         )
-        return _ReductionPlan(
+        return ReductionPlan(
             "window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens
         )
 
-    def preview(self, spec: WindowSpec | None = None) -> _WindowPreview:
+    def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
         """Compare the next request with the one under another window (None: no change). Nothing is stored."""
         agent, session = self._agent, self._sessions.current_session
         agent.count_exactly()
@@ -184,7 +184,7 @@ class ContextControl:
         leaves, returns = (
             tuple(f"T{n}" for n in sorted(numbers)) for numbers in (now - then, then - now)
         )
-        return _WindowPreview(before, after, leaves, returns, *requests[1].window)
+        return WindowPreview(before, after, leaves, returns, *requests[1].window)
 
     def why(self, text: str) -> list[dict[str, Any]]:
         """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt, whether the next
@@ -233,7 +233,7 @@ class ContextControl:
             if (event := record.store(row)) is not None:
                 yield event
 
-    def meter(self, query: str = "", *, exact: bool = True) -> _Meter:
+    def meter(self, query: str = "", *, exact: bool = True) -> Meter:
         """Measure the next request for a query. Nothing is stored. If not `exact`, tokens may be estimated."""
         if exact:
             self._agent.count_exactly()
@@ -245,7 +245,7 @@ class ContextControl:
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(prepared.keyed).tokens
         context = fitter.session.context
-        return _Meter(
+        return Meter(
             parts=tuple(part for part in parts if part[1]),
             residual=total - own,
             total=total,

@@ -21,7 +21,7 @@ from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
-from swecli.tools.limits import lean_specs
+from swecli.tools.offers import lean_specs
 
 _SUMMARY_ATTEMPTS = 2  # the turn waits for them
 _WITHDRAWN = "This was said or noted in this session and does not hold any more; leave it out of the summary:"

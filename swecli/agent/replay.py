@@ -33,7 +33,7 @@ from swecli.models.message import (
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.tools.limits import lean_specs
+from swecli.tools.offers import lean_specs
 
 _MAX_STEPS = 1_000_000  # of a turn: no limit
 
@@ -118,6 +118,7 @@ class _StoredCalls(CallRunner):
         self.used_ids.update(call.id for call in calls)
         for call, stored in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):
             call.error = stored.error
+            call.effects = stored.effects
             result = INTERRUPTED_RESULT if stored.result is None else stored.result
             self._record(call, result)
             yield ToolFinished(call, call.name, ToolResult(not stored.error, result))

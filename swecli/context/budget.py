@@ -249,7 +249,7 @@ class ModelLimits:
         window: int | None = None,
         *,
         has_called: bool = False,
-    ) -> _CountCheck:
+    ) -> CountCheck:
         """Record the provider's count of a request of `ours` tokens, `tools` of them for the tools.
 
         `window` is what the server reports to serve. Truncation is suspected when the count is less than half of ours
@@ -258,17 +258,17 @@ class ModelLimits:
         unless the model `has_called` one."""
         read, few = usage.prompt, usage.prompt < ours * _CUT
         if read <= 0 or ours <= 0:
-            return _CountCheck(self)
+            return CountCheck(self)
         if few and tools and read >= (ours - tools) * _BARE:
             if has_called:
-                return _CountCheck(self)
+                return CountCheck(self)
             line = (
                 f"the server of {model} does not seem to pass on the tools: it can answer, not act"
             )
             known = replace(self, toolless=self.toolless | {model})
-            return _CountCheck(known, notice="" if model in self.toolless else line)
+            return CountCheck(known, notice="" if model in self.toolless else line)
         if few and read < _SMALLEST:
-            return _CountCheck(self)
+            return CountCheck(self)
         first = self.same.get(model, (read, ours))
         first = (
             first if abs(read - first[0]) <= first[0] * _SAME and ours >= first[1] else (read, ours)
@@ -281,15 +281,15 @@ class ModelLimits:
         if grown >= (1 + 2 * _SAME if few else _GROWN**2) or (
             few and window is not None and window < ours
         ):
-            return _CountCheck(known, tokens_read=max(read, known.full.get(model, 0)))
+            return CountCheck(known, tokens_read=max(read, known.full.get(model, 0)))
         if (not few and grown < _GROWN) or model in self.suspected:
-            return _CountCheck(known)
+            return CountCheck(known)
         line = f"{model} counted {read:,} of about {ours:,} tokens of the request: it may have been truncated"
-        return _CountCheck(replace(known, suspected=self.suspected | {model}), notice=line)
+        return CountCheck(replace(known, suspected=self.suspected | {model}), notice=line)
 
 
 @dataclass(frozen=True, slots=True)
-class _CountCheck:
+class CountCheck:
     """Result of comparing the provider's count with ours. `tokens_read` is set if the request was provably truncated;
     `notice` is a line for the user."""
 

@@ -41,7 +41,7 @@ _MAX_SIDE = 1_568  # pixels: services scale larger pictures down themselves
 
 
 @dataclass(frozen=True, slots=True)
-class _Expansion:
+class Expansion:
     """A query with the contents of the files it mentions; `notes` are lines for the user, `files` resolved paths."""
 
     text: str
@@ -56,7 +56,7 @@ class _SkippedMention(Exception):
 
 def expand_mentions(
     query: str, root: Path, room: int | None = None, text_only: str = ""
-) -> _Expansion:
+) -> Expansion:
     """Append the contents of mentioned files: `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root`
     or absolute inside it, and `@picture.png` anywhere.
 
@@ -98,13 +98,13 @@ def expand_mentions(
         notes += [cut] if cut else []
         files |= {found[0]: None} if found[0].is_file() else {}
     if not blocks:
-        return _Expansion(query, notes)
+        return Expansion(query, notes)
     text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
     if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
         raise BadInput(
             f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer."
         )
-    return _Expansion(text, notes, list(files), images)
+    return Expansion(text, notes, list(files), images)
 
 
 def _resolve_mention(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:

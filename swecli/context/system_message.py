@@ -37,7 +37,6 @@ _TITLES = (
 _LISTS = ("changed", "read")  # kinds rendered as names on one line
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
-_READS, _CHANGES = ("read_file",), ("write_file", "edit_file")
 _REPORTS = re.compile(r"code_?smell_?type", re.IGNORECASE)
 
 
@@ -214,21 +213,14 @@ def _inspect_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Reta
     for call in calls:
         if call.error or call.result is None:
             continue
-        path = call.parameters.get("path")
-        if isinstance(path, str) and call.name in _READS:
+        for path in call.effects.read:
             yield RetainedFact("read", path, path, interaction)
-        elif isinstance(path, str) and call.name in _CHANGES:
+        for path in call.effects.changed:
             yield RetainedFact("read", path, "", interaction)
             yield RetainedFact("changed", path, path, interaction)
-        elif call.name == "todo":
-            items = call.parameters.get("items")
-            rows = (
-                [item for item in items if isinstance(item, dict)]
-                if isinstance(items, list)
-                else []
-            )
-            todo = [str(row.get("text", "")) for row in rows if row.get("status") != "done"]
-            yield RetainedFact("todo", "list", "; ".join(filter(None, todo)), interaction)
+        if call.effects.todo is not None:
+            steps = [step["text"] for step in call.effects.todo if step["status"] != "done"]
+            yield RetainedFact("todo", "list", "; ".join(filter(None, steps)), interaction)
 
 
 def _parse_answer(text: str, interaction: int) -> Iterator[RetainedFact]:

@@ -17,10 +17,11 @@ from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.runner import Prompt
 from swecli.llm.base import ChatModel
+from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, ModelRequest, Role
-from swecli.models.session import Session, uuid7
+from swecli.models.session import Session
 from swecli.store.first_write import FAILURES, Unsupported, open_early
-from swecli.tools.limits import bundled_specs, lean_specs, usable_specs
+from swecli.tools.offers import bundled_specs, lean_specs, usable_specs
 
 _Prefetched = tuple[
     Turn, Session, ChatMessage

@@ -129,7 +129,8 @@ SERVICES: Mapping[str, Service] = {
 class Endpoint:
     """One model at one address. `api` is the wire protocol. `base` and `key` are None if litellm resolves them itself;
     `address` and `key_name` appear in messages. Timeouts in seconds: `first_byte` after the request was sent,
-    `first_token` while only keep-alives arrive, `quiet` between later bytes. `headers`, `extra_body` and `thinking`
+    `first_token` while only keep-alives arrive, `quiet` between later bytes, `after_finish` for the usage that
+    may follow the finish reason. `headers`, `extra_body` and `thinking`
     come from the user's configuration. `key_command` prints the key; it runs before the first request."""
 
     name: str
@@ -144,6 +145,7 @@ class Endpoint:
     first_byte: float = 300.0
     first_token: float = 900.0
     quiet: float = 120.0
+    after_finish: float = 4.0
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""

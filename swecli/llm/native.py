@@ -29,7 +29,6 @@ from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
-_COUNT_SECONDS = 4.0  # wait after the finish reason for the usage that may follow it
 _MAX_ERROR_BYTES = 1 << 16
 _NO_ANSWER = ("sent no answer", errors.EMPTY_TRIES)
 _BROKEN_OFF = (None, "error", "network_error", "insufficient_system_resource", "abort")
@@ -160,7 +159,7 @@ class NativeModel(ABC):
                 "sent no text of an answer",
             )
         if answer.finish_reason:  # some send it with every delta
-            limit = _COUNT_SECONDS - past
+            limit = at.after_finish - past
         try:
             async with asyncio.timeout(limit):
                 await asyncio.sleep(

@@ -8,7 +8,7 @@ import random
 import re
 import secrets
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +25,6 @@ LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
 _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
-pause = asyncio.sleep  # between attempts; replaced in tests
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
 _EXCERPT = 80
@@ -49,11 +48,12 @@ async def stream_with_retry(
     *,
     attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
+    pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> AsyncGenerator[ModelChunk | Retry]:
     """Stream an answer, retrying transient failures with exponential backoff and jitter: at most `attempts` requests,
-    the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total. Yields a `Retry` before
-    each wait. A stream that ends without `stop` counts as cut off. Raises the last ProviderError, or the first that is
-    not transient or asks for a wait above LONGEST_WAIT."""
+    the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total, each wait by `pause`.
+    Yields a `Retry` before each wait. A stream that ends without `stop` counts as cut off. Raises the last
+    ProviderError, or the first that is not transient or asks for a wait above LONGEST_WAIT."""
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):

@@ -1,8 +1,10 @@
-"""Ids that people type: short ids such as P-7, and turn numbers such as T7."""
+"""Ids: those that people type, such as P-7 for a strategy and T7 for a turn, and those that a program makes."""
 
 from __future__ import annotations
 
 import re
+import secrets
+import time
 
 from swecli.models.errors import BadInput
 
@@ -25,3 +27,19 @@ def parse_turn(text: str) -> int:
     if found is None or found == "T-0":
         raise BadInput(f"{text!r} is not a turn.", "Turns are written T1, T2, …")
     return int(found.removeprefix("T-"))
+
+
+def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
+    """Return a UUID version 7 (RFC 9562, section 5.7), which sorts by time: 48 bits of Unix milliseconds, random
+    bits."""
+    ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    rand = secrets.randbits(74) if random_bits is None else random_bits
+    value = (
+        (ms & (1 << 48) - 1) << 80
+        | 0x7 << 76
+        | (rand >> 62 & 0xFFF) << 64
+        | 0b10 << 62
+        | rand & (1 << 62) - 1
+    )
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 # A message in the OpenAI chat format.
 ApiMessage = dict[str, Any]
@@ -32,6 +32,8 @@ Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "ti
 StopReason = Literal[
     "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"
 ]
+# whose words a result holds: a program's or swecli's own, those of the workspace's files, or a web page's
+Origin = Literal["tool", "repository", "web"]
 # An image: name, media_type, data in base64, and `label`, its text form: [image 640x480].
 Image = dict[str, Any]
 # Opaque content of a provider: `origin`, `prefix` (hash of the messages before it), `content`.
@@ -47,6 +49,56 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a call reads, changes and runs, as its tool says: nothing is concluded from a tool's name. Paths are
+    relative to the workspace. A call that failed or was refused has none of these effects."""
+
+    read: tuple[str, ...] = ()  # files whose text the result shows
+    changed: tuple[str, ...] = ()  # files that are written or removed
+    ran: str = ""  # the command line
+    todo: tuple[dict[str, str], ...] | None = (
+        None  # the new to-do list: text and status of each step
+    )
+    origin: Origin = "tool"
+
+    @classmethod
+    def from_json(cls, value: Any) -> Effects:
+        """Return the effects that `to_json` wrote; None is no effects. Raises TypeError or ValueError."""
+        if value is None:
+            return cls()
+        if not isinstance(value, dict):
+            raise TypeError("the effects of a call are not an object")
+        todo = value.get("todo")
+        origin = value.get("origin", "tool")
+        if origin not in get_args(Origin):
+            raise ValueError(f"{origin!r:.80} is no origin of a result")
+        return cls(
+            read=_texts(value.get("read", [])),
+            changed=_texts(value.get("changed", [])),
+            ran=str(value.get("ran", "")),
+            todo=None if todo is None else tuple(_read_step(step) for step in todo),
+            origin=origin,
+        )
+
+    def to_json(self) -> dict[str, Any] | None:
+        """Return the effects as JSON values without what is not set; None if nothing is."""
+        empty = asdict(Effects())
+        return {name: value for name, value in asdict(self).items() if value != empty[name]} or None
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError("the files of a call are not a list")
+    return tuple(str(value) for value in values)
+
+
+def _read_step(step: Any) -> dict[str, str]:
+    if not isinstance(step, dict):
+        raise TypeError("a step of a to-do list is not an object")
+    return {"text": str(step.get("text", "")), "status": str(step.get("status", "pending"))}
+
+
 @dataclass(slots=True)
 class ToolCall:
     """A tool call requested by the model, with its decision and result.
@@ -54,6 +106,7 @@ class ToolCall:
     `result` is the text sent to the model (None: not recorded yet), `error` is set if the call failed. `approved` is
     None if no approval was needed; `decision` is who decided ("mode", "rule", "user", "session", "headless"), `reason`
     why the user refused. `duration_ms` is wall time; `tokens` is the size of `result` in its message's `encoding`.
+    `effects` is what the call does if it is permitted and succeeds.
     """
 
     id: str
@@ -67,6 +120,7 @@ class ToolCall:
     exit_code: int | None = None
     duration_ms: int | None = None
     tokens: int | None = None
+    effects: Effects = Effects()
 
     def to_api(self) -> ApiMessage:
         """Return the call in the OpenAI format, with its arguments as canonical JSON."""
@@ -134,12 +188,24 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """Where a tool is offered besides an ordinary turn, and what must be there for it to be of use. In tasks and
+    reviews only read-only tools are offered unasked."""
+
+    in_small_windows: bool = False  # there every description counts
+    in_tasks: bool = True
+    in_reviews: bool = True
+    needs: Literal["", "strategies", "skills"] = ""  # strategies: more than the prompt has room for
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as described to the model. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
     parameters: dict[str, Any]
+    offer: Offer = Offer()
 
     def to_api(self) -> dict[str, Any]:
         function = {
@@ -148,6 +214,15 @@ class ToolSpec:
             "parameters": self.parameters,
         }
         return {"type": "function", "function": function}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the specification with its offer, as it is bundled with the package."""
+        return {**self.to_api(), "offer": asdict(self.offer)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ToolSpec:
+        """Return the specification that `to_json` wrote."""
+        return cls(**value["function"], offer=Offer(**value["offer"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +237,8 @@ class Display:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of one call. `for_model` is the complete text; it is truncated when it is recorded."""
+    """The result of one call. `for_model` is the complete text; it is truncated when it is recorded. `effects` is set
+    if the call did something else than its plan said."""
 
     ok: bool
     for_model: str
@@ -170,6 +246,7 @@ class ToolResult:
     exit_code: int | None = None
     cancelled: bool = False
     denied: bool = False
+    effects: Effects | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
-"""A session: its messages, playbook, window and id."""
+"""A session: its messages, playbook and window."""
 
 from __future__ import annotations
 
 import re
-import secrets
-import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,22 +12,6 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
-
-
-def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
-    """Return a UUID version 7 (RFC 9562, section 5.7), which sorts by time: 48 bits of Unix milliseconds, random
-    bits."""
-    ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    rand = secrets.randbits(74) if random_bits is None else random_bits
-    value = (
-        (ms & (1 << 48) - 1) << 80
-        | 0x7 << 76
-        | (rand >> 62 & 0xFFF) << 64
-        | 0b10 << 62
-        | rand & (1 << 62) - 1
-    )
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import parse_short_id
+from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
     OUTSIDE,
     Bullet,
@@ -36,7 +36,6 @@ from swecli.models.playbook import (
     Trust,
     length_problem,
 )
-from swecli.models.session import uuid7
 from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
@@ -235,7 +234,7 @@ def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBull
 
 
 @dataclass(slots=True)
-class _ImportPlan:
+class ImportPlan:
     """The operations of an import with the ids they concern: `new` as in the file, in the order of the ADDs; `waiting`
     need the user's approval; `left_out` are lines on what is skipped. `trusted`: the user vouches for the file."""
 
@@ -314,10 +313,10 @@ class _ImportPlan:
 
 def plan_import(
     imported: Sequence[ImportedBullet], present: Mapping[str, Bullet], *, trusted: bool = False
-) -> _ImportPlan:
+) -> ImportPlan:
     """Compare a file with the strategies `present`, removed ones included. A strategy is known if one with its id or
     content has the same creation time, or one has the same content."""
-    plan = _ImportPlan(trusted)
+    plan = ImportPlan(trusted)
     words = {
         _normalize(bullet): name for name, bullet in present.items() if bullet.state != "deleted"
     }
@@ -383,7 +382,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
 
 
 def _summary(
-    ctx: ActionContext, plan: _ImportPlan, named: Mapping[str, str], path: Path
+    ctx: ActionContext, plan: ImportPlan, named: Mapping[str, str], path: Path
 ) -> Iterator[str]:
     yield f"{len(named)} imported, {len(plan.changed)} changed, {len(plan.same)} the same."
     yield from [f"{old} of the file is {name} here." for old, name in named.items() if old != name][

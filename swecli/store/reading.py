@@ -14,7 +14,7 @@ from typing import Any
 
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput, DamagedDatabase
-from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
@@ -37,7 +37,7 @@ SESSION = _names(
     "context",
 )  # the others have other names or are computed
 MESSAGE = _names(ChatMessage, "id", "role", "tool_calls")
-CALL = _names(ToolCall, "id")
+CALL = _names(ToolCall, "id", "effects")
 USAGE = _names(Usage)
 REQUEST = _names(RequestRecord, "usage")
 REDUCTION = _names(Reduction, "epoch", "edits", "number", "undone", "created_at")
@@ -61,7 +61,8 @@ def read_moment(text: str) -> datetime:
 TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _JSON = ("blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value")
 _PARSERS: dict[str, Any] = {
-    **dict.fromkeys(TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool
+    **dict.fromkeys(TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool,
+    "effects": lambda text: Effects.from_json(json.loads(text)),
 }  # fmt: skip
 
 
@@ -199,7 +200,7 @@ class Reader:
         given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
         of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
         grouped = groupby(
-            self._select(("message_id", "call_id", *CALL), of, given),
+            self._select(("message_id", "call_id", *CALL, "effects"), of, given),
             key=lambda row: row.pop("message_id"),
         )
         calls = {

@@ -38,7 +38,7 @@ _MAX_ALIASES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
+class RecordedReview:
     """The findings that are `new` in this review, in order, and the `review` as it is now."""
 
     new: list[Finding]
@@ -64,7 +64,7 @@ class ReviewStore:
 
     def record(
         self, review: ReviewRecord, findings: Sequence[Finding], reported: int | None = None
-    ) -> _Recorded:
+    ) -> RecordedReview:
         """Store the findings of one reply, and how far `review` is: `status`, `loops`, `seen`, `lost` and `spent`.
 
         A finding whose path, line and type this review has had is a repetition; it only fills fields that the first
@@ -79,7 +79,7 @@ class ReviewStore:
                 if (found := self._record_one(db, row, finding)) is not None
             ]
             row.total += len(findings) if reported is None else reported
-            return _Recorded(new, _save_review(db, row, review))
+            return RecordedReview(new, _save_review(db, row, review))
 
     def adopt(self, findings: Sequence[Finding]) -> None:
         """Add findings that are not in the ledger, as a pull request carries them; known ones stay as they are."""

@@ -14,8 +14,9 @@ from sqlmodel import col
 
 from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord, Role
-from swecli.models.session import Session, uuid7
+from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.reading import NEWEST, PIN, REDUCTION, first_loaded

@@ -14,7 +14,8 @@ import sqlmodel
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.session import Session, uuid7
+from swecli.models.ids import uuid7
+from swecli.models.session import Session
 from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.sqlite.database import Database, reader

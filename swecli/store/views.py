@@ -44,7 +44,7 @@ Spending = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryResult:
+class QueryResult:
     """The redacted result of a query; `more` if rows were cut off."""
 
     columns: tuple[str, ...]
@@ -72,14 +72,21 @@ class _QueryResult:
 
 
 def run_query(
-    database: Database, statement: str, limit: int = _MAX_ROWS, stop: Event | None = None
-) -> _QueryResult:
-    """Return at most `limit` rows of one SELECT, or the views and their columns if the statement is empty. Another
-    thread may cancel it by `stop`. Raises BadInput for anything but a read-only query, LimitReached after 20 s."""
+    database: Database,
+    statement: str,
+    limit: int = _MAX_ROWS,
+    stop: Event | None = None,
+    *,
+    seconds: float = _TIMEOUT,
+    max_characters: int = _MAX_RESULT,
+) -> QueryResult:
+    """Return at most `limit` rows and `max_characters` of one SELECT, or the views and their columns if the statement
+    is empty. Another thread may cancel it by `stop`. Raises BadInput for anything but a read-only query, LimitReached
+    after `seconds`."""
     with _connect(database) as connection:
         if not statement.strip():
             return _list_views(connection)
-        until = time.monotonic() + _TIMEOUT
+        until = time.monotonic() + seconds
         connection.set_progress_handler(
             lambda: time.monotonic() > until or (stop is not None and stop.is_set()), _POLL_INTERVAL
         )
@@ -93,16 +100,16 @@ def run_query(
                     "That is not a query.", "For example: SELECT title, turns FROM sessions"
                 )
             columns = tuple(column[0] for column in cursor.description)
-            rows, more = _fetch(cursor, limit)
+            rows, more = _fetch(cursor, limit, max_characters)
         except (sqlite3.Error, sqlite3.Warning) as error:
             if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
                 raise _query_error(error) from error
             if time.monotonic() <= until:  # Ctrl-C: SQLite's callback cannot raise
                 raise KeyboardInterrupt from None
             raise LimitReached(
-                f"The query was stopped after {_TIMEOUT:.0f} seconds.", _NARROW_HINT
+                f"The query was stopped after {seconds:g} seconds.", _NARROW_HINT
             ) from None
-    return _QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
+    return QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
 
 
 def copy_with_views(database: Database, to: Path) -> Path:
@@ -184,7 +191,7 @@ def _connect(database: Database) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _list_views(connection: sqlite3.Connection) -> _QueryResult:
+def _list_views(connection: sqlite3.Connection) -> QueryResult:
     names = [
         name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")
     ]
@@ -193,15 +200,17 @@ def _list_views(connection: sqlite3.Connection) -> _QueryResult:
         (name, ", ".join(column[0] for column in one))
         for name, one in zip(names, selected, strict=True)
     )
-    return _QueryResult(("view", "columns"), tuple(rows))
+    return QueryResult(("view", "columns"), tuple(rows))
 
 
-def _fetch(cursor: sqlite3.Cursor, limit: int) -> tuple[list[tuple[Any, ...]], bool]:
+def _fetch(
+    cursor: sqlite3.Cursor, limit: int, max_characters: int
+) -> tuple[list[tuple[Any, ...]], bool]:
     """Return rows up to the limit or the maximum size, and whether more exist."""
     rows, size = list[tuple[Any, ...]](), 0
     for row in cursor:
         size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
-        if len(rows) == limit or size > _MAX_RESULT:
+        if len(rows) == limit or size > max_characters:
             return rows, True
         rows.append(row)
     return rows, False

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -19,13 +17,22 @@ from pydantic import BaseModel, ConfigDict
 
 from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
-from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
-from swecli.tools.jobs import ended_line, job_name
-from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.models.message import (
+    MODES,
+    Display,
+    Effects,
+    Mode,
+    Offer,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+)
+from swecli.tools.jobs import Jobs
+from swecli.tools.limits import HeadTail
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
-    from swecli.tools.processes import ProcessExit
     from swecli.tools.sandbox import Profile, Sandbox
 
 
@@ -73,7 +80,7 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class _Memory(Protocol):
+class Memory(Protocol):
     def objection(self, text: str, scope: Literal["project", "user"], replaces: str) -> str:
         """Return why the user must be asked before this is remembered, or "". Raises SwecliError."""
         ...
@@ -96,99 +103,17 @@ class _Memory(Protocol):
         ...
 
 
-class _ChangeRecorder(Protocol):
+class ChangeRecorder(Protocol):
     """Records the files that tool calls change, for undo."""
 
-    def around(self, kind: str, subject: str) -> AbstractAsyncContextManager[None]:
-        """Record what a permitted call changes; `kind` and `subject` as in permission rules. Never raises."""
+    def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
+        """Record what a permitted call changes: of these workspace-relative paths, or of all files that are not ignored
+        if there are none. Never raises."""
         ...
 
     def take_notices(self) -> list[str]:
         """Return, once, the lines for the user about changes that cannot be recorded."""
         ...
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A background command. Times are seconds of the monotonic clock; `ended_at` is 0 while it runs."""
-
-    number: int
-    command: str  # on one line
-    output: HeadTail
-    task: asyncio.Task[ProcessExit]
-    started_at: float = field(default_factory=time.monotonic)
-    ended_at: float = 0.0
-
-    @property
-    def state(self) -> str:
-        """`running for 12 s`, or `exit code 0 after 3 s`."""
-        seconds = f"{(self.ended_at or time.monotonic()) - self.started_at:,.0f} s"
-        if not self.ended_at:
-            return f"running for {seconds}"
-        if self.task.cancelled():
-            return f"stopped after {seconds}"
-        error = self.task.exception()
-        return f"{f'failed ({error})' if error else f'exit code {self.task.result().code}'} after {seconds}"
-
-    @property
-    def text(self) -> str:
-        """The output so far as plain lines."""
-        return strip_terminal_codes(self.output.text())
-
-    def __str__(self) -> str:
-        return job_name(self.number, self.command)
-
-
-class _Jobs:
-    """The background commands of a run. For each that ends there is a line in `notices`, for the model's next request,
-    and one in the queue `finished`, for the screen."""
-
-    def __init__(self) -> None:
-        self.all: list[_Job] = []
-        self.notices: list[str] = []
-        self.finished: asyncio.Queue[str] = asyncio.Queue()
-
-    @property
-    def running(self) -> list[_Job]:
-        return [job for job in self.all if not job.ended_at]
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(map(str, self.all))
-
-    def find(self, name: str) -> _Job | None:
-        """Return the job with a name like `job-3`."""
-        return next((job for job in self.all if f"job-{job.number}" == name), None)
-
-    def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> _Job:
-        """Add a running command."""
-        job = _Job(len(self.all) + 1, one_line(command), output, task)
-        self.all.append(job)
-        task.add_done_callback(lambda _: self._record_end(job))
-        return job
-
-    def _record_end(self, job: _Job) -> None:
-        job.ended_at = time.monotonic()
-        line = ended_line(str(job), job.state)
-        self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
-        self.finished.put_nowait(line)
-
-    def pop_notices(self) -> list[str]:
-        notices, self.notices = self.notices, []
-        return notices
-
-    async def stop(self, jobs: Collection[_Job]) -> None:
-        """Terminate jobs with all their processes, and wait for their end."""
-        for job in jobs:
-            job.task.cancel()
-        if jobs:
-            await asyncio.wait([job.task for job in jobs])
-
-    async def close(self) -> str:
-        """Stop all jobs. Return a line that names those that were running, "" if none was."""
-        running = self.running
-        await self.stop(running)
-        return f"stopped in the background: {', '.join(map(str, running))}" if running else ""
 
 
 _DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
@@ -219,9 +144,9 @@ class ToolContext:
     )  # called when a permitted call begins
     sandbox: Sandbox | None = None  # None: commands run without one
     profile: Profile | None = None  # of the sandbox that the running call's command runs in
-    memory: _Memory | None = None
-    changes: _ChangeRecorder | None = None
-    jobs: _Jobs = field(default_factory=_Jobs)
+    memory: Memory | None = None
+    changes: ChangeRecorder | None = None
+    jobs: Jobs = field(default_factory=Jobs)
     skills: dict[str, Skill] = field(default_factory=dict)  # by name
     do_task: _DoTask | None = (
         None  # runs a task (title, prompt, tools besides read-only ones) in a child session
@@ -246,6 +171,7 @@ class ToolPlan:
     guard: str = ""  # why every mode asks; "" if none does
     unattended: ToolPlan | None = None  # what is done if nobody is there to be asked; None: nothing
     outside: str = ""  # why a command is to run outside the sandbox, which every mode asks about
+    effects: Effects | None = None  # what the call will do; None: what its kind says
 
 
 @dataclass(frozen=True)
@@ -253,7 +179,9 @@ class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
     fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`, and in
     those of `unasked_in_sandbox` where there is a sandbox; `reference` is the sentence about that in the
-    documentation. `exact_label` is what a question calls one subject that is shown above it; "": by the subject."""
+    documentation. `exact_label` is what a question calls one subject that is shown above it; "": by the subject.
+    `may_change` is what its calls may change in the workspace: nothing, the file that is their subject,
+    or any file. Undo records that, and no more."""
 
     name: str
     question: str
@@ -261,11 +189,20 @@ class PermissionKind:
     unasked_in: frozenset[Mode] = frozenset({"auto"})
     unasked_in_sandbox: frozenset[Mode] = frozenset()
     exact_label: str = ""
+    may_change: Literal["nothing", "subject", "any file"] = "nothing"
 
     @property
     def is_read_only(self) -> bool:
         """Whether no mode asks for it."""
         return self.unasked_in >= set(MODES)
+
+    def effects_of(self, plan: ToolPlan) -> Effects:
+        """Return what a planned call of this kind will do: what the plan says, or else that it changes its subject if
+        the kind may."""
+        if plan.effects is not None:
+            return plan.effects
+        changes_subject = self.may_change == "subject" and plan.subject != ""
+        return Effects(changed=(plan.subject,)) if changes_subject else Effects()
 
     def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
         """Return None if patterns of allow rules let the call run without approval, otherwise the reason, which may be
@@ -309,7 +246,11 @@ class _ByPath(PermissionKind):
 
 READ = _ByPath("read", "Allow this?", "runs without approval", frozenset(MODES))
 EDIT = _ByPath(
-    "edit", "Make this change?", "asks before it changes a file", frozenset({"edits", "auto"})
+    "edit",
+    "Make this change?",
+    "asks before it changes a file",
+    frozenset({"edits", "auto"}),
+    may_change="subject",
 )
 
 
@@ -331,13 +272,16 @@ class Tool:
     kind: PermissionKind
     run: _Run
     plan: _MakePlan
+    offer: Offer = Offer()
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
-        return ToolSpec(self.name, self.description, _plain_schema(self.params))
+        return ToolSpec(self.name, self.description, _plain_schema(self.params), self.offer)
 
 
-def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[_Run], Tool]:
+def tool(
+    kind: PermissionKind, params: type[BaseModel], plan: _MakePlan, offer: Offer | None = None
+) -> Callable[[_Run], Tool]:
     """Return a decorator that makes a function a `Tool`, named like it without a leading underscore and described by
     the .md file of that name."""
 
@@ -346,6 +290,6 @@ def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Call
         text = (
             Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
         )
-        return Tool(name, text, params, kind, run, plan)
+        return Tool(name, text, params, kind, run, plan, offer or Offer())
 
     return declare

@@ -15,7 +15,7 @@ _MAX_COMPARED = 6000  # lines; difflib takes too long for more
 
 
 @dataclass(frozen=True, slots=True)
-class _Diff:
+class Diff:
     """A unified diff. `added` and `removed` count lines; `changed` has (first, last) new lines of each change."""
 
     text: str
@@ -30,14 +30,14 @@ class _Diff:
         return " ".join(part for part in both if part) or "±0"
 
 
-def unified_diff(path: str, old: str | None, new: str) -> _Diff:
+def unified_diff(path: str, old: str | None, new: str) -> Diff:
     """Return the diff from `old` (None for a new file) to `new`, with three lines of context."""
     before, after = _lines(old or ""), _lines(new)
     changes = list(_changes(before, after))
     out = ["--- /dev/null\n" if old is None else f"--- a/{path}\n", f"+++ b/{path}\n"]
     for group in _group(changes):
         out.extend(_hunk(group, before, after))
-    return _Diff(
+    return Diff(
         text="".join(out) if changes else "",
         added=sum(change.j2 - change.j1 for change in changes),
         removed=sum(change.i2 - change.i1 for change in changes),

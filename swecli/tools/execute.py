@@ -7,7 +7,7 @@ import difflib
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,16 @@ from pydantic import BaseModel, ValidationError
 
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import ConfigError, SwecliError
-from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult, ToolSpec
+from swecli.models.message import (
+    Ask,
+    AskRequest,
+    Decision,
+    Display,
+    Effects,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+)
 from swecli.tools import builtin
 from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, strip_terminal_codes
@@ -69,14 +78,22 @@ async def execute(
     refusal = await _check_permission(call, tool, plan, ctx, permissions, ask, verdict)
     if plan.unattended is not None and call.decision == "headless":
         plan, refusal, call.approved = plan.unattended, None, None
+    call.effects = tool.kind.effects_of(plan)
     if refusal is not None:
         return _store(call, refusal), summary
     ctx.profile = _choose_profile(tool, plan, ctx, verdict)
     ctx.on_start(call, summary)
-    # in the read-only sandbox nothing can change, so there is nothing to record
-    changes = None if tool.kind.is_read_only or ctx.profile == "read-only" else ctx.changes
-    async with changes.around(tool.kind.name, plan.subject) if changes else nullcontext():
+    async with _recording(tool, call.effects, ctx):
         return _store(call, await _run(call, tool, params, plan, ctx)), summary
+
+
+def _recording(tool: Tool, effects: Effects, ctx: ToolContext) -> AbstractAsyncContextManager[None]:
+    """Return what records the changes of a permitted call, which are those that its kind may make. That a command ran
+    without approval is no proof that it changed nothing; in the read-only sandbox nothing can change."""
+    may_change = tool.kind.may_change
+    if ctx.changes is None or may_change == "nothing" or ctx.profile == "read-only":
+        return nullcontext()
+    return ctx.changes.around(effects.changed if may_change == "subject" else ())
 
 
 def _parse_call(
@@ -236,6 +253,8 @@ def _store(call: ToolCall, result: ToolResult) -> ToolResult:
     call.result = result.for_model
     call.error = None if result.ok else result.for_model[:_ERROR_LENGTH]
     call.exit_code = result.exit_code
+    if result.effects is not None:
+        call.effects = result.effects
     return result
 
 

@@ -72,11 +72,16 @@ class GitFailed(BadInput):
 
 
 def run_git(
-    folder: Path, *words: str, environ: Mapping[str, str] | None = None, index: str = ""
+    folder: Path,
+    *words: str,
+    environ: Mapping[str, str] | None = None,
+    index: str = "",
+    seconds: float = SECONDS,
+    max_bytes: int = _MAX_OUTPUT,
 ) -> str:
     """Return the output of a git command that only reads, with invalid UTF-8 replaced. `index` is an index file to use
-    instead of the repository's. Raises GitFailed if git fails, BadInput if git is missing, takes longer than a minute,
-    prints more than 50 MB, or does not trust the folder's owner."""
+    instead of the repository's. Raises GitFailed if git fails, BadInput if git is missing, takes longer than `seconds`,
+    prints more than `max_bytes`, or does not trust the folder's owner."""
     if words[0] not in _READ_COMMANDS:
         raise ValueError(f"git {words[0]} is not one of {', '.join(sorted(_READ_COMMANDS))}")
     top = project_root(folder)
@@ -86,14 +91,12 @@ def run_git(
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
     env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
-    keys = _run(
-        [program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), SECONDS
-    )
+    listing = [program, "config", "--list", "--name-only", "-z"]
+    keys = _run(listing, folder, _settings(env, _OWN), seconds)
     extra = _DIFF if words[0] in ("diff", "show") else ()
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
-    return _run(argv, folder, _settings(env, _OWN | _disable_filters(keys)), SECONDS).decode(
-        "utf-8", "replace"
-    )
+    settings = _settings(env, _OWN | _disable_filters(keys))
+    return _run(argv, folder, settings, seconds, max_bytes).decode("utf-8", "replace")
 
 
 def read_attributes(
@@ -195,7 +198,13 @@ def _settings(env: Mapping[str, str], more: dict[str, str]) -> dict[str, str]:
     return {**env, **pins}
 
 
-def _run(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float) -> bytes:
+def _run(
+    argv: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    max_bytes: int = _MAX_OUTPUT,
+) -> bytes:
     """Return the output of a git process. Raises BadInput."""
     try:
         done = subprocess.run(
@@ -213,8 +222,8 @@ def _run(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: flo
         ) from error
     except OSError as error:
         raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
-    if len(done.stdout) > _MAX_OUTPUT:
-        raise BadInput(f"git's output is longer than {_MAX_OUTPUT:,} bytes.", "Name fewer files.")
+    if len(done.stdout) > max_bytes:
+        raise BadInput(f"git's output is longer than {max_bytes:,} bytes.", "Name fewer files.")
     reason = (
         done.stderr.partition(b"\n")[0]
         .decode("utf-8", "replace")

@@ -1,12 +1,19 @@
-"""The words in which a session keeps its background commands, and those that an earlier run of swecli lost."""
+"""The background commands of a run, the words in which a session keeps them, and those that an earlier run lost."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from swecli.models.message import ChatMessage
-from swecli.tools.limits import one_line
+from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+
+if TYPE_CHECKING:
+    from swecli.tools.processes import ProcessExit
 
 LOST = "lost: swecli ended while it ran, and its output is not kept"  # the state of a job of an earlier run
 _MAX_COMMAND = 60  # characters
@@ -49,3 +56,86 @@ def _texts(message: ChatMessage) -> Iterator[str]:
     yield message.sent or message.content
     for call in message.tool_calls:
         yield call.result or ""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A background command. Times are seconds of the monotonic clock; `ended_at` is 0 while it runs."""
+
+    number: int
+    command: str  # on one line
+    output: HeadTail
+    task: asyncio.Task[ProcessExit]
+    started_at: float = field(default_factory=time.monotonic)
+    ended_at: float = 0.0
+
+    @property
+    def state(self) -> str:
+        """`running for 12 s`, or `exit code 0 after 3 s`."""
+        seconds = f"{(self.ended_at or time.monotonic()) - self.started_at:,.0f} s"
+        if not self.ended_at:
+            return f"running for {seconds}"
+        if self.task.cancelled():
+            return f"stopped after {seconds}"
+        error = self.task.exception()
+        return f"{f'failed ({error})' if error else f'exit code {self.task.result().code}'} after {seconds}"
+
+    @property
+    def text(self) -> str:
+        """The output so far as plain lines."""
+        return strip_terminal_codes(self.output.text())
+
+    def __str__(self) -> str:
+        return job_name(self.number, self.command)
+
+
+class Jobs:
+    """The background commands of a run. For each that ends there is a line in `notices`, for the model's next request,
+    and one in the queue `finished`, for the screen."""
+
+    def __init__(self) -> None:
+        self.all: list[Job] = []
+        self.notices: list[str] = []
+        self.finished: asyncio.Queue[str] = asyncio.Queue()
+
+    @property
+    def running(self) -> list[Job]:
+        return [job for job in self.all if not job.ended_at]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(map(str, self.all))
+
+    def find(self, name: str) -> Job | None:
+        """Return the job with a name like `job-3`."""
+        return next((job for job in self.all if f"job-{job.number}" == name), None)
+
+    def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> Job:
+        """Add a running command."""
+        job = Job(len(self.all) + 1, one_line(command), output, task)
+        self.all.append(job)
+        task.add_done_callback(lambda _: self._record_end(job))
+        return job
+
+    def _record_end(self, job: Job) -> None:
+        job.ended_at = time.monotonic()
+        line = ended_line(str(job), job.state)
+        self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
+        self.finished.put_nowait(line)
+
+    def pop_notices(self) -> list[str]:
+        notices, self.notices = self.notices, []
+        return notices
+
+    async def stop(self, jobs: Collection[Job]) -> None:
+        """Terminate jobs with all their processes, and wait for their end."""
+        for job in jobs:
+            job.task.cancel()
+        if jobs:
+            await asyncio.wait([job.task for job in jobs])
+
+    async def close(self) -> str:
+        """Stop all jobs. Return a line that names those that were running, "" if none was."""
+        running = self.running
+        await self.stop(running)
+        return f"stopped in the background: {', '.join(map(str, running))}" if running else ""

@@ -71,7 +71,7 @@ class GuardedFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Confined:
+class Confined:
     """How to start a command in the sandbox: `descriptors` are those that bubblewrap uses, `status` is the one that it
     reports on."""
 
@@ -164,13 +164,13 @@ class Sandbox:
     @contextmanager
     def confine(
         self, options: Sequence[str], argv: Sequence[str], env: Mapping[str, str]
-    ) -> Iterator[_Confined]:
+    ) -> Iterator[Confined]:
         """Yield how to start a program in the sandbox with these options, until it has ended."""
         assert self._program is not None, "the sandbox is active"
         with _system_calls() as (words, descriptors), _status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
             command = [str(self._program), *options, *words, *report, "--", *argv]
-            yield _Confined(command, self._environment(env), (*descriptors, writing), reading)
+            yield Confined(command, self._environment(env), (*descriptors, writing), reading)
 
     def close(self) -> None:
         """Remove what commands wrote to /tmp. No command may run any more."""

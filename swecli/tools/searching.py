@@ -29,7 +29,14 @@ def files_below(
     """Return the workspace-relative paths of all files below a folder that are not ignored, sorted folder by folder.
     Raises ToolError if ripgrep is missing, is killed or takes longer than `seconds`."""
     env = child_environment(environ)
-    argv = [*ripgrep(root, env), "--files", "--null", "--", start if start == "." else f"./{start}"]
+    options = ["--files", "--null", "--", start if start == "." else f"./{start}"]
+    return list_with([*ripgrep(root, env), *options], root, start, env, seconds)
+
+
+def list_with(
+    argv: list[str], root: Path, start: str, env: Mapping[str, str], seconds: float
+) -> list[str]:
+    """Return the files that ripgrep, started with `argv`, lists below a folder. Raises ToolError like `files_below`."""
     output, code = _run_listing(argv, root, start, env, seconds)
     if code not in (0, 1, 2):  # 1: no files, 2: some could not be read
         raise ToolError(

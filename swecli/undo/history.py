@@ -33,20 +33,10 @@ class _ChangeRecorder:
         self._reported = 0
 
     @asynccontextmanager
-    async def around(self, kind: str, subject: str) -> AsyncIterator[None]:
-        """Record the changes of a call: for an edit those of its file, for anything else those of all files that are
-        not ignored. That a command ran without approval is no proof that it changed nothing: only a fetched page is
-        not scanned."""
-        if kind == "fetch":
-            yield
-            return
-        root = self._versions.root
-        paths: tuple[Path, ...] = ()
-        if kind == "edit":
-            paths = (
-                root / subject,
-                *(folder for folder in (root / subject).parents if not folder.exists()),
-            )
+    async def around(self, changed: Sequence[str]) -> AsyncIterator[None]:
+        """Record the changes of a call: of these files with the folders that it creates for them, or of all files that
+        are not ignored if there are none."""
+        paths = self._with_new_folders(changed)
         before = self._snapshot(paths) if paths else await asyncio.to_thread(self._snapshot, paths)
         complete = self._versions.is_complete
         try:
@@ -60,6 +50,12 @@ class _ChangeRecorder:
                 else await asyncio.to_thread(self._snapshot, paths)
             )
             self._record(before, after, bool(paths) or (complete and self._versions.is_complete))
+
+    def _with_new_folders(self, names: Sequence[str]) -> tuple[Path, ...]:
+        """Return the paths of these files and of the folders above them that do not exist."""
+        files = [self._versions.root / name for name in names]
+        folders = [folder for file in files for folder in file.parents if not folder.exists()]
+        return tuple(dict.fromkeys([*files, *folders]))
 
     def _snapshot(self, paths: Iterable[Path]) -> _States:
         self._versions.prune()
@@ -109,7 +105,7 @@ class _ChangeRecorder:
 
 
 @dataclass
-class _RestorePlan:
+class RestorePlan:
     """The file changes of an undo or redo (`before` is the present state): `ready` ones, `conflicts` with a change from
     outside the session, and by path why a file is `unrecoverable`. `paths` maps the keys of stored changes."""
 
@@ -119,12 +115,12 @@ class _RestorePlan:
     paths: dict[int, str] = field(default_factory=dict)
 
 
-def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> _RestorePlan:
+def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> RestorePlan:
     """Plan the reversal of these changes, given oldest first. No file is changed; the present contents are stored."""
     chains: dict[str, list[FileChange]] = {}
     for change in changes:
         chains.setdefault(change.path, []).append(change)
-    plan = _RestorePlan()
+    plan = RestorePlan()
     for path, chain in chains.items():
         plan.paths |= {change.key: path for change in chain}
         present, target = versions.read_state(path), chain[0].before
@@ -235,7 +231,7 @@ class TurnHistory:
             for number, line in sorted(lines.items(), reverse=True)
         ]
 
-    def plan(self, first: int) -> _RestorePlan:
+    def plan(self, first: int) -> RestorePlan:
         """Plan the file changes of an undo from turn `first` on. Raises BadInput if there is no such turn."""
         if not 1 <= first <= self._sessions.session.interactions:
             raise BadInput("There is nothing to undo.", "This session has no such turn.")
@@ -243,7 +239,7 @@ class TurnHistory:
             self._store.load_changes(self._sessions.session, first), self._versions
         )
 
-    def plan_redo(self) -> tuple[UndoStep, _RestorePlan]:
+    def plan_redo(self) -> tuple[UndoStep, RestorePlan]:
         """Return the undo that a redo reverts, and its plan for files. Raises BadInput."""
         if (step := self._store.find_redo(self._sessions.session)) is None:
             raise BadInput(
@@ -254,17 +250,17 @@ class TurnHistory:
         )
 
     def undo(
-        self, first: int, parts: Collection[str], plan: _RestorePlan, overwrite: bool | None = None
+        self, first: int, parts: Collection[str], plan: RestorePlan, overwrite: bool | None = None
     ) -> UndoResult:
         """Undo the turns from `first` on. Raises BadInput, also if there are conflicts and `overwrite` is None; then
         nothing has changed."""
-        files = plan if "files" in parts else _RestorePlan()
+        files = plan if "files" in parts else RestorePlan()
         done, failed = self._restore(files, overwrite)
         undone = [key for key, path in files.paths.items() if path not in failed]
         step = self._store.undo_turns(self._sessions.session, first, parts, done, undone)
         return self._result(step, files, done, failed)
 
-    def redo(self, step: UndoStep, plan: _RestorePlan, overwrite: bool | None = None) -> UndoResult:
+    def redo(self, step: UndoStep, plan: RestorePlan, overwrite: bool | None = None) -> UndoResult:
         """Revert that undo. Raises BadInput like `undo`."""
         done, failed = self._restore(plan, overwrite)
         return self._result(
@@ -272,7 +268,7 @@ class TurnHistory:
         )
 
     def _restore(
-        self, plan: _RestorePlan, overwrite: bool | None
+        self, plan: RestorePlan, overwrite: bool | None
     ) -> tuple[list[FileChange], dict[str, str]]:
         if plan.conflicts and overwrite is None:
             names = ", ".join(self.relative(change.path) for change in plan.conflicts)
@@ -283,7 +279,7 @@ class TurnHistory:
         return _apply([*plan.ready, *(plan.conflicts if overwrite else ())], self._versions)
 
     def _result(
-        self, step: UndoStep, plan: _RestorePlan, done: list[FileChange], failed: dict[str, str]
+        self, step: UndoStep, plan: RestorePlan, done: list[FileChange], failed: dict[str, str]
     ) -> UndoResult:
         tried = {change.path for change in done} | failed.keys()
         kept = [self.relative(change.path) for change in plan.conflicts if change.path not in tried]

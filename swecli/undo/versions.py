@@ -39,13 +39,22 @@ class FileVersions:
     """
 
     def __init__(
-        self, root: Path, folder: Path, environ: Mapping[str, str] | None, own: Sequence[str] = ()
+        self,
+        root: Path,
+        folder: Path,
+        environ: Mapping[str, str] | None,
+        own: Sequence[str] = (),
+        *,
+        max_files: int = _MAX_FILES,
+        max_bytes: int = _MAX_BYTES,
     ) -> None:
+        self._max_files = max_files  # of one scan
+        self._max_bytes = max_bytes  # of new contents in one scan
         self.root, self.folder, self.environ, self._own = root, folder, environ, tuple(own)
         self.notices: list[str] = []
         self.is_complete, self._unsaved = True, 0
         name = hashlib.sha256(str(root).encode("utf-8", "replace")).hexdigest()[:16]
-        self._index, self._known, self._room = folder / f"{name}.index", _Index(), _MAX_BYTES
+        self._index, self._known, self._room = folder / f"{name}.index", _Index(), self._max_bytes
 
     def scan(self) -> dict[str, FileState]:
         """Return the state of every path that is not ignored, and store the contents of changed files.
@@ -53,7 +62,7 @@ class FileVersions:
         May run in any thread. Never raises OSError: the digest of a file that is not stored begins with NOT_STORED.
         """
         started, known, fresh = time.time_ns(), self._known or self._load_index(), _Index()
-        self._room = _MAX_BYTES
+        self._room = self._max_bytes
         for path in self._paths():
             try:
                 status = os.lstat(path)
@@ -84,7 +93,7 @@ class FileVersions:
 
     def read_state(self, path: str) -> FileState:
         """Return the state of one path, and store its content. Never raises OSError."""
-        self._room = _MAX_BYTES
+        self._room = self._max_bytes
         try:
             return self._state(path, os.lstat(path))
         except (OSError, ValueError):
@@ -147,19 +156,19 @@ class FileVersions:
         top, names, self.is_complete = str(self.root), list[str](), False
         try:
             names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
-            self.is_complete = len(names) <= _MAX_FILES
+            self.is_complete = len(names) <= self._max_files
         except ToolError as error:
             self.warn(f"changes of commands cannot be undone: {error}")
-        if len(names) > _MAX_FILES:
+        if len(names) > self._max_files:
             self.warn(
-                f"more than {_MAX_FILES:,} files: changes of commands in the others cannot be undone"
+                f"more than {self._max_files:,} files: changes of commands in the others cannot be undone"
             )
         folders = {""}
-        for name in names[:_MAX_FILES]:
+        for name in names[: self._max_files]:
             folder = name
             while (folder := folder.rpartition("/")[0]) not in folders:
                 folders.add(folder)
-        found = [f"{top}/{name}" for name in (*names[:_MAX_FILES], *(folders - {""}))]
+        found = [f"{top}/{name}" for name in (*names[: self._max_files], *(folders - {""}))]
         for folder in folders:
             for entry in _entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
@@ -186,7 +195,7 @@ class FileVersions:
                 return FileState(not_stored, mode)
             if status.st_size > self._room:
                 self.warn(
-                    f"more than {_MAX_BYTES / 1e6:,.0f} MB of new contents: the other files cannot be restored"
+                    f"more than {self._max_bytes / 1e6:,.0f} MB of new contents: the other files cannot be restored"
                 )
                 return FileState(not_stored, mode)
             self._room -= status.st_size

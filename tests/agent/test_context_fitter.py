@@ -138,14 +138,14 @@ def check_fit(turn: FittedTurn) -> None:
         return
     after = turn.messages
     reductions = [event for event in events if event.type == "context_reduced"]
-    assert all(event.after < event.before for event in reductions)  # type: ignore[union-attr]
+    assert all(event.after < event.before for event in reductions)
     assert complaint(strip_keys(after)) == ""
     stayed = [m for m in after if interaction_of(m) in pins and not key_of(m).endswith("+")]
     assert stayed == [m for m in turn.raw if interaction_of(m) in pins]
     asked = next(m for m in reversed(turn.raw) if m["role"] == "user")
     assert before[key_of(asked)] in after, "the running turn's question stays"
-    if not any(event.how == "condense" for event in reductions):  # type: ignore[union-attr]
-        cut = any(event.how == "shrink" for event in reductions)  # type: ignore[union-attr]
+    if not any(event.how == "condense" for event in reductions):
+        cut = any(event.how == "shrink" for event in reductions)
         stays = [key_of(message) for message in after] if cut else after
         assert (key_of(turn.raw[1]) if cut else turn.raw[1]) in stays, (
             "the first user message stays, cut at most"

@@ -6,7 +6,7 @@ from swecli.context import dedupe_findings
 from swecli.context.system_message import extract_facts
 from swecli.models.context import ContextState
 from swecli.models.finding import Finding
-from swecli.models.message import STEER, ChatMessage, Role, ToolCall
+from swecli.models.message import STEER, ChatMessage, Effects, Role, ToolCall
 
 
 def test_the_first_of_duplicate_findings_is_kept() -> None:
@@ -55,8 +55,8 @@ def test_of_the_users_words_only_the_first_request_is_a_fact() -> None:
 
 
 def test_a_complete_answer_ends_the_to_do_list() -> None:
-    items = [{"text": "read", "status": "done"}, {"text": "write"}]
-    call = ToolCall("call_1", "todo", {"items": items}, result="[x] read")
+    steps = ({"text": "read", "status": "done"}, {"text": "write", "status": "pending"})
+    call = ToolCall("call_1", "todo", result="[x] read", effects=Effects(todo=steps))
     context = ContextState()
     for message, kept in (
         (ChatMessage(Role.ASSISTANT, "", [call], interaction=1), ["write"]),

@@ -38,7 +38,7 @@ def parser_of(words: list[str]) -> Parser:
     if actions is None:
         return parser
     action = words[1] if len(words) > 1 else parser.get_default("default_action")
-    return actions.choices.get(action, parser)  # type: ignore[union-attr,return-value]
+    return actions.choices.get(action, parser)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -177,7 +177,7 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
 
-    class Impatient(json_format.FORMAT):  # type: ignore[name-defined]
+    class Impatient(json_format.FORMAT):
         def write(self, event: Any) -> None:
             super().write(event)
             if event.type == "text_delta":
@@ -263,13 +263,8 @@ async def test_a_run_reflects_after_the_last_answer_or_reports_the_turns_that_wa
     assert "1 turn waits to be reflected on: start swecli in a terminal" in err.getvalue()
 
 
-async def test_an_unavailable_provider_exits_with_75(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = make_runtime([Unavailable("busy")] * 9, refuse)  # type: ignore[arg-type]
-
-    async def at_once(seconds: float) -> None:
-        return None
-
-    monkeypatch.setattr("swecli.llm.reply.pause", at_once)
+async def test_an_unavailable_provider_exits_with_75() -> None:
+    runtime = make_runtime([Unavailable("busy", retry_after=0.0)] * 9, refuse)  # type: ignore[arg-type]
     out = io.StringIO()
     assert (
         await run_prompts(runtime, make_prompts("a"), make_writer("json", out, io.StringIO())) == 75

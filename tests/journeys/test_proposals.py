@@ -194,7 +194,7 @@ async def test_a_strategy_based_only_on_read_text_does_not_become_active(
         assert [request.purpose for request in model.requests] == ["turn", "turn", "reflect"]
         results = [
             call.result for m in runtime.sessions.current_session.messages for call in m.tool_calls
-        ]  # type: ignore[union-attr]
+        ]
         assert any(injected.split()[-1] in str(result) for result in results), (
             "the injected page was read"
         )

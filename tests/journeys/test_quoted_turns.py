@@ -164,10 +164,9 @@ async def test_excerpts_take_at_most_a_tenth_of_the_context_window(
     [(59, {"search_earlier": False}), (59, {"window": WindowSpec(mode="full")}), (5, {})],
 )
 async def test_earlier_turns_are_not_searched_when_disabled_or_when_all_are_sent(
-    turns: int, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    turns: int, given: dict[str, Any]
 ) -> None:
     runtime, sent = runtime_after(turns, **given)
-    monkeypatch.setattr(runtime.sessions, "search_session", None)
     assert notice_texts(await run_turn(runtime, PORT, learn=False)) == []
     assert "Found in earlier turns" not in sent.sent_query
     runtime.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.session import Session
-from swecli.store.session_files.importing import _ImportResult, import_file
+from swecli.store.session_files.importing import ImportResult, import_file
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import ON_PATH, swecli
@@ -26,7 +26,7 @@ def manager() -> Iterator[SessionManager]:
         yield SessionManager(database)
 
 
-def import_transcript(manager: SessionManager, name: str) -> tuple[_ImportResult, Session]:
+def import_transcript(manager: SessionManager, name: str) -> tuple[ImportResult, Session]:
     imported = import_file(manager.database, FILES / name)
     return imported, manager.resume(imported.session_id, "", 100)
 

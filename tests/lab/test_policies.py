@@ -21,7 +21,7 @@ from tests.support.past_session import ANSWER, CALL, FIXED, RESULT, SessionBuild
 def compute_usage(
     past: History, policy: str, prices: Prices | None = None, **assumed: Any
 ) -> PolicyUsage:
-    known = {"window": WindowSpec(5, 3), "context_window": 200_000} | assumed
+    known: dict[str, Any] = {"window": WindowSpec(5, 3), "context_window": 200_000} | assumed
     given_so = Assumptions(**known)
     turns = POLICIES[policy](past, given_so)
     return PolicyUsage.compute(policy, turns, past, given_so, prices or Prices.of(""))

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from swecli.llm import reply as replying
 from swecli.llm.reply import ALL_WAITS, LONGEST_WAIT, ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import (
     AuthFailed,
@@ -39,17 +38,16 @@ class Recorder:
             model,
             request(),
             jitter=lambda: 1.0,
+            pause=self.sleep,
             **more,  # type: ignore[arg-type]  # fmt: skip
         )
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(replying, "pause", self.sleep)
-            async for chunk in chunks:
-                if not isinstance(chunk, Retry):
-                    self.builder.add(chunk)
-                    continue
-                self.retries.append(chunk)
-                if chunk.restart:
-                    self.builder.reset()
+        async for chunk in chunks:
+            if not isinstance(chunk, Retry):
+                self.builder.add(chunk)
+                continue
+            self.retries.append(chunk)
+            if chunk.restart:
+                self.builder.reset()
         return self.builder.build()
 
 
@@ -95,19 +93,15 @@ async def test_a_retry_after_above_the_longest_wait_is_an_error_without_a_retry(
     assert recorder.waits == []
 
 
-async def test_delays_are_jittered_and_limited_singly_and_in_total(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr(replying, "pause", sleep)
+async def test_delays_are_jittered_and_limited_singly_and_in_total() -> None:
+    recorder = Recorder()
     failing = ScriptedModel(lambda _: Unavailable("x", tries=12))
     with pytest.raises(Unavailable):
-        async for _ in stream_with_retry(failing, request(), attempts=12, jitter=lambda: 0.0):
+        async for _ in stream_with_retry(
+            failing, request(), attempts=12, jitter=lambda: 0.0, pause=recorder.sleep
+        ):
             pass
+    waits = recorder.waits
     assert waits[:3] == [0.5, 1.0, 2.0]
     assert max(waits) <= LONGEST_WAIT
     assert sum(waits) <= ALL_WAITS
@@ -159,9 +153,7 @@ async def test_a_stream_that_ends_without_a_stop_is_retried_as_cut_off() -> None
     assert "cut off" in recorder.retries[0].reason
 
 
-async def test_cancelling_during_the_delay_ends_the_retries(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_cancelling_during_the_delay_ends_the_retries() -> None:
     model = ScriptedModel([Unavailable("x"), "hello"])
     waiting = asyncio.Event()
 
@@ -169,10 +161,8 @@ async def test_cancelling_during_the_delay_ends_the_retries(
         waiting.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(replying, "pause", sleep)
-
     async def consume() -> None:
-        async for _ in stream_with_retry(model, request()):
+        async for _ in stream_with_retry(model, request(), pause=sleep):
             pass
 
     task = asyncio.create_task(consume())

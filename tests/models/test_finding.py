@@ -72,7 +72,7 @@ def test_findings_are_sorted_by_verdict_severity_path_and_line() -> None:
     ]
     found = [
         Finding(path, line, "X", "m", severity, verdict=word) for path, line, severity, word in rows
-    ]  # type: ignore[arg-type]
+    ]
     assert [(f.path, f.line) for f in sorted(found, key=worst_first)] == [
         ("b", 1),
         ("a", 3),

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.ids import parse_short_id
-from swecli.models.session import uuid7
+from swecli.models.ids import parse_short_id, uuid7
 
 
 @given(st.integers(0, 2**48 - 1), st.integers(0, 2**74 - 1))

@@ -48,7 +48,8 @@ class Recorder:
         """Record a turn's requests and events."""
         for number, request in enumerate(requests, 1):
             body = {key: value for key, value in asdict(request).items() if key != "tools"}
-            tools = hashlib.sha256(self._text(asdict(request)["tools"]).encode()).hexdigest()[:8]
+            sent = [spec.to_api()["function"] for spec in request.tools]
+            tools = hashlib.sha256(self._text(sent).encode()).hexdigest()[:8]
             label = f"{request.purpose} request, {len(request.messages)} messages, tools {tools}"
             self._note(f"{name}.{number}.{request.purpose}", label, [body])
         happened = [to_json(event) | {"duration_ms": 0} for event in events]
@@ -107,10 +108,8 @@ def workspace() -> Path:
 
 def main(out: Path) -> None:
     """Write the recordings and contents of this version into a folder."""
-    from swecli.llm import reply
-    from tests.recorded.script import SESSIONS, no_wait, play
+    from tests.recorded.script import SESSIONS, play
 
-    reply.pause = no_wait
     prepare_environment(os.environ)
     for name in SESSIONS:
         os.environ["SWECLI_HOME"] = tempfile.mkdtemp()

@@ -112,8 +112,8 @@ TURNS: list[tuple[str, list[Any]]] = [
     (
         "A service that stutters",
         [
-            Unavailable("busy, try again"),
-            Reply("Half", cut_after=1, failure=Unavailable("gone")),
+            Unavailable("busy, try again", retry_after=0.0),
+            Reply("Half", cut_after=1, failure=Unavailable("gone", retry_after=0.0)),
             "Whole.",
         ],
     ),
@@ -215,10 +215,6 @@ class Careful(User):
     async def __call__(self, request: AskRequest) -> Decision:
         deletes = "rm " in str(request.call.parameters)
         return Decision(not deletes, reason="keep it" if deletes else "", by="user")
-
-
-async def no_wait(seconds: float) -> None:
-    """Skip the pause before a retry."""
 
 
 def change(*ops: Op) -> Delta:

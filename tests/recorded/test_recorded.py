@@ -8,7 +8,7 @@ import pytest
 
 from swecli.llm.price_table import prepare_environment
 from tests.recorded.recorder import RECORDINGS, workspace
-from tests.recorded.script import SESSIONS, no_wait, play
+from tests.recorded.script import SESSIONS, play
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the platform stands in every request")
@@ -19,7 +19,6 @@ from tests.recorded.script import SESSIONS, no_wait, play
 async def test_requests_events_and_rows_equal_the_recordings(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swecli.llm.reply.pause", no_wait)
     environ: dict[str, str] = {}
     prepare_environment(environ)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", environ["TIKTOKEN_CACHE_DIR"])

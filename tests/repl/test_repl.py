@@ -262,7 +262,7 @@ async def test_learned_strategies_are_reported() -> None:
     assert any(
         "make check" in b.content
         for b in played.runtimes[0].sessions.current_session.playbook.live_bullets()
-    )  # type: ignore[union-attr]
+    )
 
 
 @pytest.mark.slow

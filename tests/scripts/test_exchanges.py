@@ -15,7 +15,12 @@ TOLD = "boxes are counted in dozens"
 
 
 def exchange(name: str, **more: Any) -> dict[str, Any]:
-    row = {"id": name, "query": "count the boxes", "calls": [], "answer": "There are 3 [P-4]."}
+    row: dict[str, Any] = {
+        "id": name,
+        "query": "count the boxes",
+        "calls": [],
+        "answer": "There are 3 [P-4].",
+    }
     row |= {"shown": [{"id": "P-4", "text": "Boxes are counted one by one."}], "cited": ["P-4"]}
     row |= {"stored": [], "waiting": [], "mark": {"value": "", "words": "", "by": ""}}
     return row | more

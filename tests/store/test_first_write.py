@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.models.context import Edits, Epoch, Reduction, RetainedFact, WindowSpec
+from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
-from swecli.models.session import Session, uuid7
+from swecli.models.session import Session
 from swecli.store.first_write import FAILURES, SHAPE, open_early
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database

@@ -113,21 +113,18 @@ def test_rows_over_the_limit_are_cut_with_a_note(memory: Database) -> None:
     assert not run_query(memory, "SELECT 1 UNION SELECT 2 UNION SELECT 3", 3).more
 
 
-def test_large_values_are_limited(memory: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_MAX_RESULT", 500_000)
-    found = run_query(memory, ENDLESS.format("hex(zeroblob(40000))"), 100)
+def test_large_values_are_limited(memory: Database) -> None:
+    endless = ENDLESS.format("hex(zeroblob(40000))")
+    found = run_query(memory, endless, 100, max_characters=500_000)
     assert found.more
     assert len(found.rows) < 10
     with pytest.raises(BadInput, match="too big"):
         run_query(memory, "SELECT zeroblob(900000000)")
 
 
-def test_an_endless_query_is_stopped_at_the_timeout(
-    memory: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "_TIMEOUT", 0.1)
-    with pytest.raises(LimitReached, match="stopped"):
-        run_query(memory, ENDLESS.format("count(*)"))
+def test_an_endless_query_is_stopped_at_the_timeout(memory: Database) -> None:
+    with pytest.raises(LimitReached, match="stopped after 0.1 seconds"):
+        run_query(memory, ENDLESS.format("count(*)"), seconds=0.1)
 
 
 def test_another_thread_can_stop_a_query(stored_session: SessionManager) -> None:

@@ -32,7 +32,7 @@ class ScriptedContext(CommandContext):
             program=self,
             asker=self,
             background=Background(self),
-        )  # type: ignore[arg-type]
+        )
         self.left = False
         self.draft = ""
         self.detailed: list[list[str]] = []

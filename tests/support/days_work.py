@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
@@ -65,7 +66,7 @@ async def questions_of_a_day(folder: Path, sandbox: str) -> list[str]:
     """Run every command in mode `edits` with this setting of the sandbox, answering each question with yes. Return the
     commands that were asked about. Raises AssertionError if one of them failed."""
     make_project(folder)
-    asked = [{"command": command} for command in COMMANDS]
+    asked: list[dict[str, Any]] = [{"command": command} for command in COMMANDS]
     asked += [{"command": command, "outside": True, "why": why} for command, why in OUTSIDE]
     replies = [reply for one in asked for reply in (calls(("run_command", one)), "done")]
     user = User()

@@ -62,7 +62,7 @@ def make_runtime(
     resume: str | None = None,
     **settings: Any,
 ) -> Runtime:
-    model = replies if hasattr(replies, "stream") else ScriptedModel(replies)  # type: ignore[arg-type]
+    model = replies if hasattr(replies, "stream") else ScriptedModel(replies)
     return build_runtime(make_start(cwd, resume=resume, **settings), user or User(), model=model)  # type: ignore[arg-type]
 
 

@@ -16,7 +16,6 @@ from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import _list_paths
 from swecli.review.target.github import GitHub
 from swecli.review.target.targets import resolve_target
-from swecli.tools import git as of_git
 from swecli.tools.git import _ENVIRONMENT, GitFailed, find_repository, run_git
 from tests.support.project import make_project
 
@@ -405,16 +404,14 @@ def test_a_repository_of_another_user_is_reported_as_such() -> None:
     assert "README.md" in _list_paths(root)
 
 
-def test_the_output_of_git_is_limited_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_git, "_MAX_OUTPUT", 100)
+def test_the_output_of_git_is_limited_in_time_and_bytes() -> None:
     root = make_project(Path("shop").resolve())
     with pytest.raises(BadInput, match="longer than 100 bytes"):
-        run_git(root, "show", "HEAD")
+        run_git(root, "show", "HEAD", max_bytes=100)
     os.mkfifo(root / "pipe")
     git(root, "config", "include.path", "../pipe")
-    monkeypatch.setattr(of_git, "SECONDS", 0.2)
     with pytest.raises(BadInput, match=r"git took longer than 0\.2 s"):
-        run_git(root, "rev-parse", "HEAD")
+        run_git(root, "rev-parse", "HEAD", seconds=0.2)
 
 
 def test_only_read_only_git_commands_can_be_run() -> None:

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools import searching
 from swecli.tools.base import ToolError
-from swecli.tools.searching import files_below
+from swecli.tools.searching import files_below, list_with
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="skipped: git is not installed")
 
@@ -150,16 +149,11 @@ def test_a_listing_over_its_time_limit_is_an_error(root: Path) -> None:
         files_below(root, ".", None, 0)
 
 
-def test_a_listing_whose_program_is_killed_is_an_error(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listing_whose_program_is_killed_is_an_error(root: Path) -> None:
     make(root, {"a": "", "b": ""})
-    program = tmp_path / "killed"
-    program.write_text("#!/bin/sh\nprintf 'a\\0'\nkill -9 $$\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(searching, "find_ripgrep", lambda environ, root: str(program))
+    killed = ["/bin/sh", "-c", "printf 'a\\0'; kill -9 $$"]
     with pytest.raises(ToolError, match=r"ended early \(exit code -9\)"):
-        walked_files(root)
+        list_with(killed, root, ".", dict(os.environ), 60)
 
 
 PATTERNS = st.lists(

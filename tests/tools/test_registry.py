@@ -18,7 +18,7 @@ SNAPSHOT = Path(swecli.tools.__file__).with_name("schemas.json")
 def specs() -> str:
     return (
         json.dumps(
-            [spec.to_api() for spec in ToolRegistry.discover().specs()],
+            [spec.to_json() for spec in ToolRegistry.discover().specs()],
             indent=2,
             ensure_ascii=False,
         )

@@ -447,7 +447,5 @@ async def test_after_an_undo_the_next_request_equals_the_one_before_the_undone_t
     assert runtime.agent.prepare("and now?").request.messages == before
     assert {
         key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()
-    } == {  # type: ignore[union-attr]
-        key: fact.text for key, fact in facts.items()
-    }
+    } == {key: fact.text for key, fact in facts.items()}
     runtime.close()

@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from swecli.store.records import FileState
-from swecli.undo import versions as module
 from swecli.undo.versions import NOT_STORED, FileVersions
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 
 
+def open_versions(tmp_path: Path, **limits: int) -> FileVersions:
+    return FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ), **limits)
+
+
 @pytest.fixture
 def versions(tmp_path: Path) -> FileVersions:
-    return FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
+    return open_versions(tmp_path)
 
 
 def content(versions: FileVersions, state: FileState) -> bytes | None:
@@ -36,7 +39,7 @@ def test_a_scan_reads_only_changed_files_even_in_a_new_process(
         os.utime(path, (past, past))
     time.sleep(0.06)  # Otherwise they may change again within one tick of the clock.
     versions.scan()
-    again = FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
+    again = open_versions(tmp_path)
     read: list[str] = []
     keep = again._state
     again._state = lambda path, status: (read.append(path), keep(path, status))[1]  # type: ignore[method-assign]
@@ -79,10 +82,8 @@ def test_a_damaged_version_has_no_content(tmp_path: Path, versions: FileVersions
     assert content(versions, state) is None
 
 
-def test_a_scan_over_the_limit_of_files_is_incomplete_and_reports_it(
-    versions: FileVersions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_MAX_FILES", 3)
+def test_a_scan_over_the_limit_of_files_is_incomplete_and_reports_it(tmp_path: Path) -> None:
+    versions = open_versions(tmp_path, max_files=3)
     for name in "abcdef":
         Path(name).write_text(name)
     assert len(versions.scan()) == 3
@@ -91,9 +92,9 @@ def test_a_scan_over_the_limit_of_files_is_incomplete_and_reports_it(
 
 
 def test_files_over_the_limit_of_bytes_are_recorded_without_content_and_reported_once(
-    versions: FileVersions, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(module, "_MAX_BYTES", 5)
+    versions = open_versions(tmp_path, max_bytes=5)
     for name in "abc":
         Path(name).write_text(name * 4)
     states = versions.scan().values()

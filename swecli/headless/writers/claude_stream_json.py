@@ -21,8 +21,8 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
+from swecli.models.ids import uuid7
 from swecli.models.message import Usage
-from swecli.models.session import uuid7
 
 _ENDS = {"success": "success", "max_turns": "error_max_turns", "max_budget": "error_max_budget_usd"}
 

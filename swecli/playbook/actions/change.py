@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
-from swecli.models.session import uuid7
 from swecli.playbook.action import (
     ACTIONS,
     DOUBT,

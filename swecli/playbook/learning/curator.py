@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from swecli.models.message import Origin
 from swecli.models.playbook import (
     OUTSIDE,
     Bullet,
@@ -46,7 +47,6 @@ _ORDERS = re.compile(
     r"\b(?:install|download|upload|eval|disable|ignore|bypass)\b",
     re.IGNORECASE,
 )
-_READERS = frozenset({"read_file", "search_files", "list_files"})
 _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
 
 
@@ -377,18 +377,13 @@ class Curator:
         if self.author == "user" or (self.quotes_user(add.quote) and not add.from_result):
             return "user"
         calls = [call for call in self.digest.calls if call.id == add.call_id] or self.digest.calls
-        names = [call.name for call in calls if _contains_quote(add.quote, _searchable_text(call))]
-        if self.quotes_user(add.quote) and not names:
+        origins = [
+            call.origin for call in calls if _contains_quote(add.quote, _searchable_text(call))
+        ]
+        if self.quotes_user(add.quote) and not origins:
             return "tool"  # the user's words, but not said to be theirs
-        if any("fetch" in name or "web" in name or "__" in name for name in names):
-            return "web"
-        return (
-            None
-            if not names
-            else "repository"
-            if all(name in _READERS for name in names)
-            else "tool"
-        )
+        least_trusted: tuple[Origin, ...] = ("web", "tool", "repository")
+        return next((origin for origin in least_trusted if origin in origins), None)
 
 
 def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.ids import NUMBER
-from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.message import ChatMessage, Origin, Role, ToolCall
 from swecli.models.playbook import Bullet
 from swecli.playbook.learning.checks import (
     Check,
@@ -37,7 +37,6 @@ _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL
 )
-_EDITS = frozenset({"edit_file", "write_file"})
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # role of an unlinked bullet after a good and a bad outcome
 _SPAN = re.compile(r"`([^`\n]{3,})`")
@@ -51,7 +50,8 @@ _VARYING = re.compile(
 @dataclass(frozen=True, slots=True)
 class CallDigest:
     """One call, truncated and without secrets. `head` and `tail` are the ends of the result (`tail` is empty if `head`
-    contains all of it); `denied` is a refusal with who decided and why; an interrupted call is not `finished`."""
+    contains all of it); `denied` is a refusal with who decided and why; an interrupted call is not `finished`.
+    `command` is the command line that it runs, or ""; `changes_files` and `origin` as its effects say."""
 
     id: str
     name: str
@@ -65,12 +65,9 @@ class CallDigest:
     reason: str = ""
     decision: str = ""
     finished: bool = True
-
-    @property
-    def command(self) -> str:
-        """The command line of a `run_command` call, or ""."""
-        command = self.parameters.get("command") if self.name == "run_command" else ""
-        return command if isinstance(command, str) else ""
+    command: str = ""
+    changes_files: bool = False
+    origin: Origin = "tool"
 
     @property
     def is_refused_by_user(self) -> bool:
@@ -193,7 +190,7 @@ class TurnDigest:
         edited = False
         other_command = False
         for place, call in enumerate(self.calls):
-            edited = edited or (call.name in _EDITS and call.ok)
+            edited = edited or (call.changes_files and call.ok)
             check = call.check
             if check.passed is not None:
                 # which call changed files is only known of edits; any command before the run may have
@@ -253,6 +250,9 @@ def _digest_call(call: ToolCall) -> CallDigest:
         reason=redact(call.reason),
         decision=call.decision,
         finished=finished,
+        command=redact_value(call.effects.ran, _EDGE),
+        changes_files=bool(call.effects.changed),
+        origin=call.effects.origin,
     )
 
 

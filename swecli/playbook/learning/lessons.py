@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage
 from swecli.models.playbook import (
     MARKS,
@@ -20,7 +21,7 @@ from swecli.models.playbook import (
     Verdict,
     render_bullets,
 )
-from swecli.models.session import Session, uuid7
+from swecli.models.session import Session
 from swecli.playbook.action import REPLACES
 from swecli.playbook.learning.answer import ExchangeAnswer
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as

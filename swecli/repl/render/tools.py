@@ -100,7 +100,7 @@ _DIFF_LINES = 24
 ASKED_DIFF_ROWS = 60  # of a diff that the user asks for, or is asked about: two screens
 _MAX_CHARS = 300  # characters of one line in a folded result
 _MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
-_TOOL_LINES = {"todo": 20}  # tools whose results are short and shown whole
+_TODO_LINES = 20  # of a to-do list, which is short and shown whole
 _INDENT = "  └ "
 _EXPAND_HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
@@ -240,7 +240,7 @@ def _output_lines(result: ToolResult) -> list[str]:
 def _folded_output(call: ToolCall, result: ToolResult) -> list[RenderableType]:
     """Render the last lines of a command's output, where errors are, or the first lines of any other output."""
     lines = _output_lines(result)
-    max_lines = _TOOL_LINES.get(call.name, _OUTPUT_LINES)
+    max_lines = _OUTPUT_LINES if call.effects.todo is None else _TODO_LINES
     style = "output" if result.ok or result.for_user.title else "failed"
     hidden = len(lines) - max_lines + 1 if len(lines) > max_lines else 0
     is_command = result.exit_code is not None or result.cancelled

@@ -17,6 +17,7 @@ from swecli.review.judge.grounding import ground, move
 from swecli.review.judge.sources import LIMITS, Block, Source, Sources, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+from swecli.tools.builtin.change_files import edit_file
 from swecli.tools.git import run_git
 
 _REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix"
@@ -215,7 +216,7 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     applied = replace(
         move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1
     )
-    return ToolCall(f"apply_{finding.id}", "edit_file", edit), applied
+    return ToolCall(f"apply_{finding.id}", edit_file.name, edit), applied
 
 
 def _workspace_path(here: Path, finding: Finding) -> str:

@@ -27,9 +27,6 @@ _ITEM: dict[str, Any] = json.loads(
     Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8")
 )
 _STORED = "The findings are stored."
-_EXCLUDED = frozenset(
-    {"todo", "search_session", "skill", "task"}
-)  # they are about the session, not the code
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
@@ -92,9 +89,7 @@ def review_tools(tools: ToolRegistry) -> ToolRegistry:
         return ToolResult(True, _STORED, Display(title="Findings", body=_STORED))
 
     text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
-    kept = [
-        tool for tool in tools.values() if tool.kind.is_read_only and tool.name not in _EXCLUDED
-    ]
+    kept = [tool for tool in tools.values() if tool.kind.is_read_only and tool.offer.in_reviews]
     return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 

@@ -18,7 +18,8 @@ from sqlmodel import col, select
 
 from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
-from swecli.models.session import Session, uuid7
+from swecli.models.ids import uuid7
+from swecli.models.session import Session
 from swecli.store.playbook.bullets import Bullets
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import reader

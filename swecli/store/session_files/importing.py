@@ -17,6 +17,7 @@ from sqlmodel import select
 from swecli.discovery import find_declared, installed_entry_points
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
+from swecli.models.message import Effects
 from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.store.playbook.bullets import Bullets, number_of
 from swecli.store.session_files import importers
@@ -55,7 +56,7 @@ _HINT = "Make one with: swecli sessions export ID > FILE"
 
 
 @dataclass(frozen=True, slots=True)
-class _ImportResult:
+class ImportResult:
     """Counts of an import. `strategies` of the session were imported, the `left_out` ones of its project and user were
     not. `tool` is the name of the transcript's tool, `skipped` describes the lines that could not be read."""
 
@@ -140,7 +141,7 @@ _Export = _row_model(
 
 def import_session(
     database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()
-) -> _ImportResult:
+) -> ImportResult:
     """Store a value of `SessionManager.export` under its own id; its turns count as reflected upon. `lines` are the
     numbered raw lines of a transcript, stored for what a session has no column for. Raises BadInput on the first
     validation error, or if the session already exists."""
@@ -170,7 +171,7 @@ def import_session(
         if lines:
             kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
             db.connection().execute(sqlmodel.insert(TranscriptLineRow), kept)
-    return _ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
+    return ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 
 def _validate(whole: Archive) -> None:
@@ -184,6 +185,10 @@ def _validate(whole: Archive) -> None:
             "Not an export of a session: a message belongs to no turn or is out of order.", _HINT
         )
     try:
+        where = "effects of a call"
+        for message in whole["messages"]:
+            for call in message["tool_calls"]:
+                Effects.from_json(call["effects"])
         where = "window_spec"
         WindowSpec.parse(whole["window_spec"] or "5")
         for place, row in enumerate(whole["reductions"]):
@@ -213,7 +218,7 @@ def _write_bullets(
     return names
 
 
-def import_file(database: Database, path: Path) -> _ImportResult:
+def import_file(database: Database, path: Path) -> ImportResult:
     """Import the session of a file. Broken lines of a transcript are skipped and reported. Raises BadInput."""
     try:
         if (size := path.stat().st_size) > _MAX_BYTES:

@@ -209,6 +209,7 @@ class SessionWriter:
                     "message_id": stored.id,
                     "session_id": session.id,
                     "call_id": call.id,
+                    "effects": call.effects.to_json(),
                 }
                 kept.append((CallRow(**place, **values(call, CALL)), call))
             _read_back(db, kept, CALL)
@@ -227,6 +228,7 @@ class SessionWriter:
                 db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
             for name in CALL:
                 setattr(row, name, getattr(call, name))
+            row.effects = call.effects.to_json()
             _read_back(db, [(row, call)], CALL)
 
     def save_unfinished(self, now: UnfinishedTurn) -> None:

@@ -121,6 +121,35 @@ def _end_holdouts(connection: Connection) -> None:
     connection.exec_driver_sql(f"DELETE FROM playbook_choice WHERE {left_out}")
 
 
+# By the name of a tool: the parameter that says what a call did, its JSON type, and the effects in their place.
+_EFFECTS_BY_NAME = {
+    "read_file": ("$.path", "text", "'read', json_array({0}), 'origin', 'repository'"),
+    "list_files": ("$", "object", "'origin', 'repository'"),
+    "search_files": ("$", "object", "'origin', 'repository'"),
+    "edit_file": ("$.path", "text", "'changed', json_array({0})"),
+    "write_file": ("$.path", "text", "'changed', json_array({0})"),
+    "run_command": ("$.command", "text", "'ran', {0}"),
+    "fetch": ("$", "object", "'origin', 'web'"),
+    "todo": ("$.items", "array", "'todo', {0}"),
+}
+
+
+def _say_effects(connection: Connection) -> None:
+    """What a call read, changed and ran was concluded from the name of its tool."""
+    for name, (place, kind, effects) in _EFFECTS_BY_NAME.items():
+        pairs = effects.format(f"json_extract(parameters, '{place}')")
+        is_known = f"json_valid(parameters) AND json_type(parameters, '{place}') = '{kind}'"
+        connection.exec_driver_sql(
+            f"UPDATE tool_call SET effects = json_object({pairs}) WHERE name = ? AND {is_known}",
+            (name,),
+        )
+
+
+def _to_19(connection: Connection) -> None:
+    _end_holdouts(connection)
+    _say_effects(connection)
+
+
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
 # Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -142,7 +171,7 @@ STEPS: tuple[Step, ...] = (
     partial(_drop_table, "playbook_switch"),  # replaced by a setting
     partial(_drop_table, "judgement"),  # replaced by columns of findings
     partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
-    _end_holdouts,  # also: effects of strategies, and judgements of exchanges
+    _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
 )
 
 

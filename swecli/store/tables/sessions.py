@@ -113,6 +113,7 @@ class CallRow(Row, table=True):
     exit_code: int | None = Field(default=None, sa_type=Number)
     duration_ms: int | None = Field(default=None, sa_type=Number)
     tokens: int | None = Field(default=None, sa_type=Number)
+    effects: Any = Field(default=None, sa_type=CleanJson)
 
     @classmethod
     def find_newest(cls, db: Session, session_id: str, call_id: str) -> CallRow | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden, truncate
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.diffs import unified_diff
@@ -240,14 +240,14 @@ def _make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 
-class _EditFileParams(Params):
+class EditFileParams(Params):
     path: str = Field(description="File to edit, relative to the workspace.")
     edits: list[_Edit] = Field(
         min_length=1, description="Replacements, applied in order; all or none."
     )
 
 
-def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
+def _plan_edit_file(params: EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = resolve_path(ctx.root, params.path)
     old, base = _read_base(ctx, path, must_be_seen=False)
     # a failed match quotes the file only if it was read, or may be read without asking
@@ -259,8 +259,8 @@ def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     return _plan_change(ctx, path, old, base, data, "Edit")
 
 
-@tool(EDIT, _EditFileParams, _plan_edit_file)
-async def _edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(EDIT, EditFileParams, _plan_edit_file, Offer(in_small_windows=True))
+async def edit_file(params: EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     count = len(params.edits)
     return _make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")
 
@@ -286,6 +286,6 @@ def _plan_write_file(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
     return _plan_change(ctx, path, old, base, data, "Write")
 
 
-@tool(EDIT, _WriteFileParams, _plan_write_file)
+@tool(EDIT, _WriteFileParams, _plan_write_file, Offer(in_small_windows=True))
 async def _write_file(params: _WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     return _make_change(ctx, plan, "Wrote")

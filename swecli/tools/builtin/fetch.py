@@ -14,14 +14,16 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, ToolResult
 from swecli.tools.base import Params, PermissionKind, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 
 if TYPE_CHECKING:
     import httpcore
 
-_PRIVATE = "SWECLI_FETCH_PRIVATE"  # if 1, addresses of this machine and its network are allowed
+ALLOW_PRIVATE = (
+    "SWECLI_FETCH_PRIVATE"  # if 1, addresses of this machine and its network are allowed
+)
 _SECONDS = 30
 _MAX_BYTES = 2_000_000
 _MAX_REDIRECTS = 5
@@ -51,7 +53,8 @@ class _FetchParams(Params):
 
 def _plan(params: _FetchParams, ctx: ToolContext) -> ToolPlan:
     url, host = _normalize_url(params.url.strip())
-    return ToolPlan(f"Fetch {one_line(url, 200)}", state=url, subject=host)
+    effects = Effects(origin="web")
+    return ToolPlan(f"Fetch {one_line(url, 200)}", state=url, subject=host, effects=effects)
 
 
 def _normalize_url(url: str) -> tuple[str, str]:
@@ -79,20 +82,24 @@ _FETCH = PermissionKind("fetch", "Fetch this page?", "asks before it fetches fro
 
 @tool(_FETCH, _FetchParams, _plan)
 async def _fetch(params: _FetchParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    # reads the environment: the default, as for child processes
+    return await fetch_page(plan.state, plan.subject, ctx.environ or os.environ)
+
+
+async def fetch_page(
+    url: str, host: str, environ: Mapping[str, str], seconds: float = _SECONDS
+) -> ToolResult:
+    """Return a page of this host as text. Raises ToolError, also if it takes longer than `seconds`."""
     # late: needed by no other tool
     import httpcore
 
-    url: str = plan.state
-    environ = (
-        ctx.environ or os.environ
-    )  # reads the environment: the default, as for child processes
     try:
-        async with asyncio.timeout(_SECONDS):
-            kind, data, cut = await _download(url, plan.subject, environ)
+        async with asyncio.timeout(seconds):
+            kind, data, cut = await _download(url, host, environ)
             # in a thread: converting a large page must not block the screen
             text = await asyncio.to_thread(_to_text, kind, data)
     except TimeoutError as error:
-        raise ToolError(f"{url} did not load within {_SECONDS} seconds.") from error
+        raise ToolError(f"{url} did not load within {seconds:g} seconds.") from error
     except (
         httpcore.NetworkError,
         httpcore.ProtocolError,
@@ -118,7 +125,7 @@ async def _download(url: str, host: str, environ: Mapping[str, str]) -> tuple[st
     import httpcore
 
     trusted = ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE") or certifi.where())
-    backend = _backend(private=environ.get(_PRIVATE) == "1")
+    backend = _backend(private=environ.get(ALLOW_PRIVATE) == "1")
     async with httpcore.AsyncConnectionPool(ssl_context=trusted, network_backend=backend) as pool:
         for _ in range(_MAX_REDIRECTS + 1):
             async with pool.stream(
@@ -165,7 +172,7 @@ def _backend(*, private: bool) -> httpcore.AsyncNetworkBackend:
                 host, port, type=socket.SOCK_STREAM
             )
             addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
-            if not private and (blocked := _find_private(addresses)):
+            if not private and (blocked := find_private(addresses)):
                 named = host if host == blocked else f"{host} ({blocked})"
                 raise ToolError(
                     f"{named} is an address of this machine or its network: not fetched."
@@ -180,7 +187,7 @@ def _backend(*, private: bool) -> httpcore.AsyncNetworkBackend:
     return CheckedBackend()
 
 
-def _find_private(addresses: Iterable[str]) -> str:
+def find_private(addresses: Iterable[str]) -> str:
     """Return the first address that is not public, also if an IPv6 address contains it; "" if all are."""
     for address in addresses:
         found = ipaddress.ip_address(address.partition("%")[0])

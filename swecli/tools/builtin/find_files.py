@@ -15,7 +15,7 @@ from typing import Any
 from pathspec import GitIgnoreSpec
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import not_found_error, relative_path, resolve_path
@@ -96,6 +96,7 @@ def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
         state=folder,
         subject=subject,
         guard=when_ignored(ctx.root, subject),
+        effects=Effects(origin="repository"),
     )
 
 
@@ -179,11 +180,15 @@ def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan
     why_asked = when_ignored if path.is_dir() else before_reading
     guard = why_asked(ctx.root, subject)
     return ToolPlan(
-        f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard
+        f"Search {params.pattern!r}{where}{only}",
+        state=path,
+        subject=subject,
+        guard=guard,
+        effects=Effects(origin="repository"),
     )
 
 
-@tool(READ, _SearchFilesParams, _plan_search_files)
+@tool(READ, _SearchFilesParams, _plan_search_files, Offer(in_small_windows=True))
 async def _search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     path: Path = plan.state
     if "\n" in params.pattern:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.config.trust import Skill
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.regular_files import open_regular
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
@@ -101,10 +101,11 @@ def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
         state=path,
         subject=subject,
         guard=before_reading(ctx.root, subject),
+        effects=Effects(read=(subject,), origin="repository"),
     )
 
 
-@tool(READ, _ReadFileParams, _plan_file)
+@tool(READ, _ReadFileParams, _plan_file, Offer(in_small_windows=True))
 async def _read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     path: Path = plan.state
     shown = escape_hidden(plan.subject, keep="")
@@ -169,7 +170,7 @@ def _plan_skill(params: _SkillParams, ctx: ToolContext) -> ToolPlan:
     return ToolPlan(f"Read skill {params.name}{more}", state=ctx.skills[params.name])
 
 
-@tool(READ, _SkillParams, _plan_skill)
+@tool(READ, _SkillParams, _plan_skill, Offer(in_reviews=False, needs="skills"))
 async def _skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     skill: Skill = plan.state
     folder = skill.file.resolve().parent

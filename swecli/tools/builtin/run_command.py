@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
@@ -50,7 +50,7 @@ _INTERPRETER = re.compile(
 )
 
 
-class _RunCommandParams(Params):
+class RunCommandParams(Params):
     command: str = Field(min_length=1, description="Shell command or script to run.")
     timeout: int | None = Field(
         None,
@@ -66,7 +66,7 @@ class _RunCommandParams(Params):
     why: str = Field("", description="With `outside`: the reason, in one sentence for the user.")
 
 
-def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
     command = params.command.strip()
     if not command:
         raise ToolError("The command is empty.")
@@ -94,11 +94,12 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         subject=command,
         guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
         outside=outside,
+        effects=Effects(ran=command),
     )
 
 
-@tool(RUN, _RunCommandParams, _plan)
-async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+@tool(RUN, RunCommandParams, _plan, Offer(in_small_windows=True))
+async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     command = plan.subject
     if _digest_scripts(ctx.root, command) != plan.state:
         raise ToolError(

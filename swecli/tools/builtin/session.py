@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 
+_OF_THIS_SESSION = Offer(in_tasks=False, in_reviews=False)
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
@@ -27,10 +28,12 @@ class _TodoParams(Params):
 
 def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
     done = sum(item.status == "done" for item in params.items)
-    return ToolPlan(f"Update the to-do list ({done} of {len(params.items)} done)")
+    steps = tuple({"text": item.text, "status": str(item.status)} for item in params.items)
+    summary = f"Update the to-do list ({done} of {len(steps)} done)"
+    return ToolPlan(summary, effects=Effects(todo=steps))
 
 
-@tool(READ, _TodoParams, _plan_todo)
+@tool(READ, _TodoParams, _plan_todo, _OF_THIS_SESSION)
 async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     # in place: the list belongs to the session
     ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]
@@ -48,7 +51,10 @@ class _SearchSessionParams(Params):
 
 
 @tool(
-    READ, _SearchSessionParams, lambda params, _: ToolPlan(f"Search earlier turns: {params.query}")
+    READ,
+    _SearchSessionParams,
+    lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"),
+    _OF_THIS_SESSION,
 )
 async def _search_session(
     params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan
@@ -68,7 +74,12 @@ class _RecallParams(Params):
     )
 
 
-@tool(READ, _RecallParams, lambda params, _: ToolPlan(f"Look up strategies: {params.query}"))
+@tool(
+    READ,
+    _RecallParams,
+    lambda params, _: ToolPlan(f"Look up strategies: {params.query}"),
+    Offer(in_tasks=False, needs="strategies"),
+)
 async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
@@ -112,7 +123,7 @@ def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
     return ToolPlan(summary, state=True, guard=why, unattended=waiting)
 
 
-@tool(READ, _RememberParams, _plan_remember)
+@tool(READ, _RememberParams, _plan_remember, Offer(in_tasks=False))
 async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
@@ -143,7 +154,7 @@ def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
     return ToolPlan(f"Task {params.title}{''.join(f', {name}' for name in params.tools)}")
 
 
-@tool(READ, _TaskParams, _plan_task)
+@tool(READ, _TaskParams, _plan_task, _OF_THIS_SESSION)
 async def _task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.do_task is None:
         raise ToolError("Tasks are not available in this run.")

@@ -81,6 +81,7 @@ RUN = _ByCommand(
     "asks before it runs, in the sandbox only in the mode `ask`",
     exact_label="this exact command",
     unasked_in_sandbox=frozenset({"edits", "auto"}),
+    may_change="any file",
 )
 
 

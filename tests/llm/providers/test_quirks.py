@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,9 @@ from swecli.config.settings import Start
 from swecli.headless.runner import Prompt, read_prompts, refuse, run_prompts
 from swecli.headless.writers.base import make_writer
 from swecli.llm.base import ChatModel
-from swecli.models.message import Ask
+from swecli.llm.reply import LONGEST_WAIT
+from swecli.models.errors import Unavailable
+from swecli.models.message import Ask, ModelChunk, ModelRequest
 from tests.support.model_requests import model_at
 from tests.support.quirks import PAGE, QUIRKS, Quirk, page
 from tests.support.runtime import make_runtime
@@ -40,19 +43,28 @@ def server(quirk: Quirk) -> Iterator[StrictProvider]:
         yield one
 
 
-@pytest.fixture(autouse=True)
-def skip_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the pauses before a retry and after the end of a stream."""
+class Impatient:
+    """A model of a service that asks for no wait before a retry; the rest is that of another model."""
 
-    async def pause(_: float) -> None:
-        pass
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
 
-    monkeypatch.setattr("swecli.llm.reply.pause", pause)
-    monkeypatch.setattr("swecli.llm.native._COUNT_SECONDS", 0.05)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
+        try:
+            async for chunk in self._model.stream(request):
+                yield chunk
+        except Unavailable as failure:
+            if failure.retry_after is None or failure.retry_after <= LONGEST_WAIT:
+                failure.retry_after = 0.0
+            raise
 
 
-def model_of(server: StrictProvider, wire: str) -> ChatModel:
-    return model_at(server, NAMES[wire])
+def model_of(server: StrictProvider, wire: str) -> Any:
+    """Return the model of the server, which does not wait before a retry, and briefly after the end of a stream."""
+    return Impatient(model_at(server, NAMES[wire], after_finish=0.05))
 
 
 @each

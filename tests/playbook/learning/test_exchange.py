@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from swecli.app import Runtime
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import Decision, ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
 from swecli.store.records import UNDO_PARTS
-from tests.support.runtime import Runtime, User, calls, make_runtime, run_turn
+from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 
 pytestmark = pytest.mark.slow
@@ -159,7 +160,11 @@ async def test_a_result_seen_in_two_exchanges_is_one_unconfirmed_strategy_until_
     assert [*bullets_of(runtime)] == ["P-1"]
     assert state_of(runtime, "P-1") == ("unconfirmed", f"A {HOOK}")
     await exchange(runtime, "commit again")
-    request = [r for r in runtime.agent.model.requests if r.purpose == "turn"][-1]
+    request = [
+        r
+        for r in runtime.agent.model.requests  # type: ignore[attr-defined]
+        if r.purpose == "turn"
+    ][-1]
     assert f"(unconfirmed) A {HOOK}" in str(request.messages)
     await exchange(runtime, "thanks")
     assert state_of(runtime, "P-1") == ("active", f"A {HOOK}")

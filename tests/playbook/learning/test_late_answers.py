@@ -130,7 +130,7 @@ async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> 
     assert bullets_of(runtime)["P-1"].helpful > before.helpful
     runtime.sessions.playbook.apply(
         Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session
-    )  # type: ignore[arg-type]
+    )
     runtime.learning.perform("undo", [])
     assert bullets_of(runtime)["P-1"].state == "active"
 

@@ -25,7 +25,7 @@ def repl(session: Session | None) -> SimpleNamespace:
 
 
 def test_without_a_session_the_messages_are_the_system_message_and_the_query() -> None:
-    messages = AsyncQueryProcessor(repl(None))._prepare_messages("hi", "hi, with files")  # type: ignore[arg-type]
+    messages = AsyncQueryProcessor(repl(None))._prepare_messages("hi", "hi, with files")
     assert messages == [
         {"role": "system", "content": "You help."},
         {"role": "user", "content": "hi, with files"},
@@ -39,7 +39,7 @@ def test_the_messages_contain_the_window_and_the_playbook() -> None:
         session.add_message(ChatMessage(Role.USER, f"Query {n}"))
         call = ToolCall(f"c{n}", "read_file", {}, result="ok", approved=True)
         session.add_message(ChatMessage(Role.ASSISTANT, f"Reply {n}", [call]))
-    messages = AsyncQueryProcessor(repl(session))._prepare_messages("next", "next")  # type: ignore[arg-type]
+    messages = AsyncQueryProcessor(repl(session))._prepare_messages("next", "next")
     assert len(messages) == 1 + 15 + 1
     assert "make check" in messages[0]["content"]
     assert [m["content"] for m in messages if m["role"] == "user"] == [
@@ -55,7 +55,7 @@ async def test_a_long_shell_output_is_sent_to_the_model_as_its_head_and_tail() -
         end=lambda: None,
         screen=SimpleNamespace(line=lambda text: None, note=lambda text: None),
     )
-    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))  # type: ignore[arg-type]
+    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))
     await processor.run_shell("seq 1 20000")
     await run_turn(runtime, "what came out?")
     sent = runtime.agent.model.requests[0].messages[-1]["content"]  # type: ignore[attr-defined]
@@ -70,7 +70,7 @@ async def test_the_output_of_an_interrupted_shell_line_is_printed_and_sent_to_th
     printed: list[str] = []
     screen = SimpleNamespace(line=printed.append, note=printed.append)
     renderer = SimpleNamespace(begin=lambda label: None, end=lambda: None, screen=screen)
-    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))  # type: ignore[arg-type]
+    processor = AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, renderer=renderer))
     running = asyncio.create_task(
         processor.run_shell("echo 7 of 9 done; sleep 0.5; touch begun; sleep 60")
     )

@@ -38,7 +38,7 @@ async def test_a_review_running_in_another_process_does_not_count_as_unfinished(
     job.sessions.begin_interaction("review", "part 1")
     assert review_store(runtime).unfinished() is not None
     with review_store(runtime).database.transaction() as db:
-        db.exec(update(InteractionRow).values(pid=1))  # type: ignore[call-overload]
+        db.exec(update(InteractionRow).values(pid=1))
     assert review_store(runtime).unfinished() is None
 
 

@@ -466,7 +466,7 @@ async def test_project_checks_are_in_the_system_message_only_if_the_folder_is_tr
     assert (
         "severity-default: high\n---\nMoney is Decimal."
         in runtime.agent.model.requests[0].messages[0]["content"]
-    )  # type: ignore[attr-defined]
+    )
     stranger = make_runtime([read_call(), END])
     events = await collect(await begin_review(stranger, "shop/prices.py", trusted=False))
     assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from swecli.models.context import Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput
+from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.models.session import uuid7
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database

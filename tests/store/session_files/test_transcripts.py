@@ -11,14 +11,14 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import Role
 from swecli.models.session import Session
-from swecli.store.session_files.importing import _MAX_BYTES, _ImportResult, import_file
+from swecli.store.session_files.importing import _MAX_BYTES, ImportResult, import_file
 from swecli.store.session_manager import SessionManager
 
 FILES = Path(__file__).with_name("transcripts")
 JSON_LINES = ("claude_code.jsonl", "claude_code_turns.jsonl", "codex.jsonl")
 
 
-def import_transcript(manager: SessionManager, name: str) -> tuple[_ImportResult, Session]:
+def import_transcript(manager: SessionManager, name: str) -> tuple[ImportResult, Session]:
     imported = import_file(manager.database, FILES / name)
     return imported, manager.resume(imported.session_id, "", 100)
 

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 from swecli.models.errors import StoreError
+from swecli.models.message import ChatMessage, Effects, Role, ToolCall
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
@@ -197,6 +198,37 @@ def test_every_older_schema_is_upgraded_to_the_newest(
         assert count(one, rows) == rows | {
             "evidence": 1 + (version < 13)
         }  # Old counts become verdicts.
+
+
+def test_what_old_calls_did_is_concluded_once_from_their_tools_names(path: Path) -> None:
+    manager = SessionManager(open_database(path))
+    manager.start("/p", "scripted/test")
+    manager.begin_interaction("before the upgrade")
+    calls = [
+        ToolCall("c1", "read_file", {"path": "a"}),
+        ToolCall("c2", "edit_file", {"path": "b", "edits": []}),
+        ToolCall("c3", "run_command", {"command": "make"}),
+        ToolCall("c4", "fetch", {"url": "https://example.org"}),
+        ToolCall("c5", "todo", {"items": [{"text": "write it"}]}),
+        ToolCall("c6", "read_file", {"path": 3}),
+        ToolCall("c7", "ring", {"path": "door"}),
+    ]
+    manager.append(ChatMessage(Role.ASSISTANT, "", calls))
+    manager.database.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE tool_call DROP COLUMN effects")
+        connection.execute("PRAGMA user_version = 18")
+    upgraded = SessionManager(open_database(path))
+    assert [call.effects for call in upgraded.resume(None, "/p").messages[-1].tool_calls] == [
+        Effects(read=("a",), origin="repository"),
+        Effects(changed=("b",)),
+        Effects(ran="make"),
+        Effects(origin="web"),
+        Effects(todo=({"text": "write it", "status": "pending"},)),
+        Effects(),
+        Effects(),
+    ]
+    upgraded.database.close()
 
 
 def test_a_step_without_changes_only_raises_the_version(path: Path) -> None:

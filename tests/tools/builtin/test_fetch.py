@@ -9,17 +9,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 
 import pytest
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import ToolContext
+from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.builtin.fetch import ALLOW_PRIVATE, fetch_page, find_private
 from swecli.tools.permissions import Permissions
 
 pytestmark = pytest.mark.slow
 
-fetch_module = import_module("swecli.tools.builtin.fetch")  # The module is named like its tool.
 RunTool = Callable[..., Awaitable[ToolResult]]
 PAGE = """<html><head><title>Cart</title><script>alert(1)</script></head><body><nav><a href="/x">menu</a></nav>
 <main><header><h1>The cart</h1></header><p>Total is in <code>cents</code>; see <a href="/y">more</a>.</p>
@@ -114,7 +113,7 @@ def site() -> Iterator[str]:
 @pytest.fixture
 def ctx_with_local_access(ctx: ToolContext) -> ToolContext:
     """Return a context that may fetch from addresses of this machine."""
-    ctx.environ = {**os.environ, fetch_module._PRIVATE: "1"}
+    ctx.environ = {**os.environ, ALLOW_PRIVATE: "1"}
     return ctx
 
 
@@ -173,10 +172,12 @@ async def test_a_response_that_cannot_be_used_is_reported(
 
 
 async def test_a_host_that_does_not_answer_times_out(
-    run: RunTool, ctx_with_local_access: ToolContext, site: str, monkeypatch: pytest.MonkeyPatch
+    ctx_with_local_access: ToolContext, site: str
 ) -> None:
-    monkeypatch.setattr(fetch_module, "_SECONDS", 0.2)
-    assert "did not load within 0.2 seconds" in (await run("fetch", url=f"{site}/silent")).for_model
+    environ = ctx_with_local_access.environ
+    assert environ is not None
+    with pytest.raises(ToolError, match=r"did not load within 0\.2 seconds"):
+        await fetch_page(f"{site}/silent", "127.0.0.1", environ, seconds=0.2)
 
 
 @pytest.mark.parametrize(
@@ -217,9 +218,9 @@ async def test_every_name_of_the_local_machine_is_refused(
      "::127.0.0.1", "::10.0.0.1", "::ffff:0:10.0.0.1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
 )  # fmt: skip
 def test_a_private_address_among_public_ones_is_found(address: str) -> None:
-    assert fetch_module._find_private(["93.184.216.34", address]) == address
+    assert find_private(["93.184.216.34", address]) == address
     public = ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::93.184.216.34"]
-    assert fetch_module._find_private(public) == ""
+    assert find_private(public) == ""
 
 
 async def test_fetching_asks_for_each_host_that_no_rule_allows(

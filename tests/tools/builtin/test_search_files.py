@@ -184,7 +184,7 @@ async def test_a_search_without_matches_is_reported(find: Find, tree: Path) -> N
 async def test_invalid_parameters_of_a_search_are_reported(
     find: Find, tree: Path, parameters: dict[str, str], words: str
 ) -> None:
-    result = await find(**parameters)  # type: ignore[arg-type]
+    result = await find(**parameters)
     assert not result.ok
     assert words in result.for_model
 

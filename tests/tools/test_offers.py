@@ -6,7 +6,7 @@ from swecli.context.budget import _LEAN_WINDOW
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.limits import bundled_specs, lean_specs
+from swecli.tools.offers import bundled_specs, lean_specs
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.message import AskRequest, Decision, ToolCall
-from swecli.tools.limits import _MAX_SAME_CALLS, LoopGuard, _find_cycle, _fingerprint
+from swecli.tools.repeats import MAX_SAME_CALLS, LoopGuard, find_cycle, fingerprint
 
 
 @pytest.mark.parametrize(
@@ -27,20 +27,20 @@ from swecli.tools.limits import _MAX_SAME_CALLS, LoopGuard, _find_cycle, _finger
     ],
 )
 def test_cycles_of_up_to_six_calls_are_counted(calls: str, count: int) -> None:
-    assert _find_cycle(list(calls))[1] == count
+    assert find_cycle(list(calls))[1] == count
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.integers(1, 6))
 @pytest.mark.slow
 def test_a_cycle_repeated_n_times_counts_at_least_n(cycle: list[str], n: int) -> None:
-    assert _find_cycle(cycle * n)[1] >= n
+    assert find_cycle(cycle * n)[1] >= n
 
 
 def test_a_fingerprint_depends_on_the_result_and_not_on_the_order_of_arguments() -> None:
     one = ToolCall("1", "t", {"a": 1, "b": 2})
     other = ToolCall("2", "t", {"b": 2, "a": 1})
-    assert _fingerprint(one, "x") == _fingerprint(other, "x")
-    assert _fingerprint(one, "x") != _fingerprint(one, "y")
+    assert fingerprint(one, "x") == fingerprint(other, "x")
+    assert fingerprint(one, "x") != fingerprint(one, "y")
 
 
 async def test_polling_with_changing_results_asks_the_user_every_ten_calls() -> None:
@@ -51,7 +51,7 @@ async def test_polling_with_changing_results_asks_the_user_every_ten_calls() -> 
         return Decision(True)
 
     guard = LoopGuard()
-    for n in range(3 * _MAX_SAME_CALLS):
+    for n in range(3 * MAX_SAME_CALLS):
         guard.begin_reply()
         assert guard.record(ToolCall(str(n), "status"), f"step {n}") == ""
         assert await guard.may_continue(ask)

@@ -1,0 +1,128 @@
+"""Notice repeated calls: loops of a turn, and results that the model has already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
+
+_MAX_CYCLE = 6  # calls
+_HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with equal results
+MAX_SAME_CALLS = (
+    10  # times in a row that one call may be made, whatever its results, before the user is asked
+)
+_MIN_DUPLICATE = (
+    400  # characters; a shorter result is hardly longer than the notice that would replace it
+)
+
+
+def fingerprint(call: ToolCall, result: str = "") -> str:
+    """Return a hash of the tool's name, its arguments in any order, and the result."""
+    parts = (call.name, _canonical(call.parameters), result)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _canonical(parameters: object) -> str:
+    return json.dumps(parameters, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def find_cycle(fingerprints: list[str], longest: int = _MAX_CYCLE) -> tuple[int, int]:
+    """Return the length of the cycle of 1 to `longest` calls at the end of the list and how many times in a row it
+    occurs; (1, 1) if nothing repeats."""
+    best = (1, 1)
+    for length in range(1, longest + 1):
+        cycle, count = fingerprints[-length:], 1
+        while cycle and fingerprints[-length * (count + 1) : -length * count] == cycle:
+            count += 1
+        if count > best[1]:
+            best = (length, count)
+    return best
+
+
+@dataclass(slots=True)
+class LoopGuard:
+    """Detects loops in the calls of one turn: the model gets a hint, then the user is asked, then the turn ends. The
+    guard has its own list of calls, so that a reduction of the request cannot hide a loop."""
+
+    fingerprints: list[str] = field(default_factory=list)
+    _calls: list[ToolCall] = field(default_factory=list)
+    _allowed: int = 0  # number of recorded calls when the user last allowed to continue
+    _asked_about_results: bool = False
+    _reply: set[str] = field(default_factory=set)
+
+    def begin_reply(self) -> None:
+        """Start another reply. Equal calls within one count once: the model has not seen their results yet."""
+        self._reply = set()
+
+    def record(self, call: ToolCall, result: str) -> str:
+        """Record a call. Return a hint to append to its result if it repeats earlier ones, otherwise ""."""
+        current = fingerprint(call, result)
+        if current in self._reply:
+            return ""
+        self._reply.add(current)
+        before = [
+            known.id
+            for known, made in zip(self._calls, self.fingerprints, strict=True)
+            if made == current
+        ]
+        self.fingerprints.append(current)
+        self._calls.append(call)
+        if not before or find_cycle(self.fingerprints)[1] < _HINT_AFTER:
+            return ""
+        return (
+            f"[This is the result of call {before[-1]} again: the same call, the same outcome. Repeating it will not "
+            "change it. Use what you have, do something else, or say what is missing.]"
+        )
+
+    async def may_continue(self, ask: Ask) -> bool:
+        """Return whether the turn may continue; asks the user if it loops. A yes is valid until the loop has run as
+        often again; then a loop with equal results ends the turn."""
+        length, count = find_cycle(self.fingerprints[self._allowed :])
+        same = count >= _ASK_AFTER
+        if not same:
+            length, count = find_cycle(
+                [fingerprint(call) for call in self._calls[self._allowed :]], 1
+            )
+            if count < MAX_SAME_CALLS:
+                return True
+        elif self._asked_about_results:
+            return False
+        call = self._calls[-1]
+        words = f"{call.name} was called {count} times in a row with the same {'result' if same else 'arguments'}"
+        if length > 1:
+            names = ", ".join(dict.fromkeys(one.name for one in self._calls[-length:]))
+            words = (
+                f"The same {length} calls ({names}) were made {count} times with the same results"
+            )
+        shown = Display(body=f"{words}.")
+        request = AskRequest(call, _LOOP_QUESTION, f"Continue repeating {call.name}", shown)
+        decision = await ask(request)
+        self._allowed, self._asked_about_results = (
+            len(self.fingerprints),
+            self._asked_about_results or same,
+        )
+        return decision.allow
+
+
+def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
+    """Return the notice that replaces a result which the request `sent` already contains in full, otherwise "". The
+    call has run all the same, so "unchanged" is a measured fact."""
+    if call.effects.origin != "repository" or len(result) < _MIN_DUPLICATE:
+        return ""
+    wanted, same_calls = _canonical(call.parameters), set[str]()
+    for message in sent:
+        for one in message.get("tool_calls") or ():
+            if (
+                one["function"]["name"] == call.name
+                and _canonical(json.loads(one["function"]["arguments"])) == wanted
+            ):
+                same_calls.add(one["id"])
+        call_id = str(message.get("tool_call_id") or "")
+        if call_id in same_calls and message.get("content") == result:
+            return (
+                f"{UNCHANGED}this is exactly the result of call {call_id}, which you have above.]"
+            )
+    return ""
