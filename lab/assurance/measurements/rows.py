@@ -27,7 +27,7 @@ class Measurement:
 
     `measure` takes how much of it is done, in units of its own, and returns rows; it is called in an empty folder, with
     a home of its own. `quick` is an amount for the test suite, `whole` the one of the page. One that `is_slow` takes
-    of swecli takes seconds for each.
+    seconds also in the test suite; `needs` is a program that it cannot do without.
     """
 
     title: str
@@ -36,3 +36,4 @@ class Measurement:
     quick: int
     whole: int
     is_slow: bool = False
+    needs: str = ""
