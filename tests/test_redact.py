@@ -157,7 +157,10 @@ PIECES = st.lists(st.sampled_from([*TEXTS, *harmless()]) | st.text(max_size=20),
 def test_the_shapes_of_the_big_services_are_found(name: str) -> None:
     for seed in range(3):
         text, secret = secrets(seed)[name]
-        for around in (text, f"{text}\n", f"\n{text}\nand then\n", f"\x1b[1m\n{text}\x1b[0m"):
+        for around in (
+            *(text, f"{text}\n", f"\n{text}\nand then\n", f"\x1b[1m\n{text}\x1b[0m"),
+            f"@@ -1 +1 @@\n-old\n+{text}\n",
+        ):
             clean = redact(around)
             assert [
                 secret[at : at + 8] for at in range(len(secret) - 7) if secret[at : at + 8] in clean

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import sqlmodel
-from sqlmodel import col, select
+from sqlmodel import col, delete, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
@@ -46,10 +46,17 @@ class UndoStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record_changes(self, session: Session, changes: Iterable[FileChange]) -> None:
-        """Store the file changes of a call of the newest turn."""
+    def record_changes(
+        self, session: Session, changes: Iterable[FileChange], replaced: Collection[int] = ()
+    ) -> list[int]:
+        """Store the file changes of a call of the newest turn in place of those with the keys `replaced`. Returns their
+        keys."""
+        rows = [_change_row(session, change) for change in changes]
         with self._database.transaction() as db:
-            db.add_all(_change_row(session, change) for change in changes)
+            db.exec(delete(FileChangeRow).where(col(FileChangeRow.id).in_(replaced)))
+            db.add_all(rows)
+            db.flush()
+            return [row.id or 0 for row in rows]
 
     def load_changes(
         self, session: Session, first: int, last: int | None = None, *, step: int = 0

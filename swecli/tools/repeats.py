@@ -14,6 +14,7 @@ _HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with e
 MAX_SAME_CALLS = (
     10  # times in a row that one call may be made, whatever its results, before the user is asked
 )
+_LOOP_QUESTION = "It keeps repeating itself. Continue?"
 _MIN_DUPLICATE = (
     400  # characters; a shorter result is hardly longer than the notice that would replace it
 )

@@ -39,6 +39,7 @@ class _ChangeRecorder:
         paths = self._with_new_folders(changed)
         before = self._snapshot(paths) if paths else await asyncio.to_thread(self._snapshot, paths)
         complete = self._versions.is_complete
+        begun = self._begin(before, paths)
         try:
             yield
         finally:
@@ -49,7 +50,14 @@ class _ChangeRecorder:
                 if scan_now
                 else await asyncio.to_thread(self._snapshot, paths)
             )
-            self._record(before, after, bool(paths) or (complete and self._versions.is_complete))
+            is_complete = bool(paths) or (complete and self._versions.is_complete)
+            self._record(before, after, is_complete, begun)
+
+    def _begin(self, before: _States, paths: Iterable[Path]) -> list[int]:
+        """Store the state of an edit's file before the edit, so that an undo knows it if the process is killed before
+        the change is recorded. Returns the keys of these changes, which the recorded ones replace."""
+        states = {str(path): before.get(str(path), FileState()) for path in paths}
+        return self._store([FileChange(path, state, state) for path, state in states.items()])
 
     def _with_new_folders(self, names: Sequence[str]) -> tuple[Path, ...]:
         """Return the paths of these files and of the folders above them that do not exist."""
@@ -67,8 +75,11 @@ class _ChangeRecorder:
             if (state := self._versions.read_state(str(path))).mode
         }
 
-    def _record(self, before: _States, after: _States, complete: bool) -> None:
-        """Store the differences; after an incomplete scan only those of paths that are in both or no longer exist."""
+    def _record(
+        self, before: _States, after: _States, complete: bool, begun: Collection[int]
+    ) -> None:
+        """Store the differences in place of what `_begin` stored; after an incomplete scan only those of paths that are
+        in both or no longer exist."""
         differ = sorted(
             path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
         )
@@ -88,12 +99,17 @@ class _ChangeRecorder:
                 self._versions.warn(
                     f"{change.path} changed, and cannot be undone: it is too large or not readable"
                 )
+        self._store(found, begun)
+
+    def _store(self, changes: Sequence[FileChange], replaced: Collection[int] = ()) -> list[int]:
         session = self._sessions.current_session
+        if session is None or not (changes or replaced):
+            return []
         try:
-            if found and session is not None:
-                self._sessions.undo.record_changes(session, found)
+            return self._sessions.undo.record_changes(session, changes, replaced)
         except StoreError as error:
             self._versions.warn(f"the changes of a call cannot be undone: {error}")
+            return []
 
     def take_notices(self) -> list[str]:
         """Return and clear the lines for the user on changes that cannot be undone, each line once."""

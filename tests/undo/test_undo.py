@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from swecli.models.errors import BadInput, UsageError
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
+from tests.support.shell import environment, script
 
 Snapshot = dict[str, tuple[int, bytes]]
 
@@ -448,4 +452,42 @@ async def test_after_an_undo_the_next_request_equals_the_one_before_the_undone_t
     assert {
         key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()
     } == {key: fact.text for key, fact in facts.items()}
+    runtime.close()
+
+
+# Ends like `kill -9` when the written content of a file is about to be stored: the file is written, and not recorded.
+KILLED = """
+import os, signal, sys
+from swecli.cli.main import main
+
+def kill(event, args):
+    if event == "os.rename" and ".versions/" in str(args[1]) and not str(args[1]).endswith("pruned"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+sys.argv = ["swecli", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.slow
+async def test_an_edit_that_was_killed_before_it_was_recorded_is_undone_after_a_question() -> None:
+    call = {"name": "write_file", "arguments": {"path": "new.txt", "content": "new\n"}}
+    words = ("-p", "write it", "-m", script("s.json", {"calls": [call]}, "Done."), "--mode", "auto")
+    run = [sys.executable, "-c", KILLED, *words]
+    done = subprocess.run(run, env=environment(), capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert Path("new.txt").read_text() == "new\n"
+    runtime = make_runtime(resume="")
+    await ScriptedContext(runtime, "overwrite").type("/undo")
+    assert not Path("new.txt").exists()
+    runtime.close()
+
+
+async def test_a_refused_edit_leaves_no_change_behind() -> None:
+    Path("a.py").write_text("one\n")
+    runtime = make_runtime([edit("a.py", "nowhere", "two"), "Done."])
+    await run_turn(runtime, "edit it")
+    assert runtime.history is not None
+    assert [line for _, line in runtime.history.turns()] == ["T1 · edit it"]
     runtime.close()

@@ -13,7 +13,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from swecli.repl.input.buffer import LineBuffer, LineHistory
-from tests.repl.input.test_question import ENTER, Typist, run_prompt
+from tests.support.typist import ENTER, Typist, run_prompt
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from prompt_toolkit.document import Document
 
 from swecli.repl.input.buffer import LineBuffer, LineHistory, _Pastes
 from tests.repl.input.test_drafts import edit
-from tests.repl.input.test_question import Typist, run_prompt
+from tests.support.typist import Typist, run_prompt
 
 
 def test_a_short_paste_is_inserted_into_the_line() -> None:

@@ -7,7 +7,7 @@ import asyncio
 from prompt_toolkit.input import create_pipe_input
 
 from swecli.repl.input.question import Option, Picker
-from tests.repl.input.test_question import DOWN, ENTER, Typist
+from tests.support.typist import DOWN, ENTER, Typist
 from tests.support.virtual_time import run_virtually
 
 OPTIONS = [Option("Fix the parser"), Option("Write the docs"), Option("Review the parser")]

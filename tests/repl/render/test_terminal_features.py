@@ -9,9 +9,9 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 
 from swecli.repl.render.formatting import format_notification, notification_kind
 from swecli.repl.repl import REPL
-from tests.repl.input.test_question import OPTIONS, TerminalOutput, Typist
 from tests.support.runtime import make_start
 from tests.support.screenless import play
+from tests.support.typist import OPTIONS, TerminalOutput, Typist
 from tests.support.virtual_time import run_virtually
 
 MARKS = ("\x1b]133;A\x07", "\x1b]133;B\x07", "\x1b]133;C\x07", "\x1b]133;D\x07")

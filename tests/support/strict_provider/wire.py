@@ -40,14 +40,13 @@ class Connection:
             for name, _, value in (x.partition(":") for x in lines)
             if name
         }
-        if headers.get("transfer-encoding", "").lower() == "chunked":
-            return method, path, headers, await self._chunked_body()
-        return (
-            method,
-            path,
-            headers,
-            await self.reader.readexactly(int(headers.get("content-length", "0"))),
-        )
+        try:
+            if headers.get("transfer-encoding", "").lower() == "chunked":
+                return method, path, headers, await self._chunked_body()
+            length = int(headers.get("content-length", "0"))
+            return method, path, headers, await self.reader.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+            return None  # the client was killed while it sent
 
     async def _chunked_body(self) -> bytes:
         body = b""
