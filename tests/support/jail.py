@@ -316,7 +316,7 @@ class Unasked:
 
     generated: int = 0
     ran: int = 0
-    harm: list[tuple[str, str, list[object]]] = field(default_factory=list)
+    harm: list[tuple[str, str, list[str]]] = field(default_factory=list)
 
 
 def run_unasked(jail: Jail, seed: int, count: int) -> Unasked:

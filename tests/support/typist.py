@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
 
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
@@ -96,10 +97,10 @@ class NoCommands:
 class Typist:
     """A prompt and the pipe that types into it."""
 
-    def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: str) -> None:
+    def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: Any) -> None:
         self.pipe, self.ctx = pipe, ScriptedContext()
         self.sent, start = self.ctx.sent, make_start(**settings)
-        self.prompt = PromptLine(self.ctx, start, NoCommands(), pipe, output or TerminalOutput())
+        self.prompt = PromptLine(self.ctx, start, NoCommands(), pipe, output or TerminalOutput())  # type: ignore[arg-type]
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
         """Send one key after the other, `gap` seconds apart."""
