@@ -157,7 +157,7 @@ async def test_a_replacement_changes_the_file_only_after_approval(
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [("exit 3", "exit code 3"), ("no-such-program; echo exit code 7", "exit code 0")],
+    [("exit $((3))", "exit code 3"), ("no-such-program; echo exit code 7", "exit code 0")],
 )
 @pytest.mark.slow
 async def test_the_exit_code_of_the_tests_is_reported(command: str, code: str) -> None:
