@@ -66,7 +66,8 @@ def find_written_calls(text: str, tools: Sequence[ToolSpec]) -> WrittenCalls | N
     if start is None:
         return None
     spans = list(_spans(text, start, offered))
-    between, at = [], start
+    between = []
+    at = start
     for span in spans:
         between.append(text[at : span.start])
         at = span.end

@@ -216,7 +216,8 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 def _format_counts(bullet: Bullet, verdicts: Sequence[Evidence]) -> str:
     """Format the counts of a strategy: what helped and what hurt, and apart from that what is no evidence."""
     effects = Counter(item.quote.partition(":")[0] for item in verdicts)
-    refuted, ignored = effects["refuted"], effects["ignored"]
+    refuted = effects["refuted"]
+    ignored = effects["ignored"]
     hurt = f"hurt {bullet.harmful}" + (f" ({refuted} refuted)" if refuted else "")
     return f"helped {bullet.helpful} · {hurt} · ignored {ignored} · no effect {bullet.neutral - ignored}"
 

@@ -69,11 +69,14 @@ class AddProposal:
     @classmethod
     def of(cls, lesson: Lesson) -> AddProposal:
         """Convert a reflector's lesson."""
-        content, when = clean(lesson.text), clean(lesson.when)
-        from_result = lesson.source == "result"
-        quote, call_id, replaces = lesson.quote, lesson.call_id, lesson.replaces
         return cls(
-            content, when, lesson.kind, quote, call_id, replaces=replaces, from_result=from_result
+            clean(lesson.text),
+            clean(lesson.when),
+            lesson.kind,
+            lesson.quote,
+            lesson.call_id,
+            replaces=lesson.replaces,
+            from_result=lesson.source == "result",
         )
 
 
@@ -149,14 +152,15 @@ class Curator:
         turn and the query of the next. What `remember` stores for one quote twice is two bullets."""
         if add.from_result or add.replaces or self.digest.interaction < 1:
             return None
-        turn, words = self.digest.interaction, normalize(add.quote)
+        turn = self.digest.interaction
+        words = normalize(add.quote)
+        by_hand = ("user", "remember")
         for name, item in self.store.said_in(self.session, turn - 1, turn + 1):
-            bullet, said = self.session.playbook.bullets.get(name), normalize(item.quote)
-            is_other = self.author not in ("user", "remember") or item.source not in (
-                "user",
-                "remember",
-            )
-            if bullet is not None and is_other and words and (words in said or said in words):
+            if self.author in by_hand and item.source in by_hand:
+                continue
+            bullet = self.session.playbook.bullets.get(name)
+            said = normalize(item.quote)
+            if bullet is not None and words and (words in said or said in words):
                 return bullet
         return None
 

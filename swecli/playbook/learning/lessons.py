@@ -129,7 +129,8 @@ class LessonBuilder:
             return ""
         self.sessions.load_back_to(number)
         digest = TurnDigest.of(self._messages(number))
-        query, answer = (shorten(text, _SUMMARY) for text in (digest.query, digest.answer))
+        query = shorten(digest.query, _SUMMARY)
+        answer = shorten(digest.answer, _SUMMARY)
         return f"user: {query}\nassistant: {answer or '(no answer)'}"
 
     def from_rules(self, turn: TurnEvidence) -> TurnLessons:

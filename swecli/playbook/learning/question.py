@@ -40,7 +40,8 @@ def list_waiting(bullets: Mapping[str, Bullet]) -> list[Bullet]:
 
 
 def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], room: int) -> dict[str, Any]:
-    digest, observed = turn.digest, turn.observed
+    digest = turn.digest
+    observed = turn.observed
     outcome = "unknown"
     if observed is not None:
         outcome = f"{'good' if observed.good else 'bad'}: {observed.why}"
@@ -64,12 +65,14 @@ def _strategy(bullet: Bullet) -> dict[str, str]:
 
 
 def _call(call: CallDigest, room: int) -> dict[str, Any]:
-    head, tail = call.head, call.tail
+    head = call.head
+    tail = call.tail
     error = "" if call.head.startswith(call.error) else call.error
     if call.denied:
         error = f"refused by the {call.decision or 'user'}: {call.reason}"
     if len(head) + len(tail) > 2 * room:
-        head, tail = head[:room], (tail or head)[-room:]
+        tail = (tail or head)[-room:]
+        head = head[:room]
     said = {"error": error, "exit_code": call.exit_code, "head": head, "tail": tail}
     return {
         "id": call.id,
