@@ -8,9 +8,10 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
+from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt
@@ -123,12 +124,12 @@ class Agent:
         )
         self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
         # new for each turn: model, settings and counter may have changed
-        loop = Loop(
+        chat = Chat(
             self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
         )
         self._running = True
         try:
-            async with aclosing(loop.run(turn)) as events:
+            async with aclosing(chat.run(turn)) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished) and event.reason == "done":
                         self.ctx.todos.clear()  # the list ends with the turn's answer
@@ -210,7 +211,7 @@ class Agent:
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
         if self.condense_model is not None:
-            await TurnRecord(self.sessions, self.counter).generate_title(self.condense_model)
+            await generate_title(self.sessions, self.condense_model)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from swecli.agent.fitted import Effect, FittedRequest, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
+from swecli.agent.sender import send
 from swecli.context import budget, epochs, validate
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
@@ -19,7 +20,7 @@ from swecli.context.truncate import (
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
-from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
 from swecli.models.session import Session
 from swecli.tools.offers import lean_specs
 
@@ -349,17 +350,17 @@ class ContextFitter:
             request = ModelRequest(
                 model.name, sent, self.specs, limits.reserve, "condense", marks=marks
             )
-            step = ModelStep(model, request, attempts=_SUMMARY_ATTEMPTS)
-            reply = await step.finish()
+            reply = await send(
+                model,
+                request,
+                fitting.effects.append,
+                interaction=fitting.at.interaction,
+                attempts=_SUMMARY_ATTEMPTS,
+            )
         except ContextFull:
             return "", f"the conversation is too long for {model.name}"
         except SwecliError as error:
             return "", error.message
-        usage = reply.usage or Usage(self.counter.count_messages(sent), output=0)
-        spent = (usage, reply.cost, step.duration_ms)
-        fitting.effects.append(
-            RequestRecord(model.name, "condense", fitting.at.interaction, 0, *spent)
-        )
         if reply.calls:
             return "", "the model returned tool calls instead of a summary"
         text = reply.text.strip()

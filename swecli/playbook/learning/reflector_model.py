@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
-from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
-from swecli.models.message import ModelRequest, Usage
+from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
 from swecli.models.money import format_dollars
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer, answer_schema, read_answer
 from swecli.redact import redact
@@ -22,7 +21,6 @@ _MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all attempts of one question
 _ANSWER = 32_000  # characters read of one answer
 _ATTEMPTS = 2
-_LETTERS = 4  # characters per token, if a service reports no usage
 REFLECTING: Final = "reflect"  # the purpose in request records
 _MIN_UNITS = 20_000  # tokens of input that any session may use: a share of a short one is less than one question
 _SMOOTH = 2 / 3  # share of the budget for turns without friction
@@ -33,6 +31,23 @@ _CACHED, _WRITTEN, _ANSWERED = (
 )  # units per token read from the cache, written to it, and of output
 _MIN_LETTERS = 3  # characters per token; most texts have four
 _EXPECTED_ANSWER = 400  # tokens
+
+
+class Sender(Protocol):
+    """Sends a request and returns its answer."""
+
+    async def __call__(
+        self,
+        model: ChatModel,
+        request: ModelRequest,
+        keep: Callable[[RequestRecord], object],
+        *,
+        attempts: int,
+        max_characters: int,
+        keeps_broken: bool,
+    ) -> ModelReply:
+        """Read at most `max_characters` of the answer. `keep` receives what the request took, with `keeps_broken` also
+        if the answer was begun and not finished. Raises ProviderError after the last of the `attempts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +91,14 @@ class ReflectorModel:
             amounts = f"{format_dollars(reflected.cost)} of {format_dollars(allowed)}{kind}"
         return f"one more reflection would exceed this session's budget ({budget}), used: {amounts}"
 
-    async def ask(self, question: str, asked: Asked, call: ReflectorCall) -> None:
+    async def ask(self, question: str, asked: Asked, call: ReflectorCall, send: Sender) -> None:
         """Ask about exchanges, and once more with the problem of an invalid answer. Fills `call`; raises only
         CancelledError."""
         text = question
         try:
             async with asyncio.timeout(_TIMEOUT):
                 for _ in range(_ATTEMPTS):
-                    answer = await self._request(text, answer_schema(len(asked.known)), call)
+                    answer = await self._request(text, answer_schema(len(asked.known)), call, send)
                     found, problem = read_answer(answer, asked)
                     call.failure = problem or None
                     if not problem:
@@ -99,46 +114,27 @@ class ReflectorModel:
             call.failure = f"{type(error).__name__}: {error}"
         call.failure = redact(shorten(call.failure, 300)) if call.failure else None
 
-    async def _request(self, text: str, schema: dict[str, Any], call: ReflectorCall) -> str:
-        """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage
-        added, estimated if the service reports none."""
+    async def _request(
+        self, text: str, schema: dict[str, Any], call: ReflectorCall, send: Sender
+    ) -> str:
+        """Send one request and return its answer, truncated to the cap. What it took is added, also if it is cancelled
+        or fails."""
         assert self.model is not None, "see blocked_reason"
-        model, messages = (
-            self.model,
-            [{"role": "system", "content": self.template}, {"role": "user", "content": text}],
+        model = self.model
+        request = ModelRequest(
+            model=model.name,
+            messages=[
+                {"role": "system", "content": self.template},
+                {"role": "user", "content": text},
+            ],
+            max_tokens=min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS),
+            purpose=REFLECTING,
+            schema=schema,
         )
-        limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
-        stream = model.stream(
-            ModelRequest(
-                model=model.name,
-                messages=messages,
-                max_tokens=limit,
-                purpose=REFLECTING,
-                schema=schema,
-            )
-        )
-        builder, length, begun = ReplyBuilder(), 0, False
         call.attempts += 1
-        try:
-            async for chunk in stream:
-                begun = True
-                builder.add(chunk)
-                length += len(chunk.text)
-                if length > _ANSWER:
-                    break
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
-            reply = builder.build()
-            usage, cost = reply.usage or Usage(), reply.cost
-            if not usage.total and begun:
-                sent = len(self.template) + len(text)
-                usage = Usage(input=sent // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
-            elif not usage.total:
-                cost = 0.0  # no answer began
-            cost = cost_of(usage, model.profile.price) if cost is None else cost
-            call.usage += usage
-            call.cost = None if call.cost is None or cost is None else call.cost + cost
+        reply = await send(
+            model, request, call.spend, attempts=1, max_characters=_ANSWER, keeps_broken=True
+        )
         return reply.text[:_ANSWER]
 
 
@@ -155,6 +151,11 @@ class ReflectorCall:
     cost: float | None = 0.0
     attempts: int = 0
     failure: str | None = None
+
+    def spend(self, spent: RequestRecord) -> None:
+        """Add what a request took."""
+        self.usage += spent.usage
+        self.cost = None if self.cost is None or spent.cost is None else self.cost + spent.cost
 
 
 def _units(usage: Usage) -> float:

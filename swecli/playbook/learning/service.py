@@ -20,7 +20,12 @@ from swecli.playbook.learning import lessons
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
-from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
+from swecli.playbook.learning.reflector_model import (
+    REFLECTING,
+    ReflectorCall,
+    ReflectorModel,
+    Sender,
+)
 from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -53,6 +58,7 @@ class LearningService:
 
     sessions: SessionManager
     reflector: ReflectorModel
+    send: Sender
     instructions: Callable[[], str] = str
     enabled: bool = True
     percent: int = 15  # of what the session costs that reflecting may cost
@@ -65,10 +71,13 @@ class LearningService:
         settings: Settings,
         template: str,
         instructions: Callable[[], str],
+        send: Sender,
     ) -> LearningService:
         """Create the service of the settings, without a model."""
         reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
-        return cls(sessions, reflector, instructions, settings.learn, settings.reflect_percent)
+        return cls(
+            sessions, reflector, send, instructions, settings.learn, settings.reflect_percent
+        )
 
     def open_stale_strategies(self) -> StaleStrategies:
         """Create the finder of stale strategies for a request builder."""
@@ -341,7 +350,7 @@ class LearningService:
         assert model is not None, "see blocked_reason"
         call = ReflectorCall(model.name)
         try:
-            await self.reflector.ask(question, about, call)
+            await self.reflector.ask(question, about, call, self.send)
         finally:
             if call.attempts:
                 self.sessions.record_request(
