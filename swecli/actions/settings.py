@@ -8,9 +8,9 @@ from typing import Any
 
 from swecli.config.paths import edit_setting, format_toml, read_toml, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
-from swecli.playbook.action import ActionResult
 
 
 def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -> ActionResult:
