@@ -60,7 +60,7 @@ def run_safely(argv: list[str]) -> int:
         return 141
     except Exception as error:  # noqa: BLE001 - the user never sees a traceback
         # late: only for unexpected errors
-        from swecli.cli.startup import internal_error
+        from swecli.cli.logs import internal_error
 
         return _fail(internal_error(error), argv)
 

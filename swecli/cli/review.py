@@ -8,12 +8,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
-from pathlib import Path
 
 from swecli.actions.findings import open_store
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.startup import internal_error
-from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
+from swecli.cli.logs import internal_error
+from swecli.cli.subcommands import named_file, open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.headless.runner import refuse_unpriced, until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
@@ -204,7 +203,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
     if args.post and args.yes:
         require_token(os.environ)  # before any cost
     if args.output:
-        file = Path(args.output)
+        file = named_file(args, args.output)
         if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
             raise BadInput(
                 f"{args.output} cannot be written.",
@@ -212,7 +211,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
             )
     args.min_verdict = "any" if args.no_verify else args.min_verdict
     with open_runtime(args) as runtime:
-        agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
+        agent, store = runtime.agent, open_store(runtime.sessions, runtime.cwd)
         refuse_unpriced(agent.model, runtime.settings)
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")
@@ -256,7 +255,9 @@ def _finish(
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
     text = _render_result(end, style, code, args.min_verdict, posted)
     if args.output and text:
-        write_file(Path(args.output), text, "The findings are kept: swecli findings export")
+        write_file(
+            named_file(args, args.output), text, "The findings are kept: swecli findings export"
+        )
     elif text:
         print_line(text.rstrip("\n"))
     if problem is not None:

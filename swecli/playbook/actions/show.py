@@ -122,7 +122,7 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     text = to_markdown(bullets, ctx.sessions.playbook.evidence_by_id([b.id for b in bullets]))
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = resolve_file(file)
+    path = resolve_file(file, ctx.folder)
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
             stream.write(text)
