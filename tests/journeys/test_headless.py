@@ -487,17 +487,6 @@ def test_a_folder_whose_name_is_not_utf8_can_be_worked_in() -> None:
         "--output-format",
         "json",
     )
-    assert done.code == 42, "the script is looked for there"
-    done = swecli(
-        "-p",
-        "x",
-        "-C",
-        os.fsencode(odd),
-        "-m",
-        f"scripted/{SCRIPTS}/list-files.json",
-        "--output-format",
-        "json",
-    )
     assert (done.code, done.json["is_error"]) == (0, False)
 
 

@@ -128,10 +128,10 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
             stream.write(text)
     except FileExistsError:
         hint = f"To overwrite it: {ctx.command} list {_EXPORT} {file} {_FORCE}"
-        raise BadInput(f"{path} already exists.", hint) from None
+        raise BadInput(f"{file} already exists.", hint) from None
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
-    return ActionResult({"file": str(path)}, (f"Written to {path}.",))
+        raise BadInput(f"{file} cannot be written: {error.strerror}.") from error
+    return ActionResult({"file": str(path)}, (f"Written to {file}.",))
 
 
 def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
