@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
 from swecli.tools.builtin.change_files import _apply_edits, _Edit
-from swecli.tools.files import TextFile
+from swecli.tools.text_files import TextFile
 
 
 def E(old: str, new: str, replace_all: bool = False) -> _Edit:

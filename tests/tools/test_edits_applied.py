@@ -6,7 +6,8 @@ import pytest
 
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.builtin.change_files import _make_change, _plan_change, _read_base
-from swecli.tools.files import decode, digest
+from swecli.tools.files import digest
+from swecli.tools.text_files import decode
 
 
 def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:

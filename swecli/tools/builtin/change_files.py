@@ -15,18 +15,11 @@ from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden, truncate
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.diffs import unified_diff
-from swecli.tools.files import (
-    TextFile,
-    decode,
-    digest,
-    display_path,
-    read_bytes,
-    relative_path,
-    resolve_path,
-    write_atomic,
-)
+from swecli.tools.files import digest, read_bytes, write_atomic
 from swecli.tools.guards import before_writing, when_ignored
 from swecli.tools.limits import escape_invalid_bytes
+from swecli.tools.paths import display_path, relative_path, resolve_path
+from swecli.tools.text_files import TextFile, decode
 
 _MAX_LINES = 10  # of matches, in an error
 _SHOWN_LINES = 12
