@@ -7,9 +7,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
+from functools import partial
 
 from swecli.actions.findings import open_store
+from swecli.actions.reviewing import begin_review, follow
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import internal_error
 from swecli.cli.subcommands import named_file, open_runtime, positive_int, print_line, write_file
@@ -21,7 +22,7 @@ from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
 from swecli.review.publish.view import as_sarif, format_event, row_view
-from swecli.review.read.job import ReviewOptions, begin_job, plan_review
+from swecli.review.read.job import ReviewOptions, plan_review
 from swecli.review.read.run import Review
 from swecli.text import one_line
 
@@ -80,17 +81,8 @@ def _render_result(
 async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, int]:
     """Run a review until it ends or a signal stops it. Return the result and 0, or 128 plus the signal's number."""
 
-    async def whole() -> ReviewFinished:
-        async with aclosing(review.run()) as events:
-            async for event in events:
-                write_event(event, stream=stream)
-        return review.finish("done")
-
-    end, stopped = await until_signal(whole())
-    if end is None:
-        end = review.finish("interrupted")
-        write_event(end, stream=stream)
-    return end, stopped
+    end, stopped = await until_signal(follow(review, partial(write_event, stream=stream)))
+    return end or review.finish("interrupted"), stopped
 
 
 _FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
@@ -235,7 +227,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
                 else "\n".join(one_line(line, LONGEST_LINE) for line in lines)
             )
             return 0
-        review = Review(await begin_job(agent, store, spec, options))
+        review = await begin_review(runtime, spec, options)
         end, stopped = await _run_review(review, stream=style == "stream-json")
         return _finish(review, end, stopped, args, style)
 

@@ -85,7 +85,8 @@ def _sql(parser: Parser) -> None:
 
 def _run_query(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.store.views import copy_with_views, run_query
+    from swecli.actions.query import query
+    from swecli.store.views import copy_with_views
 
     if args.copy and args.query:
         raise UsageError("--copy takes no query.", "Make the copy first, then ask.")
@@ -93,11 +94,10 @@ def _run_query(args: argparse.Namespace) -> ActionResult:
         if args.copy:
             copy = str(copy_with_views(sessions.database, named_file(args, args.copy)))
             return ActionResult({"copy": copy}, (copy,))
-        found = run_query(sessions.database, args.query, args.limit)
+        found = query(sessions.database, args.query, args.limit)
     if found.note and args.json:
         sys.stderr.write(complaint(found.note, "") + "\n")
-    lines = () if found.rows else ("No rows.",)
-    return ActionResult(found.records, lines, found.columns, found.cells, found.note)
+    return found
 
 
 @subcommand

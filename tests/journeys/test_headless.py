@@ -22,7 +22,6 @@ from swecli.store.sqlite.database import open_database
 from tests.support.shell import (
     COMMAND,
     HELLO,
-    SCRIPTS,
     environment,
     script,
     start_process,
