@@ -64,7 +64,7 @@ def _parse(name: str, words: Sequence[str]) -> Any:
     value = SETTINGS[name].parse_words(list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
         # late: only these settings need the tools
-        from swecli.tools.permissions import PermissionRule
+        from swecli.tools.permission_rules import PermissionRule
 
         for rule in value:
             PermissionRule.parse(rule)
