@@ -18,8 +18,8 @@ from swecli.models.message import AskRequest, Decision, Usage
 from swecli.models.review_events import ReviewFinished, ReviewStarted
 from swecli.review.judge.verify import Verification
 from swecli.review.read.dialogue import ReviewDialogue
-from swecli.review.read.extract import review_tools
 from swecli.review.read.job import ReviewJob
+from swecli.review.read.report_tool import review_tools
 
 _MAX_RESULT = 30_000  # characters of one result
 
