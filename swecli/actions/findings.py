@@ -44,7 +44,8 @@ def perform_action(
     slash. Raises SwecliError."""
     # late: most sessions review nothing
     from swecli.review.judge.ledger import format_change, propose_lesson, recheck, set_state
-    from swecli.review.publish.view import filter_findings, view
+    from swecli.review.publish.filters import filter_findings
+    from swecli.review.publish.view import view
 
     store, (name, *rest) = open_store(sessions, folder), words
     if name == "list":
