@@ -70,9 +70,9 @@ def select_bullets(session: Session) -> list[Bullet]:
     return [*live[-_MOST:], *list_waiting(bullets)]
 
 
-def fingerprint(bullets: Iterable[Bullet]) -> str:
-    """Return a hash of what a question would say, which changes with each strategy that comes, goes or is reworded."""
-    rows = [[bullet.id, bullet.content, bullet.state] for bullet in bullets]
+def fingerprint(session: Session) -> str:
+    """Return a hash of a playbook, which changes with each strategy that comes, goes or is reworded."""
+    rows = [[one.id, one.content, one.state] for one in select_bullets(session)]
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:24]
 
 
