@@ -8,27 +8,25 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
+from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.task import task_prompt, task_result
+from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
-from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
-from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
+from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
+from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
-from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.base import ToolContext
 from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
-_TASK = (
-    "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
-    "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
-)
 
 
 class Agent:
@@ -123,12 +121,12 @@ class Agent:
         )
         self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
         # new for each turn: model, settings and counter may have changed
-        loop = Loop(
+        chat = Chat(
             self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
         )
         self._running = True
         try:
-            async with aclosing(loop.run(turn)) as events:
+            async with aclosing(chat.run(turn)) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished) and event.reason == "done":
                         self.ctx.todos.clear()  # the list ends with the turn's answer
@@ -163,14 +161,20 @@ class Agent:
         )
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
-        settings = replace(self.settings, max_budget_usd=self._budget_left())
-        child = Agent(
-            self.model, kit, replace(self.builder, sessions=sessions, settings=settings, stale=None)
+        builder = replace(
+            self.builder,
+            sessions=sessions,
+            settings=replace(self.settings, max_budget_usd=self._budget_left()),
+            stale=None,
         )
-        child.condense_model, child.thinking = self.condense_model, self.thinking
+        child = Agent(self.model, kit, builder)
+        prompt_of_task = task_prompt(spec.name for spec in child.specs())
+        child.builder = replace(builder, system_prompt=prompt_of_task)
+        child.condense_model = self.condense_model
+        child.thinking = self.thinking
         event: Event | None = None
         try:
-            async with aclosing(child.run(child.prepare(prompt, _TASK))) as events:
+            async with aclosing(child.run(child.prepare(prompt))) as events:
                 async for event in events:
                     if isinstance(event, ToolStarted):
                         ctx.report(f"{event.summary}\n")
@@ -178,17 +182,7 @@ class Agent:
                         ctx.on_usage(event.usage, event.cost)
         finally:
             await inner.jobs.close()
-        if not isinstance(event, TurnFinished):
-            raise ToolError(
-                f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}"
-            )
-        early = "" if event.reason == "done" else f" · ended by {event.reason}"
-        steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
-        title = f"{steps}{early} · session {sessions.session.id}"
-        text = f"{event.text or '(no answer)'}" + (
-            f"\n[It was not finished: {event.reason}.]" if early else ""
-        )
-        return ToolResult(not early, text, Display(title, event.text))
+        return task_result(event, sessions.session)
 
     def _budget_left(self) -> float | None:
         """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
@@ -210,7 +204,7 @@ class Agent:
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
         if self.condense_model is not None:
-            await TurnRecord(self.sessions, self.counter).generate_title(self.condense_model)
+            await generate_title(self.sessions, self.condense_model)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""

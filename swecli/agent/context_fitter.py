@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.condenser import CondensedResponse, Condenser
+from swecli.agent.fitted import Effect, FittedRequest, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Effect, FittedRequest, StepPlace
 from swecli.context import budget, epochs
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import (

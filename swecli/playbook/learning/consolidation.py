@@ -130,7 +130,9 @@ def read_findings(text: str, asked: Mapping[str, Bullet]) -> tuple[FindingsAnswe
     items = fitting[-1]["findings"]
     for item in items[:_MAX_FINDINGS]:
         finding = _read_finding(item)
-        problem = "it has not the form of a finding" if finding is None else _problem(finding, asked)
+        problem = (
+            "it has not the form of a finding" if finding is None else _problem(finding, asked)
+        )
         if problem or finding is None:
             answer.losses.append(f"{problem}: {shorten(json.dumps(item, default=str), 60)}")
         else:

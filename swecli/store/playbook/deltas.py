@@ -218,9 +218,7 @@ class Deltas:
                     f"{shared[0]} was changed later, {place}.", "Undo that change there first."
                 )
 
-    def _check_caps(
-        self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]
-    ) -> None:
+    def _check_caps(self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]) -> None:
         """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
         included. Operations with the user's words as evidence are not counted, nor what a consolidation removes of
         strategies that are not the user's."""
@@ -237,9 +235,9 @@ class Deltas:
                 "project": project_of(session),
                 "undone": False,
             }
-            rows = self._db.exec(select(DeltaRow).filter_by(**same)).all()
+            others = self._db.exec(select(DeltaRow).filter_by(**same)).all()
             earlier = [
-                op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops
+                op for row in others if row.author not in FREE for op in row.to_applied().delta.ops
             ]
         for counts, most, what in _CAPS:
             now = sum(counts(op) and is_counted(op) for op in delta.ops)

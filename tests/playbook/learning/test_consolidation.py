@@ -140,7 +140,9 @@ async def test_nothing_waits_and_the_list_is_short_so_nobody_is_asked() -> None:
 
 async def test_more_than_thirty_strategies_are_a_reason_without_a_proposal() -> None:
     consolidator = Consolidator([])
-    many = [(f"Rule number {n} about topic {n}", {}) for n in range(31)]
+    many: list[tuple[str, dict[str, Any]]] = [
+        (f"Rule number {n} about topic {n}", {}) for n in range(31)
+    ]
     runtime = await consolidator.left_session(*many)
     await runtime.learning.consolidate()
     assert len(consolidator.asked[0]["strategies"]) == 31

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from swecli.agent.sender import send
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
@@ -72,7 +73,7 @@ def test_a_reflector_that_does_not_answer_times_out_after_60_seconds() -> None:
 
         asked = ReflectorCall("scripted/test")
         began = asyncio.get_running_loop().time()
-        await ReflectorModel("template", Slow()).ask("question", Asked({1: ()}), asked)
+        await ReflectorModel("template", Slow()).ask("question", Asked({1: ()}), asked, send)
         assert asyncio.get_running_loop().time() - began <= 61
         return asked
 
