@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ READ = ToolSpec(
 HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
 
 
-def request(messages: Sequence[Mapping[str, Any]] = HELLO, **more: Any) -> ModelRequest:
+def request(messages: Sequence[Any] = HELLO, **more: Any) -> ModelRequest:
     return ModelRequest("m", [dict(message) for message in messages], **more)
 
 
