@@ -21,7 +21,8 @@ HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content":
 
 
 def request(messages: Sequence[Any] = HELLO, **more: Any) -> ModelRequest:
-    return ModelRequest("m", [dict(message) for message in messages], **more)
+    copies: list[Any] = [dict(message) for message in messages]
+    return ModelRequest("m", copies, **more)
 
 
 def model_at(server: StrictProvider, name: str, **clocks: float) -> ChatModel:

@@ -14,7 +14,6 @@ from swecli.context.system_message import cache_marks
 from swecli.llm.endpoints import resolve
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.llm.providers.openai_wires import OpenAIModel
-from swecli.models.api_message import ApiMessage
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
 from tests.support.model_requests import model_for_endpoint
 
@@ -31,16 +30,16 @@ KEYS = dict.fromkeys(
 )
 
 
-def request_body(messages: list[ApiMessage], name: str) -> dict[str, Any]:
+def request_body(messages: list[Any], name: str) -> dict[str, Any]:
     """Return the body of a request with these messages."""
     model = model_for_endpoint(resolve(name, KEYS))
     assert isinstance(model, NativeModel | OpenAIModel)
     return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
 
 
-def history(call_id: str) -> list[ApiMessage]:
+def history(call_id: str) -> list[Any]:
     call = ToolCall(call_id, "read_file", {"path": "a"}, result="text")
-    asked: ApiMessage = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
     return [
         {"role": "system", "content": "s"},
         {"role": "user", "content": "q"},
