@@ -12,8 +12,8 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import chat_models, model_table
-from swecli.llm.profile import LearnedFacts
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.action import ActionResult
