@@ -14,7 +14,7 @@ from swecli.agent.request_builder import Turn
 from swecli.agent.turn_state import TurnState
 from swecli.context.system_message import extract_facts
 from swecli.context.tokens import TokenCounter
-from swecli.models.context import BEGIN, Reduction
+from swecli.models.context import BEGIN, Reduction, add_keys
 from swecli.models.errors import StoreError
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied
 from swecli.models.message import (
