@@ -71,7 +71,7 @@ class Chat:
             outcome = "failed"
             _log.error("a turn failed", exc_info=error)
             problem = f"Internal error: {type(error).__name__}: {error}."
-            yield TurnFailed(problem, "The details are in the log.", SwecliError.exit_code)
+            yield TurnFailed(problem, "The details are in swecli.log.", SwecliError.exit_code)
         finally:  # also when cancelled, or when the consumer stops iterating
             record.settle(state)
             record.finish(outcome, turn, state.text)

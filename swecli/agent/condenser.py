@@ -16,12 +16,7 @@ from swecli.context.truncate import TruncateOptions, TruncateResponse
 from swecli.llm.base import ChatModel
 from swecli.models.context import Reduction
 from swecli.models.errors import ContextFull, SwecliError
-from swecli.models.message import (
-    ApiMessage,
-    ModelReply,
-    ModelRequest,
-    ToolSpec,
-)
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
 from swecli.models.session import Session
 
 _ATTEMPTS = 2  # the turn waits for them

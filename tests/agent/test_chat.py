@@ -29,7 +29,7 @@ async def test_an_unexpected_exception_ends_a_turn_as_failed_and_says_so() -> No
     runtime = make_runtime([broken, "As before."])
     events = await run_turn(runtime, "hello", learn=False)
     assert events[-1] == TurnFailed(
-        "Internal error: KeyError: 'gone'.", "The details are in the log.", 1
+        "Internal error: KeyError: 'gone'.", "The details are in swecli.log.", 1
     )
     assert outcome(runtime) == "failed"
     assert runtime.sessions.session.messages[-1].content == "Half an "
