@@ -35,6 +35,7 @@ class Agent:
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
         self.model, self.kit, self.builder = model, kit, builder
         self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
+        self.ctx.is_offered = self._is_offered
         self.sessions, self.settings = builder.sessions, builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding, exact=False)
@@ -64,6 +65,9 @@ class Agent:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
         if not self._running and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()
+
+    def _is_offered(self, tool: str) -> bool:
+        return any(spec.name == tool for spec in self.specs())
 
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
