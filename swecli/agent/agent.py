@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
@@ -42,6 +43,7 @@ class Agent:
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
+        self.schema: dict[str, Any] | None = None  # of the answers of this run
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
@@ -228,7 +230,12 @@ class Agent:
             )
         own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(
-            self.model, *own, self.condense_model or self.model, self.observed, self.thinking
+            self.model,
+            *own,
+            self.condense_model or self.model,
+            self.observed,
+            self.thinking,
+            self.schema,
         )
 
     def specs(self) -> list[ToolSpec]:
