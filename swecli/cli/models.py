@@ -19,6 +19,7 @@ from swecli.llm.registry import choose_model, list_services, live_models, make_m
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
+from swecli.models.api_message import ApiMessage
 from swecli.models.errors import BadInput
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
@@ -127,7 +128,7 @@ def _test(args: argparse.Namespace) -> ActionResult:
 async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, float]:
     """Send a small request with one tool. Return the reply and its duration in seconds."""
     ping = ToolSpec("ping", "Answers pong.", {"type": "object", "properties": {}})
-    messages = [
+    messages: list[ApiMessage] = [
         {"role": "system", "content": "This is a test request."},
         {"role": "user", "content": "Call ping once."},
     ]

@@ -20,13 +20,14 @@ from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
 from swecli.llm.refusals import BLOCKS, Lesson, lesson_from_refusal
+from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
     OutputLimitReached,
     ProviderError,
     Unavailable,
     UnsupportedFeature,
 )
-from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest
+from swecli.models.message import ApiMessage, ModelChunk, ModelRequest
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
@@ -311,7 +312,7 @@ class NativeModel(ABC):
         if cost is None and answer.usage:
             cost = cost_of(answer.usage, self.profile.price)
         content = [] if self.profile.think_back == "never" else answer.blocks()
-        kept = (
+        kept: Blocks | None = (
             {"origin": self.origin, "prefix": self.prefix(body), "content": content}
             if content
             else None
@@ -324,7 +325,7 @@ class NativeModel(ABC):
 
     def opaque(self, message: ApiMessage) -> list[Any]:
         """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
-        blocks = message.get("blocks")
+        blocks = blocks_of(message)
         if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.origin:
             return []
         return (
@@ -337,13 +338,17 @@ class NativeModel(ABC):
         """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
         if not self.profile.images:
             request = replace(
-                request, messages=[m | {IMAGES: ()} if IMAGES in m else m for m in request.messages]
+                request,
+                messages=[
+                    with_fields(m, {"images": []}) if images_of(m) else m for m in request.messages
+                ],
             )
         if self.profile.tools or not request.tools:
             return request
         messages = [_flatten_tool_message(message) for message in request.messages]
         if messages and messages[0]["role"] == "system":
-            messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{_NO_TOOLS}"}
+            text = f"{messages[0]['content']}\n\n{_NO_TOOLS}"
+            messages[0] = {"role": "system", "content": text}
         return replace(request, messages=messages, tools=[])
 
     def _refusal_error(
@@ -365,7 +370,7 @@ class NativeModel(ABC):
             return error  # learned already: switching it again would not end
         again = UnsupportedFeature(lesson.notice, error.message, status=status)
         if lesson.field == BLOCKS:
-            rejected = [m["blocks"] for m in request.messages if m.get("blocks")]
+            rejected = [blocks for m in request.messages if (blocks := blocks_of(m))]
             self._rejected_blocks |= {_to_bytes(blocks) for blocks in rejected}
             return again
         if lesson.field.startswith("off."):
@@ -415,16 +420,14 @@ def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
     """Return a message with its tool calls or result written as text."""
     if message["role"] == "tool":
         return {"role": "user", "content": f"(Result:)\n{message['content']}"}
-    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    calls = [call["function"] for call in calls_of(message)]
+    if not calls:
+        return message
     lines = [
-        message.get("content"),
+        message["content"],
         *(f"(Called {call['name']} with {call['arguments']})" for call in calls),
     ]
-    return {
-        "role": message["role"],
-        "content": "\n".join(filter(None, lines)),
-        IMAGES: message.get(IMAGES, ()),
-    }
+    return {"role": "assistant", "content": "\n".join(filter(None, lines))}
 
 
 def safe_call_id(call_id: str, *, nine: bool = False) -> str:

@@ -144,11 +144,11 @@ class LiteLLMModel(OpenAIChat):
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}
 
-    def _message(self, message: ApiMessage) -> ApiMessage:
+    def _message(self, message: ApiMessage) -> dict[str, Any]:
         sent = super()._message(message)
         if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
             sent |= {
-                name: message[name] for name in ("tool_calls", "tool_call_id") if name in message
+                name: one for name, one in message.items() if name in ("tool_calls", "tool_call_id")
             }
         return sent
 
