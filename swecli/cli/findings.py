@@ -7,12 +7,12 @@ import asyncio
 import sys
 from pathlib import Path
 
+from swecli.actions.findings import ACTIONS, open_store, perform_action
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.headless.plain import LONGEST_LINE, dumps
-from swecli.playbook.action import ActionResult
+from swecli.models.action import ActionResult
 from swecli.redact import redact_value
-from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 from swecli.text import one_line
 
 

@@ -22,9 +22,10 @@ from swecli.config.settings import Settings
 from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import choose_model, make_model
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.playbook.action import ACTIONS, Action, ActionResult
+from swecli.playbook.action import ACTIONS, Action
 
 if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningEvent, LearningService

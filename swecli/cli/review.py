@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 
+from swecli.actions.findings import open_store
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.startup import internal_error
 from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
@@ -19,7 +20,6 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
-from swecli.repl.actions.findings import open_store
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
 from swecli.review.publish.view import as_sarif, format_event, row_view
 from swecli.review.read.job import ReviewOptions, begin_job, plan_review

@@ -15,6 +15,7 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
 from swecli.headless.plain import dumps
 from swecli.llm.price_table import row_of, sizes_of
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import (
     Event,
@@ -27,7 +28,6 @@ from swecli.models.events import (
 )
 from swecli.models.ids import parse_turn
 from swecli.models.session import Session
-from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 from swecli.text import one_line
 

@@ -9,14 +9,14 @@ import sys
 from datetime import date
 from pathlib import Path
 
+from swecli.actions.settings import change_setting, show_settings, write_settings
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
 from swecli.config.paths import Paths
 from swecli.config.settings import load_settings, render_template
 from swecli.headless.plain import complaint
+from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError, UsageError
-from swecli.playbook.action import ActionResult
-from swecli.repl.actions.settings import change_setting, show_settings, write_settings
 
 
 @subcommand
@@ -115,7 +115,7 @@ def _stats(parser: Parser) -> None:
 
 def _show_stats(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.repl.actions.insight import format_stats
+    from swecli.actions.spending import format_stats
 
     with open_sessions(args) as sessions:
         return format_stats(sessions.database, args.days, shutil.get_terminal_size().columns)
@@ -154,7 +154,7 @@ def _doctor(parser: Parser) -> None:
 
 def _run_checks(args: argparse.Namespace) -> ActionResult:
     # late: --help needs neither models nor a database
-    from swecli.repl.actions.doctor import diagnose
+    from swecli.actions.doctor import diagnose
 
     try:
         return diagnose(configuration_of(args))

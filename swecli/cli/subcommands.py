@@ -23,7 +23,7 @@ from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
-    from swecli.playbook.action import ActionResult
+    from swecli.models.action import ActionResult
     from swecli.store.session_manager import SessionManager
 
 

@@ -12,8 +12,8 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.config.paths import Paths, project_root
 from swecli.config.project_files import find_project_files
 from swecli.config.trust import FolderTrust, TrustLedger
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, StoreError
-from swecli.playbook.action import ActionResult
 from swecli.regular_files import read_regular
 
 

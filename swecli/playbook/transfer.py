@@ -22,6 +22,7 @@ from pydantic import (
     ValidationError,
 )
 
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
@@ -36,7 +37,7 @@ from swecli.models.playbook import (
     Trust,
     length_problem,
 )
-from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
+from swecli.playbook.action import DOUBT, ActionContext, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret

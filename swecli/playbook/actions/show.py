@@ -8,12 +8,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence
 from swecli.playbook.action import (
     DOUBT,
     ActionContext,
-    ActionResult,
     pop_option,
     resolve_file,
     split_flags,

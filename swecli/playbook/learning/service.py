@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.config.settings import Settings
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
-from swecli.playbook.action import ActionContext, ActionResult, format_op
+from swecli.playbook.action import ActionContext, format_op
 from swecli.playbook.learning import lessons
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer
 from swecli.playbook.learning.evidence import TurnEvidence

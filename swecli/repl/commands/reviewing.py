@@ -10,11 +10,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+from swecli.actions.findings import ACTIONS, open_store, perform_action
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import ContextReduced, Notice, StepRetried
 from swecli.models.finding import STATES, Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
-from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.event_lines import render_finding

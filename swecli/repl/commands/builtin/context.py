@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.actions.context import ACTIONS
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.action import ACTIONS as PLAYBOOK_ACTIONS
-from swecli.playbook.action import ActionResult
-from swecli.repl.actions.context import ACTIONS
 from swecli.repl.commands.base import Command, CommandContext, Complete, command
 from swecli.repl.input.question import Option
 
