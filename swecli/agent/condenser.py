@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Effect, ModelStep, StepPlace
-from swecli.context import epochs, validate
+from swecli.context import epochs
 from swecli.context.budget import RequestLimits
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Ladder
+from swecli.context.keyed import strip_keys
 from swecli.context.system_message import cache_marks, load_prompt, render_withdrawn
 from swecli.context.truncate import TruncateOptions, TruncateResponse
 from swecli.llm.base import ChatModel
@@ -97,7 +98,7 @@ class Condenser:
         """Return the answer. The request extends the last one sent, which the provider has cached. Raises ContextFull
         or ProviderError."""
         question: ApiMessage = {"role": "user", "content": self._instruction(prompt)}
-        messages = [*validate.strip_keys(self.cut.asked), question]
+        messages = [*strip_keys(self.cut.asked), question]
         # truncated last if this model takes less than the session's: removed messages are not summarised
         sent, _ = Ladder(self.limits, self.ladder.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))
         request = ModelRequest(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from swecli.agent.condenser import CondensedResponse, Condenser
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Effect, FittedRequest, StepPlace
-from swecli.context import budget, epochs, validate
+from swecli.context import budget, epochs
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import (
     CLEAR,
@@ -20,6 +20,7 @@ from swecli.context.fit import (
     RungResult,
     describe_truncation,
 )
+from swecli.context.keyed import normalize_keyed, strip_keys
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import (
@@ -74,7 +75,7 @@ class _Fitting:
             self.add(
                 Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits)
             )
-            self.messages = validate.normalize_keyed(result.edits.apply(self.messages))
+            self.messages = normalize_keyed(result.edits.apply(self.messages))
 
 
 @dataclass(slots=True)
@@ -98,7 +99,7 @@ class ContextFitter:
             and self.counter.load()
         ):
             self.observed = self.observed.forget_counts()
-        fitting = self._start(validate.normalize_keyed(messages), at)
+        fitting = self._start(normalize_keyed(messages), at)
         failure: ContextFull | None = None
         size = fitting.size
         known = self.observed
@@ -118,7 +119,7 @@ class ContextFitter:
                 failure = error
         final = self.measure(fitting.messages)
         self._learn(fitting, final)
-        sent = validate.strip_keys(fitting.messages)
+        sent = strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
         request = ModelRequest(
             self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks

@@ -11,9 +11,9 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.context.keyed import SYSTEM_KEY, normalize_keyed
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, normalize_keyed
 from swecli.models.context import (
     DEFAULT_SLACK,
     KEY,

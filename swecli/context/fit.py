@@ -10,14 +10,10 @@ from math import ceil
 from typing import Any
 
 from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize
+from swecli.context.keyed import diff_messages, normalize_keyed
+from swecli.context.repair import SIGNED, normalize
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import merge_pinned, truncate_safely
-from swecli.context.validate import (
-    SIGNED,
-    diff_messages,
-    normalize,
-    normalize_keyed,
-)
 from swecli.models.context import Edits, interaction_of, key_of
 from swecli.models.errors import ContextFull
 from swecli.models.message import IMAGES, ApiMessage

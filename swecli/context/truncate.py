@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
+from swecli.context.keyed import normalize_keyed
 from swecli.context.tokens import estimate_token_count
-from swecli.context.validate import normalize_keyed
 from swecli.models.context import KEY, interaction_of, key_of, note_key
 from swecli.models.message import ApiMessage
 
