@@ -155,6 +155,11 @@ class PromptLine:
         rows, columns = self.app.output.get_size()
         return columns, rows
 
+    @property
+    def is_asking(self) -> bool:
+        """Return True while a question is open."""
+        return self.question is not None
+
     def set_draft(self, text: str) -> None:
         """Restore a line that can be sent again: see `LineBuffer.restore`."""
         self.buffer.restore(text)
