@@ -145,8 +145,8 @@ class Program(Protocol):
     def quit(self, code: int = 0) -> None:
         """End the program, and cancel the running line."""
 
-    def expand_last(self) -> None:
-        """Print the full output of the last tool."""
+    def unfold(self) -> None:
+        """Print what was folded last, then all of the turn, then fold again."""
 
     def set_draft(self, text: str) -> None:
         """Set the text of the input line."""
