@@ -187,7 +187,12 @@ def build_runtime(
 
     prompt = load_prompt("system", model.profile.window)
     learning = LearningService.open(
-        sessions, settings, load_prompt("reflect"), lambda: f"{prompt}\n{project().text}", send
+        sessions,
+        settings,
+        load_prompt("reflect"),
+        lambda: f"{prompt}\n{project().text}",
+        send,
+        load_prompt("consolidate"),
     )
     stale, instructions = learning.open_stale_strategies(), lambda: project().text
     agent = Agent(

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
@@ -35,12 +36,14 @@ class Agent:
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
         self.model, self.kit, self.builder = model, kit, builder
         self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
+        self.ctx.is_offered = self._is_offered
         self.sessions, self.settings = builder.sessions, builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding, exact=False)
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
+        self.schema: dict[str, Any] | None = None  # of the answers of this run
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
@@ -64,6 +67,9 @@ class Agent:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
         if not self._running and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()
+
+    def _is_offered(self, tool: str) -> bool:
+        return any(spec.name == tool for spec in self.specs())
 
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
@@ -224,7 +230,12 @@ class Agent:
             )
         own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(
-            self.model, *own, self.condense_model or self.model, self.observed, self.thinking
+            self.model,
+            *own,
+            self.condense_model or self.model,
+            self.observed,
+            self.thinking,
+            self.schema,
         )
 
     def specs(self) -> list[ToolSpec]:

@@ -13,6 +13,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.llm.written_calls import take_written_calls
+from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
 from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
@@ -112,9 +113,7 @@ class Sending:
         """Send one request, with attempts, stream its answer and record it. Raises ProviderError."""
         self.outgoing = outgoing
         request = outgoing.request
-        sent_ids = (
-            call["id"] for message in request.messages for call in message.get("tool_calls") or ()
-        )
+        sent_ids = (call["id"] for message in request.messages for call in calls_of(message))
         builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
         started = time.monotonic()
         begun = finished = False

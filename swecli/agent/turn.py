@@ -14,7 +14,7 @@ from swecli.agent.request_builder import Turn
 from swecli.agent.turn_state import TurnState
 from swecli.context.system_message import extract_facts
 from swecli.context.tokens import TokenCounter
-from swecli.models.context import BEGIN, KEY, Reduction
+from swecli.models.context import BEGIN, Reduction, add_keys
 from swecli.models.errors import StoreError
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied
 from swecli.models.message import (
@@ -63,7 +63,7 @@ class TurnRecord:
         if opened is not None:
             context.add(session, opened)
         context.keep(session, extract_facts(message))
-        query = [api | {KEY: f"{number}.0"} for api in message.to_api()]
+        query = add_keys(message.to_api(), number)
         events: tuple[Event, ...] = ()
         if request.removed:
             first, last = request.window

@@ -63,7 +63,7 @@ async def test_a_task_has_a_separate_context_and_returns_only_its_last_message()
     assert len(apart) == 2
     assert "PAPAYA" not in str(apart[0].messages)
     assert [tool.name for tool in apart[0].tools] == READ_ONLY
-    assert f"Your tools are {', '.join(READ_ONLY)}." in apart[0].messages[0]["content"]
+    assert f"Your tools are {', '.join(READ_ONLY)}." in str(apart[0].messages[0]["content"])
     others = {tool.name for tool in model.requests[0].tools} - set(READ_ONLY)
     assert others
     assert not [name for name in others if f"{name}:" in str(apart[0].messages)]
