@@ -21,7 +21,7 @@ from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
 from swecli.models.review_events import ReviewFinished, ReviewProgressed
 from swecli.review.judge.grounding import _identify, ground, identify_all
-from swecli.review.judge.ledger import _recheck_finding, set_state
+from swecli.review.judge.ledger import recheck_finding, set_state
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import _apply_judgement, _parse_judgement
 from swecli.review.publish.posting import plan_push
@@ -243,7 +243,7 @@ def _states() -> Iterator[Figure]:
         )
     ]
     Path("a.py").write_text("# moved\n\n" + CODE.replace("    first", "        first"))
-    moved = [_recheck_finding(f, Sources(Path.cwd())) for f in found]
+    moved = [recheck_finding(f, Sources(Path.cwd())) for f in found]
     kept = sum(
         after.state == "open" and after.line == before.line + 2
         for before, after in zip(found, moved, strict=True)
@@ -251,7 +251,7 @@ def _states() -> Iterator[Figure]:
     yield Figure("moved places kept", f"{kept} of 40", "all", kept == 40)
     Path("a.py").write_text(CODE.replace("given + ", "given  +  0 + "))
     sources = Sources(Path.cwd())
-    broken = [_recheck_finding(f, sources) for f in found]
+    broken = [recheck_finding(f, sources) for f in found]
     called = sum(f.state == "fixed" for f in broken)
     yield Figure("rewritten but broken, called fixed", f"{called} of 40", "0", called == 0)
     quotes = [sources.get("a.py").lines[f.line - 1].strip() for f in broken]
