@@ -36,7 +36,7 @@ from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
 
-_TURN, _REMEMBERED = "turn", "remember"  # reasons of deltas
+_TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
 _SUMMARY = 200  # characters of the query and of the answer before
 _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
@@ -117,7 +117,7 @@ class LessonBuilder:
         return replace(
             evidence,
             is_processed=processed,
-            remembered=any(row.delta.reason == _REMEMBERED for row in rows),
+            remembered=any(row.delta.reason == REMEMBERED for row in rows),
             stored=tuple(stored),
             before=self._summarize(number - 1),
             started_at=record.started_at if record else None,
@@ -320,7 +320,7 @@ class PlaybookMemory:
             curator.remove(add, old)
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
-        applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
+        applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
             check_new_anchors(self.sessions, session, name)
         lines = [
@@ -337,7 +337,7 @@ class PlaybookMemory:
         if before is not None and before.why:
             said = Reaction("mark", before.why, value=before.mark)
             digest = replace(digest, reactions=(*digest.reactions, said))
-        return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
+        return Curator(REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":

@@ -25,6 +25,7 @@ from swecli.playbook.learning.answer import (
     answer_schema,
     read_answer,
 )
+from swecli.playbook.learning.curator import is_restated
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import (
@@ -236,6 +237,25 @@ class LearningService:
                 gone, spent = ("was undone meanwhile",), call.usage.total
                 events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
         return _join(events)
+
+    def restated(self) -> list[Bullet]:
+        """Return the strategies that the model stored in the newest turn as the user's, in words that are not the
+        user's. They wait for a yes."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled or not session.interactions:
+            return []
+        number = session.interactions
+        rows = self.sessions.playbook.deltas_of_turns(session, number, number)
+        stored = [
+            name for row in rows if row.delta.reason == lessons.REMEMBERED for name in row.added
+        ]
+        waiting = [
+            bullet
+            for name in reversed(stored)
+            if (bullet := session.playbook.bullets.get(name)) and bullet.state == "quarantined"
+        ]
+        evidence = self.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
+        return [one for one in waiting if is_restated(evidence[one.id])]
 
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
