@@ -15,7 +15,7 @@ from swecli.context.budget import RequestLimits, is_lean
 from swecli.context.project import load_project
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.headless.runner import Prompt
+from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, ModelRequest, Role

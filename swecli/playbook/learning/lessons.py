@@ -23,7 +23,7 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.playbook.action import REPLACES
-from swecli.playbook.learning.answer import ExchangeAnswer
+from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
@@ -179,14 +179,17 @@ class LessonBuilder:
         )
 
     def from_answer(
-        self, turn: TurnEvidence, call: ReflectorCall, asked: Mapping[str, Bullet], *, pays: bool
+        self,
+        turn: TurnEvidence,
+        call: ReflectorCall[ExchangeAnswers],
+        asked: Mapping[str, Bullet],
+        *,
+        pays: bool,
     ) -> tuple[TurnLessons, tuple[str, ...]]:
         """Build the lessons of a reflector's answer about an exchange, and a line per refused item. `asked` are the
         bullets as the question knew them; `pays`: what the answer took is recorded with this exchange."""
-        digest, answer = (
-            turn.digest,
-            call.exchanges.get(turn.digest.interaction, ExchangeAnswer()),
-        )
+        digest = turn.digest
+        answer = (call.found or {}).get(digest.interaction, ExchangeAnswer())
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
         verdicts, figures = self._effect_verdicts(turn, call.model, answer, asked)
