@@ -155,11 +155,13 @@ class Loop:
                 fitted.size.tokens, fitted.size.limit, fitted.size.estimated
             )
             step = state.step = ModelStep(self.model, fitted.request, self.calls.used_ids)
+            was_answered = False
             try:
                 async for event in step.run():
                     yield event
                 usage = self._record_usage(state, step, fitted)
-                if step.reply.stop == "window_full":
+                was_answered = step.reply.stop == "window_full"
+                if was_answered:
                     raise ContextOverflow("The answer reached the end of the model's window.")
                 has_called = bool(step.reply.calls)
                 notice = self.fitter.check_usage(step.reply.usage, fitted, has_called=has_called)
@@ -168,7 +170,8 @@ class Loop:
                 if step.reply.wrote_calls and (line := self.fitter.record_written_calls()):
                     yield events.Notice(line, "warning")
             except ContextOverflow as error:
-                if not left:
+                # an answer is paid for: one more, not three
+                if not left or (was_answered and refused):
                     raise
                 self.fitter.record_refusal(error, fitted)
                 refused, state.step = True, None
