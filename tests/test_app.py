@@ -14,7 +14,7 @@ from swecli.config.project_files import read_project_files
 from swecli.context.budget import _LEAN_WINDOW
 from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
-from swecli.store.sqlite.database import _COMPILED
+from swecli.store.sqlite.orm import COMPILED
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -132,13 +132,13 @@ def test_a_small_window_has_no_skills() -> None:
 
 def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
     runtime = make_runtime(["done"])
-    _COMPILED.clear()
+    COMPILED.clear()
     runtime.agent.warm()
-    before = len(_COMPILED)
+    before = len(COMPILED)
     runtime.sessions.store_query("hello")
     TurnRecord(runtime.sessions, runtime.agent.counter).begin(runtime.agent.prepare("hello"))
     assert before
-    assert len(_COMPILED) == before
+    assert len(COMPILED) == before
     assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], (
         "nothing else was stored"
     )

@@ -17,7 +17,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage
 from swecli.models.playbook import SessionPlaybook, Withdrawn
 from swecli.models.session import Session
-from swecli.store.reading import Reader, first_query
+from swecli.store.journal.reader import Reader, first_query
 from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
 from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 

@@ -18,12 +18,13 @@ from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord, Role
 from swecli.models.session import Session
 from swecli.redact import redact
+from swecli.store.journal.reader import NEWEST, PIN, REDUCTION, first_loaded
+from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.reading import NEWEST, PIN, REDUCTION, first_loaded
 from swecli.store.session_files.archive import SessionArchive
 from swecli.store.sessions.store import INTERRUPTED
-from swecli.store.sqlite.database import Database, open_database, reader
-from swecli.store.tables.columns import clean_text, values
+from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.orm import reader
 from swecli.store.tables.sessions import (
     InteractionRow,
     MessageRow,

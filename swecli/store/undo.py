@@ -18,7 +18,8 @@ from swecli.models.ids import uuid7
 from swecli.models.session import Session
 from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, FileState, UndoStep
-from swecli.store.sqlite.database import Database, reader
+from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.orm import reader
 from swecli.store.tables.learned import CheckRow, DeltaRow
 from swecli.store.tables.sessions import (
     FileChangeRow,

@@ -25,9 +25,9 @@ from swecli.models.playbook import (
     update_belief,
 )
 from swecli.models.session import Session
-from swecli.store.reading import APPLIES, BULLET
-from swecli.store.sqlite.database import reader
-from swecli.store.tables.columns import clean_text, values
+from swecli.store.journal.reader import APPLIES, BULLET
+from swecli.store.journal.values import clean_text, values
+from swecli.store.sqlite.orm import reader
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")

@@ -34,8 +34,8 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.redact import redact
+from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.bullets import Bullets, applies, number_of, project_of
-from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow
 

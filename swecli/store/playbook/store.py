@@ -24,12 +24,12 @@ from swecli.models.playbook import (
     Withdrawn,
 )
 from swecli.models.session import Session
+from swecli.store.journal.values import values
 from swecli.store.playbook.bullets import Bullets, applies, evidence_query, number_of, project_of
 from swecli.store.playbook.deltas import EVIDENCE, Deltas
 from swecli.store.playbook.turns import TurnRecords
 from swecli.store.records import TurnLessons
-from swecli.store.sqlite.database import reader
-from swecli.store.tables.columns import values
+from swecli.store.sqlite.orm import reader
 from swecli.store.tables.learned import (
     BulletRow,
     CheckRow,

@@ -12,10 +12,11 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
+from swecli.store.journal.values import values
 from swecli.store.playbook.bullets import project_of
 from swecli.store.records import CheckResult, StoredTurn, UsageTotals
-from swecli.store.sqlite.database import Database, reader
-from swecli.store.tables.columns import values
+from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.orm import reader
 from swecli.store.tables.learned import (
     CheckRow,
     ChoiceRow,

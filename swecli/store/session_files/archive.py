@@ -20,10 +20,10 @@ from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.session import Session
+from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.bullets import Bullets
 from swecli.store.sessions.store import SessionWriter
-from swecli.store.sqlite.database import reader
-from swecli.store.tables.columns import clean_text, values
+from swecli.store.sqlite.orm import reader
 from swecli.store.tables.learned import (
     BulletRow,
     ChoiceRow,

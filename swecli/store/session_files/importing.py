@@ -19,6 +19,7 @@ from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import Effects
 from swecli.models.playbook import Kind, Scope, State, Trust
+from swecli.store.journal.values import clean_text
 from swecli.store.playbook.bullets import Bullets, number_of
 from swecli.store.session_files import importers
 from swecli.store.session_files.archive import (
@@ -29,7 +30,6 @@ from swecli.store.session_files.archive import (
 )
 from swecli.store.session_files.transcript import Importer, Transcript
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text
 from swecli.store.tables.learned import BulletRow, TurnRow
 from swecli.store.tables.sessions import (
     CallRow,

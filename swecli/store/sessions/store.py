@@ -18,11 +18,13 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
-from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
+from swecli.store.journal.reader import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
+from swecli.store.journal.values import clean_text, values
 from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UnfinishedTurn, UsageTotals
 from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
-from swecli.store.sqlite.database import Database, reader
-from swecli.store.tables.columns import Money, clean_text, values
+from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.orm import reader
+from swecli.store.tables.columns import Money
 from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import (
     CallRow,

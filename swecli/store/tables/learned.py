@@ -10,8 +10,9 @@ from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, Session, select
 
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
-from swecli.store.reading import BULLET, TIMES
-from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, values
+from swecli.store.journal.reader import BULLET, TIMES
+from swecli.store.journal.values import values
+from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime
 from swecli.store.tables.sessions import COUNTING, Row
 
 _DERIVED = {

@@ -14,8 +14,9 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, Session, SQLModel, col, select
 
 from swecli.models.message import ChatMessage
-from swecli.store.reading import MESSAGE
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, values
+from swecli.store.journal.reader import MESSAGE
+from swecli.store.journal.values import values
+from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
 

@@ -12,7 +12,7 @@ import pytest
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
-from swecli.store.reading import Reader
+from swecli.store.journal.reader import Reader
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.sessions import (

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +17,7 @@ from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, Too
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
+from swecli.store.journal.values import read_moment
 from swecli.store.records import UsageTotals
 
 
@@ -51,11 +51,6 @@ APPLIES = (
     "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
     " OR scope = 'user')"
 )
-
-
-def read_moment(text: str) -> datetime:
-    """Parse a stored time as UTC. Raises ValueError."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
