@@ -145,29 +145,25 @@ async def _run_headless(
 ) -> int:
     """Run one turn, or one for each line of stdin, and write it to stdout. Raises SwecliError."""
     # late: --help needs none of these
-    from contextlib import AsyncExitStack
-
-    # late: as above
     from swecli.context.tokens import TokenCounter
-    from swecli.headless.first_request import first_request
+    from swecli.headless.first_request import send_first_request
     from swecli.headless.runner import refuse_unpriced
     from swecli.llm.registry import make_model
+    from swecli.store.session_manager import SessionManager
 
     model = make_model(start.choice.name, start.settings, start.environ)
     refuse_unpriced(model, start.settings)
     counter = TokenCounter(model.profile.encoding, exact=False)
-    async with AsyncExitStack() as stack:
-        ahead = (
-            None
-            if is_stream
-            else await stack.enter_async_context(first_request(start, prompt, model, counter))
-        )
-        # late: the first request is already on its way while the store and the tools are imported
-        from swecli.app import build_runtime
-        from swecli.headless.runner import read_prompts, refuse, run_prompts
-        from swecli.headless.writers.base import make_writer
+    sessions = SessionManager.open(start.database)
+    ahead = None
+    if not is_stream:
+        ahead = await send_first_request(start, prompt, model, counter, sessions)
+    # late: the first request is already on its way while the tools and the agent are imported
+    from swecli.app import build_runtime
+    from swecli.headless.runner import read_prompts, refuse, run_prompts
+    from swecli.headless.writers.base import make_writer
 
-        runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
+    runtime = build_runtime(start, refuse, model, sessions=sessions)
     runtime.settle()
     runtime.agent.counter = counter
     writer = make_writer(output_format, sys.stdout, sys.stderr)
@@ -175,7 +171,7 @@ async def _run_headless(
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
         prompts = read_prompts(prompt, 0 if is_stream else None, check=_refuse_command)
-        return await run_prompts(runtime, prompts, writer, ahead and ahead[0])
+        return await run_prompts(runtime, prompts, writer, ahead)
     finally:
         runtime.close()
 

@@ -85,7 +85,7 @@ def _sessions(parser: Parser) -> None:
 
 def _list(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        found = sessions.list_sessions(str(Path.cwd()) if args.here else None, args.limit)
+        found = sessions.catalog.list_sessions(str(Path.cwd()) if args.here else None, args.limit)
     rows = []
     for one in found:
         when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.shown_title
@@ -101,7 +101,7 @@ def _show(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         if args.json:
-            return ActionResult(redact_value(sessions.export(session.id)))
+            return ActionResult(redact_value(sessions.archive.export(session.id)))
         sessions.load_back_to(1)
     lines = []
     for message in session.messages:
@@ -116,7 +116,7 @@ def _show(args: argparse.Namespace) -> ActionResult:
 
 def _search(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        hits = sessions.search(" ".join(args.words), args.limit)
+        hits = sessions.catalog.search(" ".join(args.words), args.limit)
     value = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
     rows = tuple((hit.session_id, f"T{hit.interaction}", hit.role, hit.snippet) for hit in hits)
     return ActionResult(
@@ -172,7 +172,7 @@ def _ask_to_delete(session: Session) -> None:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        whole = sessions.export(args.session)
+        whole = sessions.archive.export(args.session)
     whole = whole if args.with_secrets else redact_value(whole)
     if args.format == "json":
         return ActionResult(whole, (dumps(whole, indent=2),))

@@ -131,7 +131,7 @@ class Review:
             if self._sessions.session.interactions:
                 self._turns.settle(at.state)
                 self._sessions.finish_interaction("done")
-                self._sessions.playbook.skip(
+                self._sessions.turns.skip(
                     self._sessions.session.id, self._sessions.session.interactions
                 )
         found, parts = job.findings(), job.plan.parts[: self.record.loops]

@@ -60,6 +60,11 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def read_json(stored: str | float) -> Any:
+    """Parse a stored JSON value; SQLite stores one that is a number as a number. Raises ValueError, TypeError."""
+    return stored if isinstance(stored, int | float) else json.loads(stored)
+
+
 def write_moment(at: datetime) -> str:
     """Return a time as it is stored: in UTC, to the microsecond, without a zone."""
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")

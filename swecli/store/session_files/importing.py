@@ -19,8 +19,9 @@ from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import Effects
 from swecli.models.playbook import Kind, Scope, State, Trust
+from swecli.store.journal.reader import number_of
 from swecli.store.journal.values import clean_text
-from swecli.store.playbook.bullets import Bullets, number_of
+from swecli.store.playbook.bullets import Bullets
 from swecli.store.session_files import importers
 from swecli.store.session_files.archive import (
     EXCLUDED_COLUMNS,

@@ -82,21 +82,24 @@ class Database:
             yield self.connection
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlmodel.Session]:
-        """Do as `write`, with a session of SQLModel."""
+    def session(self) -> Iterator[sqlmodel.Session]:
+        """Open a session of SQLModel in the running transaction; its changes are flushed at the end."""
         # late: a turn needs no SQLModel
         from swecli.store.sqlite.orm import open_session
 
-        with self.write(), open_session(self._engine) as session:
+        with open_session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlmodel.Session]:
+        """Do as `write`, with a session of SQLModel."""
+        with self.write(), self.session() as session:
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[sqlmodel.Session]:
         """Do as `read`, with a session of SQLModel."""
-        # late: as above
-        from swecli.store.sqlite.orm import open_session
-
-        with self.read(), open_session(self._engine) as session:
+        with self.read(), self.session() as session:
             yield session
 
     def rows(self, which: Any) -> list[Any]:

@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, Session, select
 
-from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
-from swecli.store.journal.reader import BULLET, TIMES
+from swecli.models.playbook import AppliedDelta, Bullet
+from swecli.store.journal.deltas import parse_delta, parse_time
+from swecli.store.journal.reader import BULLET
 from swecli.store.journal.values import values
 from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime
 from swecli.store.tables.sessions import COUNTING, Row
@@ -76,7 +77,7 @@ class BulletRow(Row, table=True):
         """Write a snapshot into the row; derived columns keep their values."""
         known = {*BULLET, "session_id", "project"} - _DERIVED
         for name in known & value.keys():  # a snapshot of an older version may differ in its fields
-            setattr(self, name, _parse(name, value[name]))
+            setattr(self, name, parse_time(name, value[name]))
 
 
 class EvidenceRow(Row, table=True):
@@ -141,25 +142,7 @@ class DeltaRow(Row, table=True):
 
     def to_applied(self) -> AppliedDelta:
         """Return the row as a delta, without verdicts."""
-        same = values(self, self.shared_with(Delta, "ops", "refused"))
-        delta = Delta(ops=tuple(map(_parse_op, self.ops)), refused=tuple(self.refused), **same)
-        return AppliedDelta(delta, tuple(self.before), tuple(self.added), self.undone)
-
-
-def _parse_op(op: Mapping[str, Any]) -> Op:
-    fields = {
-        n: tuple(item) if isinstance(item, list) else item
-        for n, item in op.get("fields", {}).items()
-    }
-    evidence = (
-        Evidence(**{n: _parse(n, item) for n, item in one.items()})
-        for one in op.get("evidence", ())
-    )
-    return Op(op["op"], op.get("bullet_id", ""), fields, tuple(evidence))
-
-
-def _parse(name: str, value: Any) -> Any:
-    return datetime.fromisoformat(value) if value and name in TIMES else value
+        return parse_delta(values(self, list(type(self).model_fields)))
 
 
 class ReflectionRow(Row, table=True):
@@ -202,9 +185,10 @@ class TurnRow(Row, table=True):
     @classmethod
     def record(cls, db: Session, session_id: str, interaction: int, **known: Any) -> None:
         """Set columns of a turn's record."""
-        db.add(row := cls.find(db, session_id, interaction))
+        row = cls.find(db, session_id, interaction)
         for name, value in known.items():
-            setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
+            setattr(row, name, value)
+        db.add(row)
 
 
 class ChoiceRow(Row, table=True):

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import registry
-from sqlmodel import Field, Session, SQLModel, col, select
+from sqlmodel import Field, Session, SQLModel, select
 
-from swecli.models.message import ChatMessage
-from swecli.store.journal.reader import MESSAGE
-from swecli.store.journal.values import values
 from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
@@ -88,11 +82,6 @@ class MessageRow(_SessionPart, table=True):
     blocks: Any = Field(default=None, sa_type=CleanJson)
     images: Any = Field(default=None, sa_type=CleanJson)
 
-    @classmethod
-    def from_message(cls, session_id: str, message: ChatMessage) -> MessageRow:
-        """Return a new row for the message, without its calls."""
-        return cls(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
-
 
 class CallRow(Row, table=True):
     """A tool call. Calls of a message are ordered by `id`; a provider may use a `call_id` twice in a session."""
@@ -115,12 +104,6 @@ class CallRow(Row, table=True):
     duration_ms: int | None = Field(default=None, sa_type=Number)
     tokens: int | None = Field(default=None, sa_type=Number)
     effects: Any = Field(default=None, sa_type=CleanJson)
-
-    @classmethod
-    def find_newest(cls, db: Session, session_id: str, call_id: str) -> CallRow | None:
-        """Return the newest call of a session with that id."""
-        theirs = select(cls).filter_by(session_id=session_id, call_id=call_id)
-        return db.exec(theirs.order_by(col(cls.id).desc()).limit(1)).first()
 
 
 class FullResultRow(Row, table=True):
@@ -185,23 +168,6 @@ class InteractionRow(_SessionPart, table=True):
     def find(cls, db: Session, session_id: str, number: int | None) -> InteractionRow | None:
         """Return the row of an interaction, or None."""
         return db.exec(select(cls).filter_by(session_id=session_id, number=number)).first()
-
-    @classmethod
-    def find_running(cls, db: Session, session_id: str) -> Sequence[InteractionRow]:
-        """Return the turns of a session that did not end."""
-        return db.exec(select(cls).filter_by(session_id=session_id, status="running")).all()
-
-    @property
-    def is_running_elsewhere(self) -> bool:
-        """Whether another process is running the turn, or was when it ended."""
-        if self.pid <= 0 or self.pid == os.getpid():
-            return False
-        with suppress(PermissionError):
-            try:
-                os.kill(self.pid, 0)
-            except ProcessLookupError:
-                return False
-        return True
 
 
 class ReductionRow(Row, table=True):
