@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from swecli.cli.flags import SUBCOMMANDS, Parser, subcommand
-from swecli.playbook.action import ActionResult
+from swecli.models.action import ActionResult
 
 _SCRIPTS = {
     "bash": r"""_swecli() {

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from swecli.actions.context import ACTIONS
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import (
@@ -17,10 +18,9 @@ from swecli.cli.subcommands import (
 )
 from swecli.llm.endpoints import DEMO
 from swecli.llm.registry import make_model
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import to_json
-from swecli.playbook.action import ActionResult
-from swecli.repl.actions.context import ACTIONS
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

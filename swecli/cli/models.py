@@ -16,9 +16,9 @@ from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.profile import LearnedFacts
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
-from swecli.playbook.action import ActionResult
 
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 

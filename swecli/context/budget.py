@@ -119,9 +119,14 @@ class RequestLimits:
         return self.allowed or request_limit(self.window, self.reserve)
 
     @property
+    def threshold_window(self) -> int | None:
+        """The window, in tokens, that the threshold is a share of: the model's, or the one behind an observed limit."""
+        return round(self.allowed / (1 - TOKEN_BUFFER_PERCENTAGE)) if self.allowed else self.window
+
+    @property
     def start(self) -> int | None:
         """Tokens at which a request is reduced; None if only requests that are too long are."""
-        window = round(self.allowed / 0.9) if self.allowed else self.window
+        window = self.threshold_window
         if not window or self.threshold >= MAX_CONDENSE_THRESHOLD:
             return None
         return max(window * self.threshold // 100, self.hold)

@@ -10,15 +10,11 @@ from math import ceil
 from typing import Any
 
 from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize
+from swecli.context.keyed import diff_messages, normalize_keyed
+from swecli.context.repair import SIGNED, normalize
 from swecli.context.tokens import TokenCounter
-from swecli.context.truncate import truncate_safely
-from swecli.context.validate import (
-    SIGNED,
-    diff_messages,
-    normalize,
-    normalize_keyed,
-)
-from swecli.models.context import Edits, interaction_of, key_of, note_key
+from swecli.context.truncate import merge_pinned, truncate_safely
+from swecli.models.context import Edits, interaction_of, key_of
 from swecli.models.errors import ContextFull
 from swecli.models.message import IMAGES, ApiMessage
 
@@ -73,7 +69,7 @@ class Ladder:
         def is_needed(size: RequestSize) -> bool:
             return size.over if rung == CLEAR else not size.fits
 
-        before = size = self.limits.measure(messages, self.counter)
+        size = self.limits.measure(messages, self.counter)
         current, detail, batch = messages, "", self.room(messages) * _BATCH
         for smaller, line in _versions(messages, rung, self.limits) if is_needed(size) else ():
             after = self.limits.measure(smaller, self.counter)
@@ -82,10 +78,19 @@ class Ladder:
             current, size, detail = smaller, after, line
             if not is_needed(size):
                 break
-        if not detail:
-            return None
+        return self.compare(messages, current, rung, detail) if detail else None
+
+    def compare(
+        self, before: list[ApiMessage], after: list[ApiMessage], how: str, detail: str
+    ) -> RungResult:
+        """Return the result of a reduction that led from one list of keyed messages to the other."""
         return RungResult(
-            rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail
+            how=how,
+            messages=after,
+            edits=diff_messages(before, after),
+            before=self.limits.measure(before, self.counter).tokens,
+            after=self.limits.measure(after, self.counter).tokens,
+            detail=detail,
         )
 
     def fit(
@@ -169,23 +174,9 @@ def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _
     for smaller, detail in _unpinned_versions(free, rung, limits):
         has_pins = len(free) < len(messages)
         yield (
-            normalize_keyed(_merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller,
+            normalize_keyed(merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller,
             detail,
         )
-
-
-def _merge_pinned(
-    messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]
-) -> list[ApiMessage]:
-    """Put the pinned messages back in place; an inserted note stays before the message it precedes."""
-    places = {key_of(message): place for place, message in enumerate(messages)}
-    pinned = [message for message in messages if interaction_of(message) in pins]
-
-    def place(message: ApiMessage) -> tuple[int, bool]:
-        key = key_of(message)
-        return places.get(key.removeprefix(note_key("")), len(places)), key in places
-
-    return sorted([*smaller, *pinned], key=place)
 
 
 def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
@@ -200,7 +191,7 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
     elif rung == TRUNCATE:
         while len(shorter := truncate_safely(current)) < len(current):
             current = shorter
-            yield current, f"{len(messages) - len(current)} old messages left out"
+            yield current, describe_truncation(messages, current)
     else:
         named = list[str]()
         for role, caps, name in _SHRINKS:
@@ -209,6 +200,13 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
                 if shorter != current:
                     current, named = shorter, named if name in named else [*named, name]
                     yield current, f"{' and '.join(named)} cut to {cap} characters"
+
+
+def describe_truncation(before: list[ApiMessage], after: list[ApiMessage]) -> str:
+    """Return the line for the user on a truncation of keyed messages: stubs between them do not count."""
+    kept = {key_of(message) for message in after}
+    removed = sum(key_of(message) not in kept for message in before)
+    return f"{removed} old messages left out"
 
 
 def _count_kept_results(limit: int | None) -> int:

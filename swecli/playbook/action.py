@@ -1,5 +1,4 @@
-"""The playbook actions, their context and their result, shared by the REPL and the command line, and deltas as short
-lines."""
+"""The playbook actions and their context, shared by the REPL and the command line, and deltas as short lines."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
@@ -33,38 +32,13 @@ _DONE = {
 
 
 @dataclass(frozen=True, slots=True)
-class ActionResult:
-    """The result of an action: `value` as plain JSON for `--json`, `lines` or a table (`head`, `rows`) with a `note`
-    for people, `exact` text to write unchanged to a pipe in place of `lines`, the process's exit `code`, and the
-    `questions` that an interactive caller asks one by one."""
-
-    value: Any
-    lines: tuple[str, ...] = ()
-    head: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    note: str = ""
-    exact: str | None = None
-    code: int = 0
-    questions: tuple[Question, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A pending decision on the strategy `id`: its text, why it needs one, and where it comes from."""
-
-    id: str
-    content: str
-    reason: str
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ActionContext:
     """One session's playbook and its store. `command` is the prefix of an action in hints: `/playbook`."""
 
     sessions: SessionManager
     session: Session
     command: str = "/playbook"
+    folder: Path = Path()  # that relative files are in
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7`. Raises BadInput."""
@@ -112,10 +86,11 @@ def pop_option(args: list[str], flag: str) -> str:
     return value
 
 
-def resolve_file(file: str) -> Path:
-    """Expand `~`. Raises BadInput for what exists but is not a regular file: opening a pipe may block forever."""
+def resolve_file(file: str, folder: Path) -> Path:
+    """Expand `~`, else look in `folder`. Raises BadInput for what exists but is not a regular file: opening a pipe may
+    block forever."""
     try:
-        path = Path(file).expanduser()
+        path = folder / Path(file).expanduser()
         if not path.exists() or path.is_file():
             return path
     except (OSError, RuntimeError) as error:  # the name is too long, or its user is unknown

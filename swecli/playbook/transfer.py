@@ -22,6 +22,7 @@ from pydantic import (
     ValidationError,
 )
 
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
@@ -36,7 +37,7 @@ from swecli.models.playbook import (
     Trust,
     length_problem,
 )
-from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
+from swecli.playbook.action import DOUBT, ActionContext, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
@@ -354,7 +355,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     """Import an exported playbook. New strategies need the user's approval unless `trusted`. Raises BadInput."""
     if not file:
         raise ctx.usage_error("No file was named.", "add --from FILE")
-    path = resolve_file(file)
+    path = resolve_file(file, ctx.folder)
     imported = _read_markdown(read_text_file(path))
     present = {
         bullet.id: bullet

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -30,6 +29,7 @@ from swecli.models.message import (
 )
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
+from swecli.tools.tool_schema import plain_schema
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
@@ -40,44 +40,6 @@ class Params(BaseModel):
     """Base class of a tool's parameters: unknown names are rejected, instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-@cache  # pydantic takes milliseconds for each, and every turn needs all of them
-def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of `params` in a form that every provider accepts: references resolved, titles and class
-    docstrings removed, "X or null" reduced to "X"."""
-    schema = params.model_json_schema()
-    definitions = schema.pop("$defs", {})
-    plain = _plain(schema, definitions)
-    return {
-        "type": "object",
-        "properties": plain.get("properties", {}),
-        **plain,
-        "additionalProperties": False,
-    }
-
-
-def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" in node:
-        target = definitions[node["$ref"].rsplit("/", 1)[-1]]
-        return _plain({k: v for k, v in target.items() if k != "description"}, definitions)
-    kept = {
-        key: value
-        for key, value in node.items()
-        if key != "title" and (key, value) != ("default", None)
-    }
-    if node.get("type") == "object":
-        kept.pop("description", None)
-    if "properties" in kept:
-        kept["properties"] = {
-            name: _plain(prop, definitions) for name, prop in kept["properties"].items()
-        }
-    if isinstance(kept.get("items"), dict):
-        kept["items"] = _plain(kept["items"], definitions)
-    if options := kept.pop("anyOf", None):
-        real = [_plain(option, definitions) for option in options if option.get("type") != "null"]
-        kept = kept | (real[0] if len(real) == 1 else {"anyOf": real})
-    return kept
 
 
 class Memory(Protocol):
@@ -116,79 +78,100 @@ class ChangeRecorder(Protocol):
         ...
 
 
-_DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
+# Runs a task: its title, its prompt, the names of tools besides read-only ones, and the context of the caller.
+DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
+
+
+def _ignore(*_: object) -> None:
+    """Take the place of a callback that nobody set."""
+
+
+def _is_allowed(_: str) -> bool:
+    return True
 
 
 @dataclass(slots=True)
 class ToolContext:
     """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
 
-    root: Path  # the workspace, which no tool leaves
+    # the workspace, which no tool leaves without the user's approval
+    root: Path
     sessions: SessionManager | None = None
-    report: Callable[[str], None] = lambda text: None  # shows output of the running call
-    file_digests: dict[Path, str] = field(
-        default_factory=dict
-    )  # of files read or written, by resolved path
+    # shows output of the running call
+    report: Callable[[str], None] = _ignore
+    # of files read or written, by resolved path
+    file_digests: dict[Path, str] = field(default_factory=dict)
     todos: list[dict[str, str]] = field(default_factory=list)
-    timeout: float = 120.0  # seconds
-    environ: Mapping[str, str] | None = (
-        None  # for child processes, which get no keys; None: this process's own
-    )
-    may_read: Callable[[str], bool] = lambda path: (
-        True
-    )  # whether a workspace-relative path needs no approval
-    page_limit: int = 24_000  # characters that a tool returns at once if the model can ask for more
-    output: HeadTail | None = None  # collects what the running call prints
-    on_start: Callable[[ToolCall, str], None] = lambda call, summary: (
-        None
-    )  # called when a permitted call begins
-    sandbox: Sandbox | None = None  # None: commands run without one
-    profile: Profile | None = None  # of the sandbox that the running call's command runs in
+    # seconds, of a command or a search
+    timeout: float = 120.0
+    # for child processes, which get no keys; None: this process's own
+    environ: Mapping[str, str] | None = None
+    # whether a workspace-relative path needs no approval
+    may_read: Callable[[str], bool] = _is_allowed
+    # characters that a tool returns at once if the model can ask for more
+    page_limit: int = 24_000
+    # collects what the running call prints
+    output: HeadTail | None = None
+    # called with its summary when a permitted call begins
+    on_start: Callable[[ToolCall, str], None] = _ignore
+    # None: commands run without one
+    sandbox: Sandbox | None = None
+    # of the sandbox that the running call's command runs in
+    profile: Profile | None = None
     memory: Memory | None = None
     changes: ChangeRecorder | None = None
     jobs: Jobs = field(default_factory=Jobs)
-    skills: dict[str, Skill] = field(default_factory=dict)  # by name
-    do_task: _DoTask | None = (
-        None  # runs a task (title, prompt, tools besides read-only ones) in a child session
-    )
-    on_usage: Callable[[Usage, float | None], None] = lambda usage, cost: (
-        None
-    )  # called for requests of tasks, with US $
+    # by name
+    skills: dict[str, Skill] = field(default_factory=dict)
+    # runs a task in a child session; None: there are none in this run
+    do_task: DoTask | None = None
+    # called for requests of tasks, with US $
+    on_usage: Callable[[Usage, float | None], None] = _ignore
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPlan:
     """What a call would do. Made before approval, and passed to `run` afterwards."""
 
+    # one line: "Run pytest -q"
     summary: str
+    # the complete effect, which the user approves
     preview: Display = field(default_factory=Display)
-    state: Any = None  # for `run`
-    session_label: str = ""  # what an approval for the session allows, in words
-    session_rule: str = ""  # the permission rule that such an approval adds
-    subject: str = (
-        ""  # what permission rules are compared with: a workspace-relative path, a command
-    )
-    guard: str = ""  # why every mode asks; "" if none does
-    unattended: ToolPlan | None = None  # what is done if nobody is there to be asked; None: nothing
-    outside: str = ""  # why a command is to run outside the sandbox, which every mode asks about
-    effects: Effects | None = None  # what the call will do; None: what its kind says
+    # whatever `run` needs of the plan
+    state: Any = None
+    # what an approval for the session allows, in words, and the permission rule that it adds
+    session_label: str = ""
+    session_rule: str = ""
+    # what permission rules are compared with: a workspace-relative path, a command, a host
+    subject: str = ""
+    # why every mode asks; "" if none does
+    guard: str = ""
+    # what is done if nobody is there to be asked; None: nothing
+    unattended: ToolPlan | None = None
+    # why a command is to run outside the sandbox, which every mode asks about
+    outside: str = ""
+    # what the call will do; None: what its kind says
+    effects: Effects | None = None
 
 
 @dataclass(frozen=True)
 class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
-    fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`, and in
-    those of `unasked_in_sandbox` where there is a sandbox; `reference` is the sentence about that in the
-    documentation. `exact_label` is what a question calls one subject that is shown above it; "": by the subject.
-    `may_change` is what its calls may change in the workspace: nothing, the file that is their subject,
-    or any file. Undo records that, and no more."""
+    fnmatch; other kinds override the methods."""
 
     name: str
+    # what the user is asked
     question: str
+    # the sentence in the documentation about when that is
     reference: str
+    # the modes that run every call without asking
     unasked_in: frozenset[Mode] = frozenset({"auto"})
+    # and those that do where there is a sandbox
     unasked_in_sandbox: frozenset[Mode] = frozenset()
+    # what a question calls one subject that is shown above it; "": by the subject
     exact_label: str = ""
+    # what its calls may change in the workspace: nothing, the file that is their subject, or any file. Undo records
+    # that, and no more
     may_change: Literal["nothing", "subject", "any file"] = "nothing"
 
     @property
@@ -207,7 +190,8 @@ class PermissionKind:
     def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
         """Return None if patterns of allow rules let the call run without approval, otherwise the reason, which may be
         ""."""
-        return None if any(self.touches(pattern, subject) for pattern in patterns) else ""
+        is_covered = any(self.touches(pattern, subject) for pattern in patterns)
+        return None if is_covered else ""
 
     def touches(self, pattern: str, subject: str) -> bool:
         """Return whether a deny or ask rule with this pattern applies; matches too much rather than too little."""
@@ -258,38 +242,40 @@ class ToolError(BadInput):
     """An error whose message the model reads."""
 
 
-_Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
-_MakePlan = Callable[[Any, ToolContext], ToolPlan]
+Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
+MakePlan = Callable[[Any, ToolContext], ToolPlan]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A declared tool. `plan` is called before approval and may raise ToolError; `run` gets its result."""
+    """A declared tool."""
 
     name: str
+    # for the model
     description: str
     params: type[BaseModel]
     kind: PermissionKind
-    run: _Run
-    plan: _MakePlan
+    # does what was planned; errors are raised as ToolError
+    run: Run
+    # called before approval; may raise ToolError
+    plan: MakePlan
     offer: Offer = Offer()
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
-        return ToolSpec(self.name, self.description, _plain_schema(self.params), self.offer)
+        return ToolSpec(self.name, self.description, plain_schema(self.params), self.offer)
 
 
 def tool(
-    kind: PermissionKind, params: type[BaseModel], plan: _MakePlan, offer: Offer | None = None
-) -> Callable[[_Run], Tool]:
+    kind: PermissionKind, params: type[BaseModel], plan: MakePlan, offer: Offer | None = None
+) -> Callable[[Run], Tool]:
     """Return a decorator that makes a function a `Tool`, named like it without a leading underscore and described by
     the .md file of that name."""
 
-    def declare(run: _Run) -> Tool:
+    def declare(run: Run) -> Tool:
         name = run.__name__.removeprefix("_")
-        text = (
-            Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
-        )
-        return Tool(name, text, params, kind, run, plan, offer or Offer())
+        file = Path(inspect.getfile(run)).with_name(f"{name}.md")
+        description = file.read_text(encoding="utf-8").strip()
+        return Tool(name, description, params, kind, run, plan, offer or Offer())
 
     return declare

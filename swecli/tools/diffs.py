@@ -6,47 +6,16 @@ import difflib
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 _CONTEXT = 3
-_MAX_COMPARED = 6000  # lines; difflib takes too long for more
+_MAX_COMPARED = 6000  # lines; difflib takes seconds for more that are not alike
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """A unified diff. `added` and `removed` count lines; `changed` has (first, last) new lines of each change."""
-
-    text: str
-    added: int
-    removed: int
-    changed: tuple[tuple[int, int], ...]
-
-    @property
-    def counts(self) -> str:
-        """A text like "+3 −1", without zeros."""
-        both = [f"+{self.added}" if self.added else "", f"−{self.removed}" if self.removed else ""]
-        return " ".join(part for part in both if part) or "±0"
-
-
-def unified_diff(path: str, old: str | None, new: str) -> Diff:
-    """Return the diff from `old` (None for a new file) to `new`, with three lines of context."""
-    before, after = _lines(old or ""), _lines(new)
-    changes = list(_changes(before, after))
-    out = ["--- /dev/null\n" if old is None else f"--- a/{path}\n", f"+++ b/{path}\n"]
-    for group in _group(changes):
-        out.extend(_hunk(group, before, after))
-    return Diff(
-        text="".join(out) if changes else "",
-        added=sum(change.j2 - change.j1 for change in changes),
-        removed=sum(change.i2 - change.i1 for change in changes),
-        changed=tuple((change.j1 + 1, max(change.j2, change.j1 + 1)) for change in changes),
-    )
-
-
-class _Range(NamedTuple):
-    """Lines `i1` to `i2` of the old text and `j1` to `j2` of the new one, ends excluded."""
+class LineRange(NamedTuple):
+    """Lines `i1` to `i2` of the old text and `j1` to `j2` of the new one, from 0, ends excluded."""
 
     i1: int
     i2: int
@@ -54,49 +23,117 @@ class _Range(NamedTuple):
     j2: int
 
 
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Changes whose lines of context touch."""
+
+    head: str  # `@@ -1,3 +1,4 @@`
+    lines: tuple[str, ...]  # each with its sign in front, and its line end
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A unified diff."""
+
+    head: str  # the two lines with the file's names; "" if nothing changed
+    hunks: tuple[Hunk, ...]
+    added: int  # lines
+    removed: int
+    changed: tuple[tuple[int, int], ...]  # the first and last new line of each change, from 1
+
+    @property
+    def text(self) -> str:
+        hunks = (f"{hunk.head}\n{''.join(hunk.lines)}" for hunk in self.hunks)
+        return self.head + "".join(hunks)
+
+    @property
+    def counts(self) -> str:
+        """A text like "+3 −1", without zeros."""
+        parts: list[str] = []
+        if self.added:
+            parts.append(f"+{self.added}")
+        if self.removed:
+            parts.append(f"−{self.removed}")
+        return " ".join(parts) or "±0"
+
+
+def unified_diff(
+    path: str, old: str | None, new: str, changed: Sequence[LineRange] | None = None
+) -> Diff:
+    """Return the diff from `old` (None for a new file) to `new`, with three lines of context. `changed` are the lines
+    that may differ, in order, if they are known: then only these are compared."""
+    before = _lines(old or "")
+    after = _lines(new)
+    if changed is None:
+        changed = [LineRange(0, len(before), 0, len(after))]
+    changes = [change for part in changed for change in _changes(before, after, part)]
+    if not changes:
+        return Diff("", (), 0, 0, ())
+    name = "/dev/null" if old is None else f"a/{path}"
+    return Diff(
+        head=f"--- {name}\n+++ b/{path}\n",
+        hunks=tuple(_hunk(group, before, after) for group in _group(changes)),
+        added=sum(change.j2 - change.j1 for change in changes),
+        removed=sum(change.i2 - change.i1 for change in changes),
+        changed=tuple((change.j1 + 1, max(change.j2, change.j1 + 1)) for change in changes),
+    )
+
+
 def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _changes(before: list[str], after: list[str]) -> Iterator[_Range]:
-    """Generate the ranges between the equal lines."""
-    i = j = 0
-    for same in _equal_ranges(before, after, _Range(0, len(before), 0, len(after))):
+def _changes(before: list[str], after: list[str], part: LineRange) -> Iterator[LineRange]:
+    """Generate the ranges between the equal lines of a part."""
+    i = part.i1
+    j = part.j1
+    for same in _equal_ranges(before, after, part):
         if (i, j) != (same.i1, same.j1):
-            yield _Range(i, same.i1, j, same.j1)
-        i, j = same.i2, same.j2
-    if (i, j) != (len(before), len(after)):
-        yield _Range(i, len(before), j, len(after))
+            yield LineRange(i, same.i1, j, same.j1)
+        i = same.i2
+        j = same.j2
+    if (i, j) != (part.i2, part.j2):
+        yield LineRange(i, part.i2, j, part.j2)
 
 
-def _equal_ranges(before: list[str], after: list[str], whole: _Range) -> Iterator[_Range]:
+def _equal_ranges(before: list[str], after: list[str], whole: LineRange) -> Iterator[LineRange]:
     """Generate the equal ranges in order. What is too large for difflib is split at the lines that occur only once."""
     head, tail = _common_ends(before, after, whole)
     if head:
-        yield _Range(whole.i1, whole.i1 + head, whole.j1, whole.j1 + head)
-    part = _Range(whole.i1 + head, whole.i2 - tail, whole.j1 + head, whole.j2 - tail)
+        yield LineRange(whole.i1, whole.i1 + head, whole.j1, whole.j1 + head)
+    part = LineRange(whole.i1 + head, whole.i2 - tail, whole.j1 + head, whole.j2 - tail)
     old_count = part.i2 - part.i1
     new_count = part.j2 - part.j1
-    if not old_count or not new_count:
-        pass
-    elif max(old_count, new_count) <= _MAX_COMPARED:
+    if old_count and new_count:
+        yield from _inner_ranges(before, after, part)
+    if tail:
+        yield LineRange(whole.i2 - tail, whole.i2, whole.j2 - tail, whole.j2)
+
+
+def _inner_ranges(before: list[str], after: list[str], part: LineRange) -> Iterator[LineRange]:
+    """Generate the equal ranges of a part whose first and last lines differ."""
+    old_count = part.i2 - part.i1
+    new_count = part.j2 - part.j1
+    if max(old_count, new_count) <= _MAX_COMPARED:
         yield from _minimal_ranges(before, after, part)
-    elif anchors := _unique_pairs(before, after, part):
-        i, j = part.i1, part.j1
+        return
+    anchors = _unique_pairs(before, after, part)
+    if anchors:
+        i = part.i1
+        j = part.j1
         for next_i, next_j in anchors:
-            yield from _equal_ranges(before, after, _Range(i, next_i, j, next_j))
-            yield _Range(next_i, next_i + 1, next_j, next_j + 1)
-            i, j = next_i + 1, next_j + 1
-        yield from _equal_ranges(before, after, _Range(i, part.i2, j, part.j2))
+            yield from _equal_ranges(before, after, LineRange(i, next_i, j, next_j))
+            yield LineRange(next_i, next_i + 1, next_j, next_j + 1)
+            i = next_i + 1
+            j = next_j + 1
+        yield from _equal_ranges(before, after, LineRange(i, part.i2, j, part.j2))
     elif old_count == new_count:  # a replacement in many lines that are alike
         for i, j in zip(range(part.i1, part.i2), range(part.j1, part.j2), strict=True):
             if before[i] == after[j]:
-                yield _Range(i, i + 1, j, j + 1)
-    if tail:
-        yield _Range(whole.i2 - tail, whole.i2, whole.j2 - tail, whole.j2)
+                yield LineRange(i, i + 1, j, j + 1)
 
 
-def _common_ends(before: list[str], after: list[str], part: _Range) -> tuple[int, int]:
+def _common_ends(before: list[str], after: list[str], part: LineRange) -> tuple[int, int]:
     """Return the numbers of equal lines at the start and at the end."""
     most = min(part.i2 - part.i1, part.j2 - part.j1)
     head = 0
@@ -108,15 +145,16 @@ def _common_ends(before: list[str], after: list[str], part: _Range) -> tuple[int
     return head, tail
 
 
-def _minimal_ranges(before: list[str], after: list[str], part: _Range) -> Iterator[_Range]:
-    left, right = before[part.i1 : part.i2], after[part.j1 : part.j2]
+def _minimal_ranges(before: list[str], after: list[str], part: LineRange) -> Iterator[LineRange]:
+    left = before[part.i1 : part.i2]
+    right = after[part.j1 : part.j2]
     matcher = difflib.SequenceMatcher(None, left, right, autojunk=len(left) > 1000)
     for i, j, size in matcher.get_matching_blocks():
         if size:
-            yield _Range(part.i1 + i, part.i1 + i + size, part.j1 + j, part.j1 + j + size)
+            yield LineRange(part.i1 + i, part.i1 + i + size, part.j1 + j, part.j1 + j + size)
 
 
-def _unique_pairs(before: list[str], after: list[str], part: _Range) -> list[tuple[int, int]]:
+def _unique_pairs(before: list[str], after: list[str], part: LineRange) -> list[tuple[int, int]]:
     """Return the longest sequence, in the order of both texts, of lines that occur once in each (patience diff)."""
     old = _places_of_unique_lines(before, part.i1, part.i2)
     new = _places_of_unique_lines(after, part.j1, part.j2)
@@ -142,9 +180,9 @@ def _places_of_unique_lines(lines: list[str], start: int, end: int) -> dict[str,
     return {lines[place]: place for place in range(start, end) if counts[lines[place]] == 1}
 
 
-def _group(changes: list[_Range]) -> Iterator[list[_Range]]:
+def _group(changes: list[LineRange]) -> Iterator[list[LineRange]]:
     """Group the changes whose lines of context touch."""
-    group: list[_Range] = []
+    group: list[LineRange] = []
     for change in changes:
         if group and change.i1 - group[-1].i2 > 2 * _CONTEXT:
             yield group
@@ -154,20 +192,22 @@ def _group(changes: list[_Range]) -> Iterator[list[_Range]]:
         yield group
 
 
-def _hunk(group: list[_Range], before: list[str], after: list[str]) -> Iterator[str]:
-    first, last = group[0], group[-1]
+def _hunk(group: list[LineRange], before: list[str], after: list[str]) -> Hunk:
+    first = group[0]
+    last = group[-1]
     lead = min(_CONTEXT, first.i1, first.j1)
     trail = min(_CONTEXT, len(before) - last.i2)
     old = _format_range(first.i1 - lead, last.i2 + trail)
     new = _format_range(first.j1 - lead, last.j2 + trail)
-    yield f"@@ -{old} +{new} @@\n"
+    lines: list[str] = []
     at = first.i1 - lead
     for change in group:
-        yield from (_line(" ", line) for line in before[at : change.i1])
-        yield from (_line("-", line) for line in before[change.i1 : change.i2])
-        yield from (_line("+", line) for line in after[change.j1 : change.j2])
+        lines += [_line(" ", line) for line in before[at : change.i1]]
+        lines += [_line("-", line) for line in before[change.i1 : change.i2]]
+        lines += [_line("+", line) for line in after[change.j1 : change.j2]]
         at = change.i2
-    yield from (_line(" ", line) for line in before[at : at + trail])
+    lines += [_line(" ", line) for line in before[at : at + trail]]
+    return Hunk(f"@@ -{old} +{new} @@", tuple(lines))
 
 
 def _format_range(start: int, end: int) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -26,7 +27,7 @@ from swecli.models.message import (
     ToolSpec,
 )
 from swecli.tools import builtin
-from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
+from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, strip_terminal_codes
 from swecli.tools.permissions import Permissions, PermissionVerdict
 from swecli.tools.sandbox import Profile
@@ -67,7 +68,10 @@ async def execute(
     `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
     for the model (the caller truncates it), `duration_ms` excludes the wait for approval. On cancellation the result
     has the output so far (`ctx.output`)."""
-    ctx = replace(ctx, may_read=permissions.may_read)
+    readers = frozenset(
+        {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
+    )
+    ctx = replace(ctx, may_read=partial(permissions.may_read, readers=readers))
     try:
         tool, params = _parse_call(call, registry, problem)
         plan = tool.plan(params, ctx)

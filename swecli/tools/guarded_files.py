@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import is_sensitive, protected_part, protected_patterns
 from swecli.tools.sandbox import GuardedFiles, Profile, repository_folders
 from swecli.tools.searching import list_tree, own_ignore_files
+from swecli.tools.sensitive import is_sensitive, protected_part, protected_patterns
 
 _MAX_HIDDEN = 2_000  # each is a mount of its own, which takes bubblewrap some 20 µs
 

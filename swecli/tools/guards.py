@@ -10,9 +10,10 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from swecli.text import escape_hidden
-from swecli.tools import files
+from swecli.tools import sensitive
 from swecli.tools.base import ToolError
-from swecli.tools.files import read_bytes, resolve_path
+from swecli.tools.files import read_bytes
+from swecli.tools.paths import resolve_path
 from swecli.tools.searching import IGNORE_FILES
 
 _MAX_BYTES = 1_000_000  # of an ignore file; a longer one is a mistake
@@ -22,12 +23,12 @@ _Stamp = tuple[int, int, int] | None
 
 def before_reading(root: Path, path: str) -> str:
     """Return why every mode asks before reading this workspace-relative path; "" if none does."""
-    return files.read_guard(path) or when_ignored(root, path)
+    return sensitive.read_guard(path) or when_ignored(root, path)
 
 
 def before_writing(root: Path, path: str) -> str:
     """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
-    return files.write_guard(path) or when_ignored(root, path)
+    return sensitive.write_guard(path) or when_ignored(root, path)
 
 
 def when_ignored(root: Path, path: str) -> str:
@@ -61,7 +62,7 @@ class _IgnoreRules:
     def match(self, root: Path, path: str) -> bool:
         """Return whether a line names the path, or a folder above it. Names are compared without case."""
         assert self.spec is not None
-        name = files.normalize(path)
+        name = sensitive.normalize(path)
         return self.spec.match_file(name) or (
             (root / path).is_dir() and self.spec.match_file(f"{name}/")
         )
@@ -78,7 +79,7 @@ def _load(root: Path, stamps: tuple[_Stamp, ...]) -> _IgnoreRules:
         except (ToolError, UnicodeDecodeError) as error:
             why = "it is not UTF-8 text." if isinstance(error, UnicodeDecodeError) else str(error)
             return _IgnoreRules([], f"What {name} leaves out is unknown: {why}")
-        lines += map(files.normalize, text.splitlines())
+        lines += map(sensitive.normalize, text.splitlines())
     return _IgnoreRules(lines, "")
 
 

@@ -72,6 +72,11 @@ def fit_rows(rows: Iterable[str], limit: int) -> list[str]:
     return fitting
 
 
+def count_of(number: int, what: str, ending: str = "s") -> str:
+    """Return a text like `1 file` or `3 files`."""
+    return f"{number} {what}{'' if number == 1 else ending}"
+
+
 def escape_invalid_bytes(text: str) -> str:
     """Return text decoded with `surrogateescape` with the undecodable bytes as `\\xNN`."""
     return (

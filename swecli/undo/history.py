@@ -17,8 +17,8 @@ from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
 from swecli.tools.diffs import unified_diff
-from swecli.tools.files import decode
 from swecli.tools.limits import escape_invalid_bytes
+from swecli.tools.text_files import decode
 from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
 
 _States = dict[str, FileState]

@@ -76,7 +76,7 @@ def test_git_is_started_or_looked_up_only_in_tools_git_and_doctor() -> None:
         m for m, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"
     }
     asking = {m for m, text in TEXTS.items() if 'find_program("git"' in text}
-    assert starting | asking == {"tools/git.py", "repl/actions/doctor.py"}
+    assert starting | asking == {"tools/git.py", "actions/doctor.py"}
 
 
 def test_a_late_import_has_a_comment_with_its_reason() -> None:

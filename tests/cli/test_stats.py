@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from swecli.actions.spending import format_tables
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
 from swecli.pages.page import render_report
-from swecli.repl.actions.insight import format_tables
 from swecli.store.views import daily_spending
 from tests.pages.test_session import PageTags
 from tests.support.command_context import ScriptedContext

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.epochs import OpeningConditions
+from swecli.context.keyed import strip_keys
 from swecli.context.prepare import (
     PreparedRequest,
     RequestInput,
@@ -16,9 +17,9 @@ from swecli.context.prepare import (
     past_request,
     prepare_messages,
 )
+from swecli.context.repair import _INTERRUPTED_REPLY
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import _INTERRUPTED_REPLY, strip_keys
 from swecli.models.context import RetainedFact, WindowSpec
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session

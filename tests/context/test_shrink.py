@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.context.budget import _count_characters
 from swecli.context.fit import _clear_old_results, _cut_text, _shrink_texts
-from swecli.context.validate import normalize
+from swecli.context.repair import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 LONG = "".join(f"line {n}\n" for n in range(1000))

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context import loop_window, truncate_conversation
+from swecli.context.repair import normalize
 from swecli.context.truncate import _LEFT_OUT, truncate_safely
-from swecli.context.validate import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 NOTE: Message = {"role": "assistant", "content": _LEFT_OUT}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from swecli.actions.context import ACTIONS
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
 from swecli.models.context import WindowSpec
@@ -17,7 +18,6 @@ from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
 from swecli.models.message import AskRequest, Decision, ModelRequest, Usage
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.repl.actions.context import ACTIONS
 from tests.recorded.recorder import Recorder
 from tests.support.playbooks import operations
 from tests.support.runtime import User, calls, make_runtime, run_turn

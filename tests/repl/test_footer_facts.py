@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from swecli.actions.context import _show
 from swecli.models.context import WindowSpec
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
-from swecli.repl.actions.context import _show
 from swecli.repl.footer import Footer, _count_sent_turns
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import Field, ValidationError
 
-from swecli.tools.base import Params, _plain_schema
+from swecli.tools.base import Params
+from swecli.tools.tool_schema import plain_schema
 
 
 class Inner(Params):
@@ -31,7 +32,7 @@ def test_schemas_have_no_references_titles_or_nulls() -> None:
         "required": ["title"],
         "additionalProperties": False,
     }
-    assert _plain_schema(Outer) == {
+    assert plain_schema(Outer) == {
         "type": "object",
         "properties": {
             "inner": {"type": "array", "items": inner, "description": "Some."},
@@ -47,7 +48,7 @@ def test_a_tool_without_parameters_has_an_empty_object() -> None:
     class Nothing(Params):
         """Nothing."""
 
-    assert _plain_schema(Nothing) == {
+    assert plain_schema(Nothing) == {
         "type": "object",
         "properties": {},
         "additionalProperties": False,

@@ -6,26 +6,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swecli.tools import edits
 from swecli.tools.base import ToolError
-from swecli.tools.builtin.change_files import _apply_edits, _Edit
-from swecli.tools.files import TextFile
+from swecli.tools.edits import Edit
+from swecli.tools.text_files import TextFile
 
 
-def E(old: str, new: str, replace_all: bool = False) -> _Edit:
-    return _Edit(old_text=old, new_text=new, replace_all=replace_all)
+def E(old: str, new: str, replace_all: bool = False) -> Edit:
+    return Edit(old_text=old, new_text=new, replace_all=replace_all)
 
 
-def apply_edits(text: str, *edits: _Edit) -> str:
-    return _apply_edits(TextFile(text), edits)
+def apply_edits(text: str, *wanted: Edit) -> str:
+    return edits.apply_edits(TextFile(text), wanted).text
 
 
 def test_each_edit_is_applied_to_the_result_of_the_previous_one() -> None:
     assert apply_edits("a b c", E("a", "x y"), E("x y b", "z")) == "z c"
 
 
-def test_one_failed_edit_applies_none_and_is_named() -> None:
+def test_a_failed_edit_is_left_out_and_named() -> None:
+    done = edits.apply_edits(TextFile("a b c"), [E("a", "x"), E("nothing", "y"), E("c", "z")])
+    assert (done.text, done.made) == ("x b z", 2)
+    assert [line.partition(".")[0] for line in done.failures] == [
+        "Edit 2 of 3: old_text is not in the file"
+    ]
+
+
+def test_edits_of_which_none_matches_are_refused_with_each_reason() -> None:
     with pytest.raises(ToolError) as caught:
-        apply_edits("a b c", E("a", "x"), E("nothing", "y"))
+        apply_edits("a b a", E("a", "x"), E("nothing", "y"))
+    assert "Edit 1 of 2: old_text occurs 2 times" in str(caught.value)
     assert "Edit 2 of 2: old_text is not in the file" in str(caught.value)
     assert "Nothing was changed" in str(caught.value)
 
@@ -42,7 +52,7 @@ def test_replace_all_replaces_every_match() -> None:
 
 
 @pytest.mark.parametrize("edit", [E("", "x"), E("a", "a")])
-def test_empty_and_identical_edits_are_refused(edit: _Edit) -> None:
+def test_empty_and_identical_edits_are_refused(edit: Edit) -> None:
     with pytest.raises(ToolError):
         apply_edits("a", edit)
 
@@ -59,7 +69,7 @@ def test_line_ends_outside_the_edit_are_not_changed() -> None:
 
 def test_without_hints_a_failed_edit_does_not_quote_the_file() -> None:
     with pytest.raises(ToolError) as caught:
-        _apply_edits(TextFile("SECRET = 123\n"), [E("SECRET = 124", "x")], hints=False)
+        edits.apply_edits(TextFile("SECRET = 123\n"), [E("SECRET = 124", "x")], hints=False)
     assert "SECRET" not in str(caught.value)
 
 
@@ -84,7 +94,9 @@ def test_the_text_around_an_edit_is_not_changed(
     inner = "<" + "".join(word.replace("\r", "") + end for word, end in middle) + ">"
     file = TextFile(head + inner + tail)
     wanted = new.replace("\n", file.newline or "\n")
-    assert _apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]) == head + wanted + tail
+    assert (
+        edits.apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]).text == head + wanted + tail
+    )
 
 
 @given(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import READ, ToolError
-from swecli.tools.builtin.find_files import _Glob
+from swecli.tools.globs import Glob
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,9 @@ from swecli.tools.builtin.find_files import _Glob
         ("*.py", ["a.py", "x/y/a.py"], ["a.pyc", "py"]),
         ("*.{js,ts}", ["a.js", "x/b.ts"], ["a.jsx"]),
         ("a.{b,c{1,2}}", ["a.b", "a.c1", "x/a.c2"], ["a.c"]),
-        ("src/**/*.py", ["src/a.py", "src/x/y.py", "deep/src/a.py"], ["other/a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/x/y.py"], ["other/a.py", "deep/src/a.py"]),
+        ("**/src/*.py", ["src/a.py", "deep/src/a.py"], ["src/x/a.py"]),
+        ("./src/*.py,!./src/b.py", ["src/a.py"], ["src/b.py", "x/src/a.py"]),
         ("/src/*.py", ["src/a.py"], ["src/x/a.py"]),
         ("tests/", ["tests/a.py", "x/tests/b"], ["tests"]),
         ("!*.md", ["a.py"], ["a.md", "x/b.md"]),
@@ -26,15 +28,22 @@ from swecli.tools.builtin.find_files import _Glob
     ],
 )
 def test_globs_match_paths(pattern: str, yes: list[str], no: list[str]) -> None:
-    glob = _Glob(pattern)
+    glob = Glob(pattern)
     assert [p for p in yes if not glob.matches(p)] == []
     assert [p for p in no if glob.matches(p)] == []
+
+
+def test_a_glob_with_a_slash_starts_at_the_folder_that_is_searched() -> None:
+    glob = Glob("src/*.py")
+    assert glob.matches("packages/app/src/a.py", "packages/app")
+    assert not glob.matches("packages/app/src/a.py")
+    assert not glob.matches("packages/app/deep/src/a.py", "packages/app")
 
 
 @pytest.mark.parametrize("pattern", ["", " , ", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"])
 def test_invalid_globs_are_refused(pattern: str) -> None:
     with pytest.raises(ToolError, match="cannot be used: it"):
-        _Glob(pattern)
+        Glob(pattern)
 
 
 def test_patterns_of_rules_match_paths_from_the_root() -> None:

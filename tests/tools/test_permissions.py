@@ -15,7 +15,8 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict
+from swecli.tools.permission_rules import PermissionRule
+from swecli.tools.permissions import Permissions, PermissionVerdict
 
 TOOLS = ToolRegistry.discover()
 

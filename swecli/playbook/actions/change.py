@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from swecli.models.action import ActionResult, Question
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
@@ -13,8 +14,6 @@ from swecli.playbook.action import (
     DOUBT,
     REPLACES,
     ActionContext,
-    ActionResult,
-    Question,
     pop_option,
     split_flags,
     summarize,

@@ -16,7 +16,7 @@ from swecli.text import one_line
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
     from swecli.config.trust import FolderTrust
-    from swecli.playbook.action import ActionResult
+    from swecli.models.action import ActionResult
     from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer

@@ -7,22 +7,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from swecli.models.counts import format_tokens as format_tokens
+from swecli.models.counts import percent as percent
 from swecli.models.money import format_dollars as format_dollars
 from swecli.text import unclear_character
-
-
-def format_tokens(count: int) -> str:
-    """Format a token count in at most five characters: 940, 1.2k, 48k, 1.3M."""
-    if count < 1000:
-        return str(count)
-    if count < 999_500:
-        return f"{count / 1000:.1f}k" if count < 9950 else f"{count / 1000:.0f}k"
-    return f"{count / 1_000_000:.1f}M"
-
-
-def percent(part: int, whole: int | None) -> int | None:
-    """Return `part` as a percentage of `whole`, rounded up; None if `whole` is 0 or unknown."""
-    return -(-100 * part // whole) if whole else None
 
 
 def format_duration(milliseconds: float) -> str:

@@ -17,7 +17,7 @@ from swecli.review.judge.grounding import ground, move
 from swecli.review.judge.sources import LIMITS, Block, Source, Sources, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.builtin.change_files import edit_file
+from swecli.tools.builtin.edit_file import edit_file
 from swecli.tools.git import run_git
 
 _REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix"

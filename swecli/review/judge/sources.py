@@ -20,17 +20,12 @@ from typing import NamedTuple
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
-from swecli.tools.files import (
-    decode,
-    digest,
-    is_sensitive,
-    read_bytes,
-    relative_path,
-    resolve_path,
-    split_lines,
-)
+from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import SECONDS
+from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.searching import files_below
+from swecli.tools.sensitive import is_sensitive
+from swecli.tools.text_files import decode, split_lines
 
 _MAX_BYTES = 5_000_000  # of a file that is read
 _MAX_PARSED = 1_000_000  # characters of a file that is parsed

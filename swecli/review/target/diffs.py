@@ -13,7 +13,7 @@ from pathlib import Path
 
 from swecli.models.review_events import SkippedFile
 from swecli.review.judge.sources import Sources
-from swecli.tools.files import is_sensitive
+from swecli.tools.sensitive import is_sensitive
 
 _HUNK = re.compile(
     r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@"

@@ -13,16 +13,11 @@ from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.regular_files import open_regular
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.files import (
-    decode,
-    digest,
-    read_bytes,
-    relative_path,
-    resolve_path,
-    split_lines,
-)
+from swecli.tools.files import digest, read_bytes
 from swecli.tools.guards import before_reading
 from swecli.tools.limits import escape_invalid_bytes, fit_rows, one_line
+from swecli.tools.paths import relative_path, resolve_path
+from swecli.tools.text_files import decode, split_lines
 
 _FIRST = "First line, counting from 1."
 _LAST = "Last line (inclusive). Default: as many as fit."

@@ -19,10 +19,11 @@ from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.shell_words import parse_command
-from swecli.tools.files import digest, read_bytes, resolve_path
+from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import read_only_environment
 from swecli.tools.jobs import started_line
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.paths import resolve_path
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import looks_denied

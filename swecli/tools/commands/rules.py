@@ -17,8 +17,8 @@ from swecli.tools.commands import reasons
 from swecli.tools.commands.check import check_covered, check_read_only
 from swecli.tools.commands.programs import CommandScope, GuardedFile, rule_words
 from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
-from swecli.tools.files import relative_path, resolve_path
 from swecli.tools.guards import before_reading
+from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.processes import child_environment
 
 _OPERATORS = re.compile(r"[;&|\n\r(){}`]|\$\(")

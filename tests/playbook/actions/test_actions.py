@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import Engine, event
 
 from swecli.app import Runtime
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.playbook import Delta, Op, Tag, Verdict
-from swecli.playbook.action import ACTIONS, ActionResult
+from swecli.playbook.action import ACTIONS
 from swecli.store.records import TurnLessons
 from tests.support.runtime import make_runtime, run_turn
 

@@ -32,7 +32,7 @@ async def test_one_call_can_make_several_edits(run: RunTool, root: Path, answers
     assert result.for_user.kind == "diff"
 
 
-async def test_an_edit_without_a_match_changes_nothing_and_shows_the_closest_lines(
+async def test_the_good_edits_of_a_set_are_made_and_the_others_reported(
     run: RunTool, root: Path, answers: Any
 ) -> None:
     (root / "a.py").write_text("def f():\n\treturn 1\n")
@@ -41,8 +41,26 @@ async def test_an_edit_without_a_match_changes_nothing_and_shows_the_closest_lin
         path="a.py",
         edits=[edit("def f", "def g"), edit("    return 1", "    return 2")],
     )
+    assert (root / "a.py").read_text() == "def g():\n\treturn 1\n"
+    assert answers.asked[0].summary == "Edit a.py (+1 −1), 1 of 2 edits left out"
+    assert result.for_model.startswith("Made 1 of 2 edits in a.py (+1 −1). Changed lines")
+    assert "Edit 2 of 2: old_text is not in the file" in result.for_model
+
+
+async def test_the_lines_of_an_insertion_are_those_that_are_new(run: RunTool, root: Path) -> None:
+    (root / "a").write_text("".join(f"line {number}\n" for number in range(1, 11)))
+    result = await run(
+        "edit_file", path="a", edits=[edit("line 4\nline 5\n", "line 4\nnew\nnewer\nline 5\n")]
+    )
+    assert result.for_model == ("Edited a (+2). Changed lines, as they are numbered now: 5-6.")
+
+
+async def test_an_edit_without_a_match_changes_nothing_and_shows_the_closest_lines(
+    run: RunTool, root: Path, answers: Any
+) -> None:
+    (root / "a.py").write_text("def f():\n\treturn 1\n")
+    result = await run("edit_file", path="a.py", edits=[edit("    return 1", "    return 2")])
     assert not result.ok
-    assert "Edit 2 of 2" in result.for_model
     assert "Closest: line 2 (only white space or case differs)" in result.for_model
     assert (root / "a.py").read_text() == "def f():\n\treturn 1\n"
     assert answers.asked == []

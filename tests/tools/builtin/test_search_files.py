@@ -84,7 +84,8 @@ async def test_matches_are_sorted_and_leave_out_ignored_files(find: Find, tree: 
         ("*.{js,ts}", ["deep/build/out.js", "src/app.js", "src-b/z.ts"]),
         ("src/**", ["src/app.js", "src/app.py"]),
         ("src", ["src/app.js", "src/app.py"]),
-        ("build/*.js", ["deep/build/out.js"]),
+        ("build/*.js", []),
+        ("**/build/*.js", ["deep/build/out.js"]),
         ("!*.js", [".github/ci.yml", "deep/keep/x.log", "docs/a.md", "src/app.py", "src-b/z.ts"]),
         ("*.js,!app.*", ["deep/build/out.js"]),
         ("*.log", ["deep/keep/x.log"]),
@@ -162,6 +163,68 @@ async def test_the_result_of_a_search_fits_one_page(find: Find, root: Path) -> N
     result = await find("needle", max_results=1000)
     assert len(result.for_model) < 25_000
     assert "there are more" in result.for_model
+
+
+async def test_lines_of_context_are_shown_beside_each_match(find: Find, root: Path) -> None:
+    lines = [f"line {number}" for number in range(1, 21)]
+    lines[4] = lines[6] = lines[15] = "needle"
+    (root / "a").write_text("\n".join(lines))
+    result = await find("needle", context=1)
+    assert result.for_model.split("\n") == [
+        "3 matches in 1 file:",
+        *("a-4- line 4", "a:5: needle", "a-6- line 6", "a:7: needle", "a-8- line 8"),
+        "--",
+        *("a-15- line 15", "a:16: needle", "a-17- line 17"),
+    ]
+    first = await find("needle", context=2, max_results=1)
+    assert first.for_model.split("\n")[:-1] == [
+        "First 1 match in 1 file:",
+        *("a-3- line 3", "a-4- line 4", "a:5: needle", "a-6- line 6"),
+    ]
+
+
+async def test_a_search_can_show_only_files_or_counts(find: Find, tree: Path) -> None:
+    files = await find("needle", path="src", show="files")
+    assert files.for_model.split("\n") == ["2 files with matches:", "src/app.js", "src/app.py"]
+    counts = await find("needle|other", path="src", show="counts")
+    assert counts.for_model.split("\n") == [
+        "3 matches in 2 files:",
+        "src/app.js: 2",
+        "src/app.py: 1",
+    ]
+    first = await find("needle", show="files", max_results=2)
+    assert first.for_model.startswith("First 2 files with matches:\n.github/ci.yml\ndeep/build")
+    assert "binary" not in (await find("needle", show="files", max_results=1000)).for_model
+
+
+@pytest.mark.parametrize("rule", ["read(src/**)", "read_file(src/**)", "search_files(src/*.py)"])
+async def test_a_search_skips_the_files_that_a_rule_bars_under_any_name(
+    ctx: ToolContext, tree: Path, rule: str
+) -> None:
+    async def refuse(request: object) -> Decision:
+        return Decision(False)
+
+    async def search(**parameters: object) -> ToolResult:
+        call = ToolCall("c", "search_files", {"pattern": "needle", **parameters})
+        permissions = Permissions(deny=[rule])
+        return (await execute(call, ToolRegistry.discover(), ctx, permissions, refuse))[0]
+
+    assert "src/app.py" not in (await search()).for_model
+    assert "src-b/z.ts" in (await search()).for_model
+    assert not (await search(path="src/app.py")).ok
+
+
+async def test_a_rule_for_another_tool_as_a_whole_bars_no_search(
+    ctx: ToolContext, tree: Path
+) -> None:
+    call = ToolCall("c", "search_files", {"pattern": "needle"})
+    permissions = Permissions(deny=["todo", "list_files"])
+
+    async def refuse(request: object) -> Decision:
+        return Decision(False)
+
+    result, _ = await execute(call, ToolRegistry.discover(), ctx, permissions, refuse)
+    assert result.for_model.startswith("7 matches")
 
 
 async def test_a_search_without_matches_is_reported(find: Find, tree: Path) -> None:

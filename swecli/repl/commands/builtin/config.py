@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def _config(ctx: CommandContext, args: str) -> None:
     """Show the settings and where each comes from, or set one from the next start on"""
     # late: not needed to declare a command
-    from swecli.repl.actions.settings import change_setting, show_settings
+    from swecli.actions.settings import change_setting, show_settings
 
     runtime = ctx.runtime
     try:
@@ -48,7 +48,7 @@ async def _config(ctx: CommandContext, args: str) -> None:
 async def _doctor(ctx: CommandContext, args: str) -> None:
     """Check this installation: settings, folders, database, model, programs"""
     # late: not needed to declare a command
-    from swecli.repl.actions.doctor import diagnose
+    from swecli.actions.doctor import diagnose
 
     start = ctx.runtime.start
     found = await asyncio.shield(run_in_thread(lambda: diagnose(start), "swecli-doctor"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.actions.context import ACTIONS
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.action import ACTIONS as PLAYBOOK_ACTIONS
-from swecli.playbook.action import ActionResult
-from swecli.repl.actions.context import ACTIONS
 from swecli.repl.commands.base import Command, CommandContext, Complete, command
 from swecli.repl.input.question import Option
 
@@ -125,7 +125,7 @@ async def _playbook(ctx: CommandContext, args: str) -> None:
         name, rest = "list", args
     if name in ("good", "bad", "reflect"):
         raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
-    result = ctx.runtime.learning.perform(name, rest.split())
+    result = ctx.runtime.learning.perform(name, rest.split(), folder=ctx.runtime.cwd)
     if result.questions:
         await _review(ctx, result)
     else:

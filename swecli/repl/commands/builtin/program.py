@@ -215,7 +215,7 @@ _BUCKETS = (
 async def _cost(ctx: CommandContext, args: str) -> None:
     """Show this session's tokens and cost, by model, cause and tool"""
     # late: not needed to declare a command
-    from swecli.repl.actions.insight import format_tables
+    from swecli.actions.spending import format_tables
     from swecli.store.views import session_spending
 
     runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
@@ -235,7 +235,7 @@ async def _cost(ctx: CommandContext, args: str) -> None:
 async def _stats(ctx: CommandContext, args: str) -> None:
     """Show the tokens and cost of all sessions in the last 30 (or DAYS) days"""
     # late: as above
-    from swecli.repl.actions.insight import format_stats
+    from swecli.actions.spending import format_stats
 
     days = args.strip() or str(_DAYS)
     if not days.isdecimal() or len(days) > 9:
@@ -248,14 +248,12 @@ async def _stats(ctx: CommandContext, args: str) -> None:
 async def _sql(ctx: CommandContext, args: str) -> None:
     """Query the database in SQL, read-only (alone: list the views and their columns)"""
     # late: as above
-    from swecli.playbook.action import ActionResult
-    from swecli.store.views import run_query
+    from swecli.actions.query import query
 
     stop = Event()
     try:
         # in a thread: a query must not block Esc and the prompt
-        found = await asyncio.to_thread(run_query, ctx.runtime.sessions.database, args, stop=stop)
+        found = await asyncio.to_thread(query, ctx.runtime.sessions.database, args, stop=stop)
     finally:
         stop.set()
-    lines = () if found.rows else ("no rows",)
-    ctx.report(ActionResult(found.records, lines, found.columns, found.cells, found.note))
+    ctx.report(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.repl.actions.findings import ACTIONS
+from swecli.actions.findings import ACTIONS
 from swecli.repl.commands.base import CommandContext, command
 
 _TARGETS = (

@@ -6,7 +6,8 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import SwecliError, UsageError
-from swecli.tools.permissions import PermissionRule
+from swecli.tools.permission_rules import PermissionRule
+from swecli.tools.permissions import InvalidRule
 from tests.support.command_context import ScriptedContext
 
 
@@ -61,7 +62,8 @@ async def test_removing_an_unknown_rule_is_refused(ctx: ScriptedContext, args: s
 async def test_an_invalid_rule_is_shown_as_not_enforced(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
-    runtime.agent.permissions.invalid.append(("deny", "rm *", "Write it like run(rm *)."))
+    broken = InvalidRule("deny", "rm *", "Write it like run(rm *).")
+    runtime.agent.permissions.invalid.append(broken)
     assert (
         "'rm *' is not a valid permission rule and is NOT enforced. Write it like"
         in await ctx.type("/permissions")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from swecli.actions.context import ACTIONS
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
-from swecli.repl.actions.context import ACTIONS
 from swecli.repl.render.formatting import format_tokens
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import TextFile, decode, split_lines
 from swecli.tools.limits import escape_invalid_bytes
+from swecli.tools.text_files import TextFile, decode, split_lines
 
 
 @given(st.binary(max_size=200))

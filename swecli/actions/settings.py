@@ -8,9 +8,9 @@ from typing import Any
 
 from swecli.config.paths import edit_setting, format_toml, read_toml, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
-from swecli.playbook.action import ActionResult
 
 
 def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -> ActionResult:
@@ -64,7 +64,7 @@ def _parse(name: str, words: Sequence[str]) -> Any:
     value = SETTINGS[name].parse_words(list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
         # late: only these settings need the tools
-        from swecli.tools.permissions import PermissionRule
+        from swecli.tools.permission_rules import PermissionRule
 
         for rule in value:
             PermissionRule.parse(rule)

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from swecli.context.validate import (
+from swecli.context.repair import (
     _EARLIER_LEFT_OUT,
     _EMPTY_TEXT,
     _GO_ON,

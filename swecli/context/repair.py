@@ -1,19 +1,14 @@
-"""Normalizes a history, as the validator of every outgoing request, and edits the keyed messages that it is built
-from."""
+"""Repairs a history so that every provider accepts it: no outgoing request goes without."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from swecli.models.context import KEY, Edits, key_of
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
 from swecli.text import join_surrogates
-
-SYSTEM_KEY = "s"
 
 _INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
 _EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
@@ -174,41 +169,3 @@ def _clean(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_clean(item) for item in value]
     return value
-
-
-def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
-    """Return the messages without their keys, as they are sent."""
-    return [{name: value for name, value in message.items() if name != KEY} for message in messages]
-
-
-def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
-    """Apply `normalize` to keyed messages; each message that it inserts gets a key."""
-    out: list[ApiMessage] = []
-    before = ""
-    for message in normalize(list(messages)):
-        before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
-        out.append(message if KEY in message else message | {KEY: before})
-    return out
-
-
-def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
-    """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
-    precede old ones."""
-    old, kept = ({key_of(message): message for message in side} for side in (before, after))
-    replaced, inserted, pending = (
-        dict[str, ApiMessage](),
-        list[tuple[str, ApiMessage]](),
-        list[ApiMessage](),
-    )
-    for message in after:
-        key = key_of(message)
-        if key not in old:
-            pending.append(message)
-            continue
-        inserted += [(key, new) for new in pending]
-        pending = []
-        if key != SYSTEM_KEY and old[key] != message:
-            replaced[key] = {
-                name: value for name, value in message.items() if old[key].get(name) != value
-            }
-    return Edits(tuple(key for key in old if key not in kept), replaced, tuple(inserted))

@@ -13,16 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import (
-    is_sensitive,
-    not_found_error,
-    read_bytes,
-    read_guard,
-    relative_path,
-    resolve_path,
-    write_atomic,
-    write_guard,
-)
+from swecli.tools.files import read_bytes, write_atomic
+from swecli.tools.paths import not_found_error, relative_path, resolve_path
 
 
 def test_relative_and_absolute_paths_resolve_to_the_same_file(root: Path) -> None:
@@ -169,118 +161,14 @@ def _outside(base: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in files}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".git/config",
-        "sub/.git/hooks/pre-commit",
-        ".git",
-        ".GIT/config",
-        ".g\u200bit/config",
-        ".swecli/config.toml",
-        ".vscode/settings.json",
-        ".idea/x.xml",
-        ".bashrc",
-        "home/.zshrc",
-        ".config/fish/config.fish",
-        "x.code-workspace",
-        ".envrc",
-        "AGENTS.md",
-        "docs/agents.MD",
-        "CLAUDE.md",
-        "GEMINI.md",
-        ".claude/settings.json",
-        ".codex/x",
-        ".cursorrules",
-        ".cursor/rules/x.mdc",
-        ".windsurfrules",
-        ".clinerules/a.md",
-        ".aider.conf.yml",
-        ".continue/config.yaml",
-        ".agents/checks/a.md",
-        ".github/copilot-instructions.md",
-        ".github/workflows/ci.yml",
-        ".gitlab-ci.yml",
-        ".circleci/config.yml",
-        "Jenkinsfile",
-        "azure-pipelines.yml",
-        ".gitattributes",
-        "sub/.gitattributes",
-        ".gitmodules",
-        ".gitconfig",
-        ".mcp.json",
-        ".husky/pre-commit",
-        ".pre-commit-config.yaml",
-        "lefthook.yml",
-        "sitecustomize.py",
-        "src/usercustomize.py",
-        "x.pth",
-        ".npmrc",
-        ".yarnrc.yml",
-        ".env",
-        ".env.local",
-        ".tool-versions",
-        ".profile",
-        ".swecliignore",
-        ".aiignore",
-        ".venv/bin/python",
-        "web/node_modules/.bin/tsc",
-        ".github/dependabot.yml",
-    ],
-)
-def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:
-    assert write_guard(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "src/git/config",
-        ".github/CODEOWNERS",
-        ".gitignore",
-        "gitconfig",
-        "profile.py",
-        ".env.example",
-        "conftest.py",
-    ],
-)
-def test_ordinary_paths_are_not_protected(path: str) -> None:
-    assert not write_guard(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".env",
-        ".ENV",
-        "app/.env.local",
-        "prod.env",
-        "key.pem",
-        "server.key",
-        ".ssh/id_ed25519",
-        ".ssh/config",
-        "id_rsa",
-        ".aws/credentials",
-        ".netrc",
-        ".npmrc",
-        "credentials.json",
-        "service-account-1.json",
-    ],
-)
-def test_files_that_may_contain_secrets_are_recognised(path: str) -> None:
-    assert is_sensitive(path)
-    assert read_guard(path)
-    assert write_guard(path)
-
-
-@pytest.mark.parametrize(
-    "path", [".env.example", "env.py", "src/keys.py", "id_rsa.pub", "environment", "monkey.py", "."]
-)
-def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
-    assert not is_sensitive(path)
-
-
 def test_a_missing_path_is_reported_with_similar_names(root: Path) -> None:
     (root / "readme.md").touch()
     assert "Near names: readme.md" in str(not_found_error(root, resolve_path(root, "README.md")))
     assert "Near names" not in str(not_found_error(root, resolve_path(root, "zzz")))
+
+
+def test_names_that_share_only_their_ending_are_not_near(root: Path) -> None:
+    (root / "core.py").touch()
+    (root / "app.js").touch()
+    assert "Near names" not in str(not_found_error(root, resolve_path(root, "nothere.py")))
+    assert "Near names: app.js" in str(not_found_error(root, resolve_path(root, "app.py")))

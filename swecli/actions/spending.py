@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
+from swecli.models.action import ActionResult
+from swecli.models.counts import format_tokens
 from swecli.models.finding import pluralize
-from swecli.playbook.action import ActionResult
-from swecli.repl.render.formatting import format_dollars, format_tokens
+from swecli.models.money import format_dollars
 from swecli.store.sqlite.database import Database
 from swecli.store.views import Spending, daily_spending
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.builtin.change_files import _make_change, _plan_change, _read_base
-from swecli.tools.files import decode, digest
+from swecli.tools.file_changes import Base, make_change, plan_change, read_base
+from swecli.tools.files import digest
+from swecli.tools.text_files import decode
 
 
 def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\r\ntwo\r\n")
-    old, base = _read_base(ctx, path, must_be_seen=False)
-    plan = _plan_change(ctx, path, old, base, b"one\r\n2\r\n", "Edit")
+    base = read_base(ctx, path, must_be_seen=False)
+    plan = plan_change(ctx, base, b"one\r\n2\r\n", "Edit")
     assert plan.summary == "Edit a.txt (+1 −1)"
     assert plan.preview.body.endswith(" one\n-two\n+2\n")
-    assert _make_change(ctx, plan, "Edited").ok
+    assert make_change(ctx, plan, "Edited").ok
     assert path.read_bytes() == b"one\r\n2\r\n"
     assert ctx.file_digests[path.resolve()] == digest(b"one\r\n2\r\n")
 
@@ -27,19 +28,19 @@ def test_a_file_changed_after_the_preview_is_not_written(
 ) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\n")
-    old, base = _read_base(ctx, path, must_be_seen=False)
-    plan = _plan_change(ctx, path, old, base, b"two\n", "Edit")
+    base = read_base(ctx, path, must_be_seen=False)
+    plan = plan_change(ctx, base, b"two\n", "Edit")
     path.unlink()
     if now is not None:
         path.write_bytes(now)
     with pytest.raises(ToolError, match="since it was read"):
-        _make_change(ctx, plan, "Edited")
+        make_change(ctx, plan, "Edited")
     assert (path.read_bytes() if path.exists() else None) == now
 
 
 def test_the_preview_escapes_hidden_characters_and_changed_line_ends(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
-    plan = _plan_change(ctx, path, decode(b"a\n"), "x", "a\u202e\r\n".encode(), "Edit")
+    plan = plan_change(ctx, Base(path, decode(b"a\n"), "x"), "a\u202e\r\n".encode(), "Edit")
     assert plan.preview.body.endswith("-a\n+a\\u202e\\x0d\n")
 
 
@@ -47,6 +48,6 @@ def test_binary_files_are_not_edited(ctx: ToolContext) -> None:
     path = ctx.root / "a.bin"
     path.write_bytes(b"\0\1")
     with pytest.raises(ToolError, match="binary"):
-        _read_base(ctx, path, must_be_seen=False)
+        read_base(ctx, path, must_be_seen=False)
     with pytest.raises(ToolError, match="binary"):
-        _plan_change(ctx, path, None, None, b"\0", "Create")
+        plan_change(ctx, Base(path, None), b"\0", "Create")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
+from swecli.models.action import ActionResult
 from swecli.models.errors import UsageError
 from swecli.models.finding import FindingState
-from swecli.playbook.action import ActionResult
 from swecli.redact import redact, redact_value
 
 if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolContext
-from swecli.tools.builtin.find_files import _Search
+from swecli.tools.matches import Query, Search
 
 
 def event(kind: str, path: str = "a", **data: Any) -> bytes:
@@ -31,8 +31,12 @@ def match(path: str, line: int, text: str = "x") -> bytes:
 END = event("end", binary_offset=None)
 
 
-def make_search(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> _Search:
-    return _Search(ToolContext(Path("/nowhere"), may_read=may_read), ".", None, most)
+def make_search(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> Search:
+    return Search(ToolContext(Path("/nowhere"), may_read=may_read), ".", Query("x", limit=most))
+
+
+def rows(search: Search) -> list[str]:
+    return [text for file in search.files for text, _ in file.rows()]
 
 
 @given(st.integers(1, 40))
@@ -41,20 +45,20 @@ def test_the_output_of_ripgrep_can_be_split_anywhere(size: int) -> None:
     found = make_search()
     for at in range(0, len(data), size):
         assert not found.feed(data[at : at + size])
-    assert found.found == [("a", "a:1: é"), ("a", "a:5: x")]
+    assert rows(found) == ["a:1: é", "a:5: x"]
 
 
 def test_matches_in_a_binary_file_are_dropped() -> None:
     found = make_search()
     found.feed(event("begin") + match("a", 1) + event("end", binary_offset=9) + event("summary"))
-    assert found.found == []
+    assert found.files == []
 
 
 def test_matches_in_files_that_may_not_be_read_do_not_count() -> None:
     found = make_search(2, may_read=lambda path: path != "secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
-    assert ([row for _, row in found.found], found.has_more) == (["a:1: x", "a:2: x"], True)
+    assert (rows(found), found.has_more) == (["a:1: x", "a:2: x"], True)
 
 
 def test_a_long_line_is_cut_around_the_match() -> None:
@@ -69,7 +73,7 @@ def test_a_long_line_is_cut_around_the_match() -> None:
         )
         + END
     )
-    text = found.found[0][1].removeprefix("a:1: ")
+    text = rows(found)[0].removeprefix("a:1: ")
     assert "needle" in text
     assert len(text) <= 302
     assert text.startswith("…")
@@ -80,4 +84,4 @@ def test_file_names_that_are_not_utf_8_are_decoded() -> None:
     found = make_search()
     data = {"path": {"bytes": "YWL/"}, "lines": {"text": "x"}, "line_number": 1, "submatches": []}
     found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n" + END)
-    assert found.found[0][0] == "ab\ufffd"
+    assert found.files[0].path == "ab\ufffd"

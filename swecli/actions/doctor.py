@@ -11,8 +11,8 @@ from swecli import __version__
 from swecli.config.settings import Start
 from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import choose_model, make_model
+from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError
-from swecli.playbook.action import ActionResult
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import locate
 from swecli.tools.processes import find_program, find_ripgrep

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
+from swecli.models.counts import format_tokens, percent
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
-from swecli.playbook.action import ActionResult
-from swecli.repl.render.formatting import format_dollars, format_tokens, percent
+from swecli.models.money import format_dollars
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

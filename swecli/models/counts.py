@@ -1,0 +1,18 @@
+"""Counts of tokens, and shares, as text for people."""
+
+from __future__ import annotations
+
+
+def format_tokens(count: int) -> str:
+    """Format a token count in at most five characters: 940, 1.2k, 48k, 1.3M."""
+    if count < 1000:
+        return str(count)
+    if count >= 999_500:
+        return f"{count / 1_000_000:.1f}M"
+    digits = 1 if count < 9950 else 0
+    return f"{count / 1000:.{digits}f}k"
+
+
+def percent(part: int, whole: int | None) -> int | None:
+    """Return `part` as a percentage of `whole`, rounded up; None if `whole` is 0 or unknown."""
+    return -(-100 * part // whole) if whole else None

@@ -1,0 +1,120 @@
+"""List the files and folders below a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import Field
+
+from swecli.models.message import Display, Effects, ToolResult
+from swecli.text import escape_hidden
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.globs import Glob
+from swecli.tools.guards import when_ignored
+from swecli.tools.limits import count_of
+from swecli.tools.paths import not_found_error, relative_path, resolve_path
+from swecli.tools.searching import files_below
+
+_MAX_ENTRIES = 500  # stated in list_files.md
+_DEFAULT_DEPTH = 2
+
+
+class ListFilesParams(Params):
+    path: str = Field(".", description="Folder to list, relative to the workspace.")
+    pattern: str | None = Field(
+        None,
+        description="Glob over file names, e.g. *.py or !*.md; src/**/*.{ts,tsx} is relative to `path`.",
+    )
+    depth: int | None = Field(
+        None, ge=1, description="Levels to descend. Default: 2, or all levels with a pattern."
+    )
+
+
+def _plan(params: ListFilesParams, ctx: ToolContext) -> ToolPlan:
+    folder = resolve_path(ctx.root, params.path)
+    subject = relative_path(ctx.root, folder)
+    shown = "." if subject == "." else f"{subject}/"
+    only = f" ({params.pattern})" if params.pattern else ""
+    return ToolPlan(
+        f"List {shown}{only}",
+        state=folder,
+        subject=subject,
+        guard=when_ignored(ctx.root, subject),
+        effects=Effects(origin="repository"),
+    )
+
+
+@tool(READ, ListFilesParams, _plan)
+async def list_files(params: ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    folder: Path = plan.state
+    name = escape_hidden(plan.subject, keep="")
+    if not folder.exists():
+        raise not_found_error(ctx.root, folder)
+    if not folder.is_dir():
+        raise ToolError(f"{name} is a file, not a folder. Use read_file to read it.")
+
+    # in a thread: listing a large tree must not block the screen
+    entries = await asyncio.to_thread(_find_entries, params, ctx, plan.subject)
+    folders = sum(entry.endswith("/") for entry in entries)
+    head = count_of(len(entries) - folders, "file")
+    if folders:
+        head += f", {count_of(folders, 'folder')}"
+
+    lines = [f"{name}: {head}"]
+    lines += [escape_hidden(entry, keep="") for entry in entries[:_MAX_ENTRIES]]
+    left_out = len(entries) - _MAX_ENTRIES
+    if left_out > 0:
+        lines.append(f"[… {left_out} more not shown: name a folder, a pattern or a smaller depth]")
+    return ToolResult(True, "\n".join(lines), Display(title=name, body=head))
+
+
+def _find_entries(params: ListFilesParams, ctx: ToolContext, start: str) -> list[str]:
+    """Return the matching files, sorted; without a pattern also folders and links."""
+    glob = Glob(params.pattern) if params.pattern not in (None, "", "*") else None
+    default = None if glob else _DEFAULT_DEPTH
+    depth = params.depth or default or sys.maxsize
+    above = 0 if start == "." else start.count("/") + 1
+    deepest = above + depth
+
+    found: set[str] = set()
+    folders: set[str] = set()
+    for path in _visible_files(ctx, start):
+        parts = path.split("/")
+        is_near = len(parts) <= deepest
+        if is_near and (glob is None or glob.matches(path, start)):
+            found.add(path)
+        for count in range(above + 1, min(len(parts), deepest + 1)):
+            folders.add("/".join(parts[:count]))
+
+    if glob is None:
+        for folder in (start, *folders):
+            is_open = folder == "." or folder.count("/") + 1 < deepest
+            if is_open:
+                found |= _links_in(ctx.root, folder)
+        found |= {f"{folder}/" for folder in folders}
+    return sorted(found, key=lambda entry: entry.split("/"))
+
+
+def _visible_files(ctx: ToolContext, start: str) -> Iterable[str]:
+    """Return the files that no ignore file names; all of them if the user approved a folder that one names."""
+    files = files_below(ctx.root, start, ctx.environ, ctx.timeout)
+    if when_ignored(ctx.root, start):
+        return files
+    # a line of a .gitignore can include again what an ignore file of ours leaves out
+    return (path for path in files if not when_ignored(ctx.root, path))
+
+
+def _links_in(root: Path, folder: str) -> set[str]:
+    """Return the symbolic links of a folder with their targets."""
+    found: set[str] = set()
+    with suppress(OSError), os.scandir(root / folder) as children:
+        for child in children:
+            if child.is_symlink():
+                link = Path(child.path)
+                found.add(f"{link.relative_to(root).as_posix()} -> {link.readlink()}")
+    return found

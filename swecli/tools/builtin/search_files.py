@@ -1,0 +1,131 @@
+"""Search files for lines that match a regular expression."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field
+
+from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.text import escape_hidden
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.guards import before_reading, when_ignored
+from swecli.tools.limits import count_of, fit_rows
+from swecli.tools.matches import FileMatches, Query, Search, Show
+from swecli.tools.paths import not_found_error, relative_path, resolve_path
+
+
+class SearchFilesParams(Params):
+    pattern: str = Field(min_length=1, description="Regular expression, matched line by line.")
+    path: str = Field(".", description="Folder or file to search, relative to the workspace.")
+    glob: str | None = Field(
+        None,
+        description="Only files that match, e.g. *.py, *.{ts,tsx} or !test_*; src/**/*.ts is relative to `path`.",
+    )
+    ignore_case: bool = Field(False, description="Ignore case.")
+    show: Show = Field(
+        "lines", description="The matching lines, only the names of the files, or counts per file."
+    )
+    context: int = Field(0, ge=0, le=20, description="Lines to show before and after each match.")
+    max_results: int = Field(
+        100, ge=1, le=1000, description="Maximum number of matching lines, or files, to show."
+    )
+
+
+def _plan(params: SearchFilesParams, ctx: ToolContext) -> ToolPlan:
+    path = resolve_path(ctx.root, params.path)
+    subject = relative_path(ctx.root, path)
+    where = "" if subject == "." else f" in {subject}"
+    only = f" ({params.glob})" if params.glob else ""
+    return ToolPlan(
+        f"Search {params.pattern!r}{where}{only}",
+        state=path,
+        subject=subject,
+        guard=_guard(ctx, path, subject),
+        effects=Effects(origin="repository"),
+    )
+
+
+def _guard(ctx: ToolContext, path: Path, subject: str) -> str:
+    """Return why every mode asks before this search. Of a folder the files are checked one by one: it may have the name
+    of a sensitive file."""
+    if path.is_dir():
+        return when_ignored(ctx.root, subject)
+    why = before_reading(ctx.root, subject)
+    if not why and not ctx.may_read(subject):
+        return f"a rule bars {escape_hidden(subject, keep='')} from being read"
+    return why
+
+
+@tool(READ, SearchFilesParams, _plan, Offer(in_small_windows=True))
+async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    path: Path = plan.state
+    if "\n" in params.pattern:
+        raise ToolError(
+            "The pattern contains a line break, but lines are matched one at a time. Search for one of them."
+        )
+    if not path.exists():
+        raise not_found_error(ctx.root, path)
+    if not path.is_dir() and not path.is_file():
+        name = escape_hidden(plan.subject, keep="")
+        raise ToolError(f"{name} is not a regular file. It is not searched.")
+
+    query = Query(
+        params.pattern,
+        params.glob,
+        params.ignore_case,
+        params.show,
+        params.context,
+        params.max_results,
+    )
+    search = Search(ctx, plan.subject, query)
+    end = await search.run()
+    rows = _rows(search.files, params.show)
+    shown = fit_rows((row.text for row in rows), ctx.page_limit)
+    has_more = search.has_more or len(shown) < len(rows)
+
+    head = _head(params.pattern, rows[: len(shown)], has_more=has_more)
+    notes: list[str] = []
+    if end.reason == "timeout":
+        notes.append(
+            f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]"
+        )
+    if has_more:
+        notes.append(
+            "[there are more: name a folder, a glob or a narrower pattern, or raise max_results]"
+        )
+    body = "\n".join(shown)
+    text = "\n".join([head, *shown, *notes])
+    return ToolResult(True, text, Display(title=head.rstrip(":"), body=body))
+
+
+class _Row(NamedTuple):
+    """One line of the result."""
+
+    text: str
+    path: str
+    matches: int  # how many matching lines it stands for; 0 if that is not known
+
+
+def _rows(files: list[FileMatches], show: Show) -> list[_Row]:
+    rows: list[_Row] = []
+    for file in files:
+        name = escape_hidden(file.path, keep="")
+        if show == "files":
+            rows.append(_Row(name, file.path, 0))
+        elif show == "counts":
+            rows.append(_Row(f"{name}: {file.count}", file.path, file.count))
+        else:
+            rows += [_Row(text, file.path, int(is_match)) for text, is_match in file.rows()]
+    return rows
+
+
+def _head(pattern: str, rows: list[_Row], *, has_more: bool) -> str:
+    """Return the first line of a result: how much is shown of what was found."""
+    if not rows:
+        return f"No matches for {pattern!r}."
+    matches = sum(row.matches for row in rows)
+    files = count_of(len({row.path for row in rows}), "file")
+    count = f"{count_of(matches, 'match', 'es')} in {files}" if matches else f"{files} with matches"
+    return f"First {count}:" if has_more else f"{count}:"

@@ -1,0 +1,40 @@
+"""Write a whole file."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from swecli.models.message import Offer, ToolResult
+from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.file_changes import Base, make_change, plan_change, read_base
+from swecli.tools.paths import resolve_path
+from swecli.tools.text_files import TextFile
+
+
+class WriteFileParams(Params):
+    path: str = Field(
+        description="File to write, relative to the workspace. Missing folders are created."
+    )
+    content: str = Field(description="The complete new content of the file.")
+
+
+def _plan(params: WriteFileParams, ctx: ToolContext) -> ToolPlan:
+    path = resolve_path(ctx.root, params.path)
+    if path == ctx.root.resolve() or params.path.endswith("/"):
+        raise ToolError("The path names a folder. Give the path of a file.")
+    if not path.exists():
+        return plan_change(ctx, Base(path, None), TextFile("").encode(params.content), "Create")
+    base = read_base(ctx, path, must_be_seen=True)
+    assert base.file is not None
+    content = params.content
+    if base.file.newline == "\r\n" and "\r\n" not in content:
+        content = content.replace("\n", "\r\n")
+    data = base.file.encode(content)
+    if data == base.file.encode(base.file.text):
+        raise ToolError("The file already has exactly this content. Nothing was written.")
+    return plan_change(ctx, base, data, "Write")
+
+
+@tool(EDIT, WriteFileParams, _plan, Offer(in_small_windows=True))
+async def write_file(params: WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    return make_change(ctx, plan, "Wrote")

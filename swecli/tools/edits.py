@@ -1,0 +1,109 @@
+"""Replace exact pieces of a file's text. What is not replaced stays byte for byte."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from swecli.tools.base import Params, ToolError
+from swecli.tools.near_miss import explain_mismatch
+from swecli.tools.spans import Span, compose, replaced_spans
+from swecli.tools.text_files import TextFile
+
+_MAX_LINES = 10  # of matches, in an error
+
+
+class Edit(Params):
+    """One replacement. Line ends of both texts are normalized; the file keeps its own."""
+
+    old_text: str = Field(
+        description="The exact text to replace, including whitespace, without line numbers."
+    )
+    new_text: str = Field(description="The text to replace it with.")
+    replace_all: bool = Field(False, description="Replace all occurrences instead of exactly one.")
+
+
+@dataclass(frozen=True, slots=True)
+class EditedText:
+    """A text after edits."""
+
+    text: str
+    spans: list[Span]  # what was replaced
+    made: int  # number of edits
+    failures: list[str]  # a line or more for each edit that was left out, beginning with its number
+
+
+def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) -> EditedText:
+    """Apply the edits in order, each to the result of those before. One that does not match, or more than once, is left
+    out; without `hints` its failure quotes nothing of the file. Raises ToolError if none can be made."""
+    text = file.text
+    spans: list[Span] = []
+    failures: list[str] = []
+    for number, edit in enumerate(edits, start=1):
+        try:
+            text, replaced = _apply(text, edit, file.newline, hints=hints)
+        except ToolError as error:
+            which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
+            failures.append(f"{which}{error}")
+        else:
+            spans = compose(spans, replaced)
+    if len(failures) == len(edits):
+        raise ToolError("\n".join([*failures, "Nothing was changed."]))
+    return EditedText(text, spans, len(edits) - len(failures), failures)
+
+
+def _apply(text: str, edit: Edit, newline: str, *, hints: bool) -> tuple[str, list[Span]]:
+    """Return the text after one edit, and what was replaced. Raises ToolError."""
+    old = normalize_newlines(edit.old_text)
+    new = normalize_newlines(edit.new_text)
+    if not old:
+        raise ToolError(
+            "old_text is empty. Give the text to replace, or use write_file for the whole file."
+        )
+    if old == new:
+        raise ToolError("old_text and new_text are the same.")
+
+    plain = normalize_newlines(text)
+    # overlapping matches are ambiguous too
+    pattern = re.escape(old) if edit.replace_all else f"(?={re.escape(old)})"
+    starts = [match.start() for match in re.finditer(pattern, plain)]
+    if not starts:
+        why = explain_mismatch(plain, old, new) if hints else "old_text is not in the file."
+        raise ToolError(why)
+    if len(starts) > 1 and not edit.replace_all:
+        raise ToolError(_describe_matches(plain, starts))
+    own_ends = new.replace("\n", newline) if newline else edit.new_text
+    return _replace(text, starts, len(old), own_ends)
+
+
+def _describe_matches(text: str, starts: list[int]) -> str:
+    lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES])
+    more = f" and {len(starts) - _MAX_LINES} more" if len(starts) > _MAX_LINES else ""
+    return (
+        f"old_text occurs {len(starts)} times, at lines {lines}{more}. "
+        "Add the lines around it until it is unique, or set replace_all."
+    )
+
+
+def _replace(text: str, starts: list[int], length: int, new: str) -> tuple[str, list[Span]]:
+    """Replace `length` characters at each of `starts`, which are positions in the text with normalized line ends."""
+    # positions of the line ends that have two characters in `text`: each one before a position moves it by one
+    pairs = [match.start() - index for index, match in enumerate(re.finditer("\r\n", text))]
+    own_starts = [start + bisect_left(pairs, start) for start in starts]
+    own_ends = [start + length + bisect_left(pairs, start + length) for start in starts]
+    pieces: list[str] = []
+    done = 0
+    for start, end in zip(own_starts, own_ends, strict=True):
+        pieces += [text[done:start], new]
+        done = end
+    pieces.append(text[done:])
+    return "".join(pieces), replaced_spans(own_starts, own_ends, len(new))
+
+
+def normalize_newlines(text: str) -> str:
+    """Return a text whose lines all end with `\\n`."""
+    return text.replace("\r\n", "\n")

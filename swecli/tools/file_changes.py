@@ -1,0 +1,111 @@
+"""A planned change of one file: shown as a diff, and written only if the file is still the one that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from swecli.models.message import Display, ToolResult
+from swecli.text import escape_hidden
+from swecli.tools.base import ToolContext, ToolError, ToolPlan
+from swecli.tools.diffs import Diff, LineRange, unified_diff
+from swecli.tools.edits import normalize_newlines
+from swecli.tools.files import digest, read_bytes, write_atomic
+from swecli.tools.guards import before_writing
+from swecli.tools.limits import escape_invalid_bytes
+from swecli.tools.paths import display_path, relative_path
+from swecli.tools.text_files import TextFile, decode
+
+_MAX_PLACES = 20  # named in a result
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A file as it is before a change."""
+
+    path: Path  # resolved
+    file: TextFile | None  # None: it does not exist
+    digest: str | None = None  # of its bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What is written if the change is permitted."""
+
+    base: Base
+    data: bytes
+    diff: Diff
+
+
+def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> Base:
+    """Read a file to change. Raises ToolError: the file is binary, changed since it was
+    read, or was never read though `must_be_seen`."""
+    data = read_bytes(ctx.root, path)
+    name = display_path(ctx.root, path)
+    now = digest(data)
+    seen = ctx.file_digests.get(path)
+    if seen is None and must_be_seen:
+        raise ToolError(
+            f"{name} exists and was not read yet. Read it first with read_file, then write it."
+        )
+    if seen is not None and seen != now:
+        raise ToolError(
+            f"{name} changed since it was read. Read it again with read_file, then change it."
+        )
+    file = decode(data)
+    if file is None:
+        raise ToolError(f"{name} is a binary file. Only text can be changed here.")
+    return Base(path, file, now)
+
+
+def plan_change(
+    ctx: ToolContext, base: Base, data: bytes, verb: str, changed: Sequence[LineRange] | None = None
+) -> ToolPlan:
+    """Return a plan with the change as a diff and the bytes to write. `changed` are the lines that differ, if they are
+    known. Raises ToolError for binary content."""
+    subject = relative_path(ctx.root, base.path)
+    name = display_path(ctx.root, base.path)
+    new = decode(data)
+    if new is None:
+        raise ToolError(
+            "The content contains NUL characters: this would be a binary file. Nothing was written."
+        )
+    before = base.file.text if base.file else None
+    after = new.text
+    if base.file is not None and base.file.newline == new.newline == "\r\n":
+        # unchanged line ends would only be noise in every line of the diff
+        before = normalize_newlines(base.file.text)
+        after = normalize_newlines(new.text)
+    diff = unified_diff(name, before, after, changed)
+    body = escape_hidden(escape_invalid_bytes(diff.text))
+    return ToolPlan(
+        summary=f"{verb} {name} ({diff.counts})",
+        preview=Display(title=name, body=body, kind="diff"),
+        state=FileChange(base, data, diff),
+        session_label="all changes to files in this workspace",
+        session_rule="edit(**)",
+        subject=subject,
+        guard=before_writing(ctx.root, subject),
+    )
+
+
+def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
+    """Write the planned bytes. Raises ToolError if the file changed since the plan."""
+    change: FileChange = plan.state
+    path = change.base.path
+    write_atomic(ctx.root, path, change.data, change.base.digest)
+    ctx.file_digests[path] = digest(change.data)
+    text = f"{done} {plan.preview.title} ({change.diff.counts})."
+    if change.base.file is not None and change.diff.changed:
+        text += f" Changed lines, as they are numbered now: {_places(change.diff.changed)}."
+    return ToolResult(ok=True, for_model=text, for_user=plan.preview)
+
+
+def _places(changed: Sequence[tuple[int, int]]) -> str:
+    """Return a text like `3, 7-9`."""
+    named: list[str] = []
+    for first, last in changed[:_MAX_PLACES]:
+        named.append(f"{first}-{last}" if last > first else str(first))
+    more = len(changed) - _MAX_PLACES
+    return ", ".join(named) + (f" and {more} more places" if more > 0 else "")

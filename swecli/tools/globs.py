@@ -1,0 +1,61 @@
+"""File patterns like `*.py`, `src/**/*.ts` or `*.{js,ts}`, as the tools that list and search take them."""
+
+from __future__ import annotations
+
+import re
+
+from pathspec import GitIgnoreSpec
+
+from swecli.tools.base import ToolError
+
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MAX_PATTERNS = 200  # a few nested braces make thousands, which would be compared with every file
+
+
+class Glob:
+    """A pattern, or several with commas; `!` excludes. One without a slash matches names at any depth, one with a slash
+    is anchored at the folder that is looked through (`**/` in front lifts that)."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises ToolError for an invalid pattern."""
+        try:
+            patterns = [_plain(one) for one in _expand(pattern)]
+            included = [one for one in patterns if not one.startswith("!")]
+            excluded = [one[1:] for one in patterns if one.startswith("!")]
+            self._included = GitIgnoreSpec.from_lines(included or ["*"])
+            self._excluded = GitIgnoreSpec.from_lines(excluded)
+        except ValueError as error:
+            raise ToolError(f"The pattern {pattern!r:.160} cannot be used: {error}.") from error
+
+    def matches(self, path: str, below: str = ".") -> bool:
+        """Return whether this workspace-relative path, which is in the folder `below`, matches."""
+        if below != ".":
+            path = path.removeprefix(f"{below}/")
+        return self._included.match_file(path) and not self._excluded.match_file(path)
+
+
+def _plain(pattern: str) -> str:
+    """Return a pattern without the `./` in front, which git does not know."""
+    if pattern.startswith("!"):
+        return "!" + pattern[1:].removeprefix("./")
+    return pattern.removeprefix("./")
+
+
+def _expand(pattern: str) -> list[str]:
+    """Expand `a.{b,c}` to `a.b` and `a.c`, and split at other commas. Raises ValueError for no or too many patterns."""
+    done: list[str] = []
+    pending = [pattern]
+    while pending:
+        one = pending.pop()
+        braces = _BRACES.search(one)
+        if braces:
+            before = one[: braces.start()]
+            behind = one[braces.end() :]
+            pending += [before + choice + behind for choice in braces.group(1).split(",")]
+        else:
+            done += [part.strip() for part in one.split(",") if part.strip()]
+        if len(done) + len(pending) > _MAX_PATTERNS:
+            raise ValueError("it expands to too many patterns")
+    if not done:
+        raise ValueError("it is empty")
+    return done

@@ -1,0 +1,230 @@
+"""The matches of one search: ripgrep is run, and its events are read as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from swecli.text import escape_hidden
+from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.globs import Glob
+from swecli.tools.guards import when_ignored
+from swecli.tools.processes import ProcessExit, child_environment, run_group
+from swecli.tools.searching import PATIENCE, check_ignores_below, ripgrep
+
+Show = Literal["lines", "files", "counts"]
+
+_BY_SUFFIX = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
+_MAX_LINE = 300  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLine:
+    """A line that is shown."""
+
+    number: int  # from 1
+    text: str
+    is_match: bool  # else it is beside one
+
+
+@dataclass(slots=True)
+class FileMatches:
+    """The matches in one file."""
+
+    path: str  # relative to the workspace
+    count: int = 0  # lines that match
+    lines: list[FoundLine] = field(default_factory=list)  # empty unless lines are wanted
+
+    def rows(self) -> Iterator[tuple[str, bool]]:
+        """Yield each line as `path:12: text`, `path-11- text` if it is beside a match, and whether it matches. Parts of
+        the file that are not adjacent are separated by `--`."""
+        name = escape_hidden(self.path, keep="")
+        has_context = any(not line.is_match for line in self.lines)
+        previous: FoundLine | None = None
+        for line in self.lines:
+            if has_context and previous is not None and line.number > previous.number + 1:
+                yield "--", False
+            sign = ":" if line.is_match else "-"
+            yield f"{name}{sign}{line.number}{sign} {line.text}", line.is_match
+            previous = line
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for, and how much of it is wanted."""
+
+    pattern: str
+    glob: str | None = None
+    ignore_case: bool = False
+    show: Show = "lines"
+    context: int = 0  # lines shown before and after each match
+    limit: int = 100  # matching lines, or files if no lines are wanted
+
+
+class Search:
+    """One search of a workspace-relative file or folder `start`, in the files that may be read."""
+
+    def __init__(self, ctx: ToolContext, start: str, query: Query) -> None:
+        """Raises ToolError for an invalid glob."""
+        self.files: list[FileMatches] = []
+        self.has_more = False
+        self._ctx = ctx
+        self._start = start
+        self._query = query
+        self._is_file = ctx.root.joinpath(start).is_file()
+        self._is_approved = when_ignored(ctx.root, start) != ""
+        # a file that is named itself is searched in any case
+        self._glob = Glob(query.glob) if query.glob and not self._is_file else None
+        self._selected: dict[str, bool] = {}
+        self._open: FileMatches | None = None  # whether a file is binary is reported at its end
+        self._rest = b""
+
+    async def run(self) -> ProcessExit:
+        """Run ripgrep. Raises ToolError if the pattern is invalid or ripgrep is missing."""
+        root = self._ctx.root
+        env = child_environment(self._ctx.environ)
+        argv = [*ripgrep(root, env), "--engine=auto", "--crlf", f"--regexp={self._query.pattern}"]
+        if self._query.ignore_case:
+            argv.append("--ignore-case")
+        searching = asyncio.ensure_future(
+            run_group(
+                [*argv, *self._options()],
+                cwd=root,
+                env=env,
+                timeout=self._ctx.timeout,
+                on_output=self.feed,
+                errors_too=False,
+            )
+        )
+        try:
+            await asyncio.wait([searching], timeout=PATIENCE)
+            # for a file ripgrep reads no ignore file
+            if not searching.done() and not self._is_file:
+                await asyncio.to_thread(check_ignores_below, root / self._start)
+            end = await searching
+        finally:
+            if not searching.done():
+                searching.cancel()
+                await asyncio.wait([searching])
+        if end.code == 2 and not self.files:
+            await self._check_pattern(argv, env)
+        return end
+
+    def _options(self) -> list[str]:
+        options = ["--json", "--sort=path"]
+        glob = self._query.glob or ""
+        if self._glob and _BY_SUFFIX.fullmatch(glob):
+            # ripgrep skips other files; other globs are compared here
+            options += [f"--type-add=wanted:{glob}", "--type=wanted"]
+        if self._query.context and self._query.show == "lines":
+            options.append(f"--context={self._query.context}")
+        return [*options, "--", self._start if self._start == "." else f"./{self._start}"]
+
+    async def _check_pattern(self, argv: list[str], env: dict[str, str]) -> None:
+        """Raise ToolError if the pattern is why ripgrep failed."""
+        errors = bytearray()
+        check = [*argv, "--quiet", "--", "/dev/null"]
+        await run_group(check, cwd=self._ctx.root, env=env, timeout=10, on_output=errors.extend)
+        if errors:
+            why = errors.decode().rstrip().splitlines()[-1]
+            raise ToolError(
+                f"{self._query.pattern!r:.160} is not a valid regular expression: {why}. "
+                "Signs that are meant literally, such as ( [ { . * + ?, need a backslash before them."
+            )
+
+    def feed(self, data: bytes) -> bool:
+        """Read output. Return True if there is more than was wanted."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._read_event(json.loads(line))
+            if self._is_over_limit():
+                self._drop_last()
+                self.has_more = True
+                return True
+        return False
+
+    def _read_event(self, event: dict[str, Any]) -> None:
+        kind = event["type"]
+        data = event["data"]
+        if kind in ("match", "context"):
+            path = _text(data["path"]).removeprefix("./")
+            if self._is_selected(path):
+                self._add_line(path, data, is_match=kind == "match")
+        elif kind == "end":
+            if data.get("binary_offset") is None:
+                self._close_file()
+            self._open = None
+
+    def _is_selected(self, path: str) -> bool:
+        if path not in self._selected:
+            fits = self._glob is None or self._glob.matches(path, self._start)
+            self._selected[path] = fits and self._may_show(path)
+        return self._selected[path]
+
+    def _may_show(self, path: str) -> bool:
+        if self._is_file:
+            return True
+        if not self._is_approved and when_ignored(self._ctx.root, path):
+            return False
+        return self._ctx.may_read(path)
+
+    def _add_line(self, path: str, data: dict[str, Any], *, is_match: bool) -> None:
+        if self._open is None:
+            self._open = FileMatches(path)
+        self._open.count += is_match
+        if self._query.show == "lines":
+            line = FoundLine(data["line_number"], _excerpt(data), is_match)
+            self._open.lines.append(line)
+
+    def _close_file(self) -> None:
+        if self._open is not None:
+            self.files.append(self._open)
+
+    def _is_over_limit(self) -> bool:
+        found = list(self.files)
+        if self._open is not None:
+            found.append(self._open)
+        if self._query.show == "lines":
+            return sum(file.count for file in found) > self._query.limit
+        return len(found) > self._query.limit
+
+    def _drop_last(self) -> None:
+        """Drop the match that was too much, with the lines before it that are not beside an earlier one."""
+        if self._open is not None and self._query.show == "lines":
+            self._open.lines.pop()
+            self._open.count -= 1
+            while self._open.lines and not self._is_near_match(self._open.lines):
+                self._open.lines.pop()
+            if self._open.count:
+                self._close_file()
+        self._open = None
+
+    def _is_near_match(self, lines: list[FoundLine]) -> bool:
+        matches = [line.number for line in lines if line.is_match]
+        return bool(matches) and lines[-1].number <= matches[-1] + self._query.context
+
+
+def _excerpt(data: dict[str, Any]) -> str:
+    """Return the line, or the part around the match of a long one."""
+    line = _text(data["lines"]).rstrip("\r\n")
+    if len(line) <= _MAX_LINE:
+        return line
+    matched = data["submatches"]
+    first_byte = matched[0]["start"] if matched else 0
+    at = len(line.encode()[:first_byte].decode("utf-8", "ignore"))
+    start = max(0, min(at - _MAX_LINE // 3, len(line) - _MAX_LINE))
+    end = start + _MAX_LINE
+    before = "…" if start else ""
+    behind = "…" if end < len(line) else ""
+    return before + line[start:end] + behind
+
+
+def _text(value: dict[str, str]) -> str:
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")

@@ -1,0 +1,100 @@
+"""Paths of the workspace: resolved without leaving it, and shown relative to it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from swecli.text import escape_hidden
+from swecli.tools.base import ToolError
+from swecli.tools.limits import one_line
+
+_MAX_COMPARED = 5000  # names in a folder; comparing more takes noticeably long
+
+
+def resolve_path(root: Path, text: str) -> Path:
+    """Return the real path of `text`, with every link followed; it need not exist. Relative paths start at `root`;
+    absolute ones must be inside it. Raises ToolError: the path or a link leaves the workspace, or it is not a path."""
+    if not text.strip():
+        raise ToolError("The path is empty.", "Give one relative to the workspace.")
+    if "\0" in text:
+        raise ToolError("The path contains a NUL character.")
+    if text == "~" or text.startswith("~/"):
+        raise ToolError("~ is not expanded here.", "Give a path relative to the workspace.")
+    top = root.resolve()
+    try:
+        os.fsencode(text)
+        path = _follow(top, Path("/") if text.startswith("/") else top, text)
+    except (OSError, UnicodeEncodeError) as error:
+        raise ToolError(
+            f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}."
+        ) from error
+    if not path.is_relative_to(top):
+        raise ToolError(
+            f"{one_line(text)} is outside the workspace.", f"Only paths inside {top} can be used."
+        )
+    return path
+
+
+def _follow(top: Path, position: Path, text: str) -> Path:
+    """Return the real path of `text` below `position`, which is one. Each part is looked up once."""
+    for part in text.split("/"):
+        if part in ("", "."):
+            continue
+        if position.exists() and not position.is_dir():
+            raise ToolError(f"{escape_hidden(str(position), keep='')} is not a directory.")
+        if part == "..":
+            position = position.parent
+            continue
+        step = position / part
+        if not step.is_symlink():
+            position = step
+            continue
+        position = Path(os.path.realpath(step))
+        if position.is_symlink():
+            raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
+        if step.is_relative_to(top) and not position.is_relative_to(top):
+            raise ToolError(
+                f"{display_path(top, step)} is a link out of the workspace.",
+                "It is not followed.",
+            )
+    return position
+
+
+def relative_path(root: Path, path: Path) -> str:
+    """Return a resolved path relative to the workspace, with `/`; "." for the workspace itself."""
+    return path.relative_to(root.resolve()).as_posix()
+
+
+def display_path(root: Path, path: Path) -> str:
+    """Return a resolved path relative to the workspace, with hidden characters escaped."""
+    return escape_hidden(relative_path(root, path), keep="")
+
+
+def not_found_error(root: Path, path: Path) -> ToolError:
+    """Return the error for a path that does not exist, with similar names nearby."""
+    top = root.resolve()
+    folder = path.parent
+    while not folder.is_dir() and folder.parent.is_relative_to(top):
+        folder = folder.parent
+    missing = path.relative_to(folder).parts[0]
+    near = [display_path(root, folder / name) for name in _similar_names(folder, missing)]
+    hint = f" Near names: {', '.join(near)}." if near else ""
+    return ToolError(f"{display_path(root, path)} does not exist.{hint}")
+
+
+def _similar_names(folder: Path, wanted: str) -> list[str]:
+    """Return up to three entries of a folder whose names are similar without their endings, which most have in
+    common."""
+    by_stem: dict[str, list[str]] = {}
+    with suppress(OSError):
+        for name in sorted(os.listdir(folder))[:_MAX_COMPARED]:  # noqa: PTH208  names only
+            by_stem.setdefault(_stem(name), []).append(name)
+    stems = difflib.get_close_matches(_stem(wanted), by_stem, n=3)
+    return [name for stem in stems for name in by_stem[stem]][:3]
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem.lower()

@@ -1,0 +1,77 @@
+"""Which files every mode asks about by their names: those that may hold secrets, and those that can start programs."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from swecli.text import escape_hidden
+
+_SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
+_SENSITIVE_FILES = re.compile(
+    r"\.env(?:[._-].*|rc)?|.*\.(?:env|pem|key|p12|pfx|jks|keystore|ppk|kdbx|tfstate|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|"
+    r"[._]netrc|\.(?:npmrc|pypirc|pgpass|my\.cnf|git-credentials|htpasswd|vault-token)|credentials(?:\..*)?|"
+    r".*[_-]credentials\.json|client_secret.*\.json|service[_-]account.*\.json|secrets\.(?:json|ya?ml|toml)",
+    re.DOTALL,
+)
+_TEMPLATES = (".env.example", ".env.sample", ".env.template", ".env.dist")
+
+
+def is_sensitive(path: str) -> bool:
+    """Return whether this workspace-relative path may contain secrets, so that every mode asks before it is read."""
+    *folders, name = normalize(path).split("/")
+    secret_name = name not in _TEMPLATES and _SENSITIVE_FILES.fullmatch(name) is not None
+    return secret_name or not _SENSITIVE_FOLDERS.isdisjoint(folders)
+
+
+def read_guard(path: str) -> str:
+    """Return why every mode asks before reading this workspace-relative path; "" if none does."""
+    return f"{escape_hidden(path, keep='')} may contain secrets" if is_sensitive(path) else ""
+
+
+def write_guard(path: str) -> str:
+    """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
+    if not (why := read_guard(path)) and _is_protected(path):
+        shown = escape_hidden(path, keep="")
+        return f"{shown} is protected: what is written there can start programs or change settings"
+    return why
+
+
+def protected_part(path: str) -> str:
+    """Return the shortest leading part of a workspace-relative path that `write_guard` protects, "" if none is."""
+    parts = path.split("/")
+    leading = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return next((part for part in leading if _is_protected(part)), "")
+
+
+@lru_cache(maxsize=10_000)  # of the many files of a folder, each asks about the same folders
+def _is_protected(path: str) -> bool:
+    return _protected().match_file(normalize(path))
+
+
+@cache
+def _protected() -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(_protected_lines())
+
+
+def protected_patterns() -> list[str]:
+    """Return the patterns of protected files, without the exceptions from them."""
+    return [line for line in _protected_lines() if line and line[0] not in "#!"]
+
+
+def _protected_lines() -> list[str]:
+    return Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines()
+
+
+def normalize(path: str) -> str:
+    """Return the path without case and invisible characters, as some file systems compare names."""
+    if path.isascii() and path.isprintable():  # a search compares thousands of names
+        return path.lower()
+    plain = unicodedata.normalize("NFKC", path)
+    return "".join(
+        char for char in plain if unicodedata.category(char) not in ("Cf", "Cc")
+    ).casefold()

@@ -1,0 +1,91 @@
+"""Which places of a text were replaced, in the old text and in the new one, also after several passes of edits."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from swecli.tools.diffs import LineRange
+
+
+class Span(NamedTuple):
+    """Characters of the old text and what stands for them in the new one, ends excluded."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def replaced_spans(starts: Sequence[int], ends: Sequence[int], length: int) -> list[Span]:
+    """Return the spans of replacing each place of the old text by `length` characters. Places are in order."""
+    spans: list[Span] = []
+    shift = 0
+    for start, end in zip(starts, ends, strict=True):
+        spans.append(Span(start, end, start + shift, start + shift + length))
+        shift += length - (end - start)
+    return spans
+
+
+def compose(earlier: Sequence[Span], later: Sequence[Span]) -> list[Span]:
+    """Return the spans from the old text of `earlier` to the new text of `later`, which was made of the new text of
+    `earlier`. Both are in order; what overlaps or touches in the text between becomes one span."""
+    between = [(one.new_start, one.new_end) for one in earlier]
+    between += [(one.old_start, one.old_end) for one in later]
+    found: list[Span] = []
+    passed_earlier = 0
+    passed_later = 0
+    before_shift = 0  # from the text between to the old text
+    behind_shift = 0  # from the text between to the new text
+    for start, end in _join_touching(sorted(between)):
+        old_start = start + before_shift
+        new_start = start + behind_shift
+        while passed_earlier < len(earlier) and earlier[passed_earlier].new_start <= end:
+            one = earlier[passed_earlier]
+            before_shift = one.old_end - one.new_end
+            passed_earlier += 1
+        while passed_later < len(later) and later[passed_later].old_start <= end:
+            one = later[passed_later]
+            behind_shift = one.new_end - one.old_end
+            passed_later += 1
+        found.append(Span(old_start, end + before_shift, new_start, end + behind_shift))
+    return found
+
+
+def _join_touching(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in intervals:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def changed_lines(old: str, new: str, spans: Sequence[Span]) -> list[LineRange]:
+    """Return the lines that the spans touch, in order and without overlaps; between them both texts are equal."""
+    old_ends = _line_ends(old)
+    new_ends = _line_ends(new)
+    ranges: list[LineRange] = []
+    for span in spans:
+        one = LineRange(
+            bisect_right(old_ends, span.old_start),
+            min(bisect_right(old_ends, span.old_end) + 1, len(old_ends)),
+            bisect_right(new_ends, span.new_start),
+            min(bisect_right(new_ends, span.new_end) + 1, len(new_ends)),
+        )
+        if ranges and (one.i1 < ranges[-1].i2 or one.j1 < ranges[-1].j2):
+            last = ranges.pop()
+            one = LineRange(last.i1, one.i2, last.j1, one.j2)
+        ranges.append(one)
+    return ranges
+
+
+def _line_ends(text: str) -> list[int]:
+    """Return the place behind each line."""
+    ends = [match.end() for match in re.finditer("\n", text)]
+    if text and not text.endswith("\n"):
+        ends.append(len(text))
+    return ends

@@ -1,0 +1,118 @@
+"""Test which names of files every mode asks about."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.tools.sensitive import is_sensitive, read_guard, write_guard
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        "sub/.git/hooks/pre-commit",
+        ".git",
+        ".GIT/config",
+        ".g\u200bit/config",
+        ".swecli/config.toml",
+        ".vscode/settings.json",
+        ".idea/x.xml",
+        ".bashrc",
+        "home/.zshrc",
+        ".config/fish/config.fish",
+        "x.code-workspace",
+        ".envrc",
+        "AGENTS.md",
+        "docs/agents.MD",
+        "CLAUDE.md",
+        "GEMINI.md",
+        ".claude/settings.json",
+        ".codex/x",
+        ".cursorrules",
+        ".cursor/rules/x.mdc",
+        ".windsurfrules",
+        ".clinerules/a.md",
+        ".aider.conf.yml",
+        ".continue/config.yaml",
+        ".agents/checks/a.md",
+        ".github/copilot-instructions.md",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".circleci/config.yml",
+        "Jenkinsfile",
+        "azure-pipelines.yml",
+        ".gitattributes",
+        "sub/.gitattributes",
+        ".gitmodules",
+        ".gitconfig",
+        ".mcp.json",
+        ".husky/pre-commit",
+        ".pre-commit-config.yaml",
+        "lefthook.yml",
+        "sitecustomize.py",
+        "src/usercustomize.py",
+        "x.pth",
+        ".npmrc",
+        ".yarnrc.yml",
+        ".env",
+        ".env.local",
+        ".tool-versions",
+        ".profile",
+        ".swecliignore",
+        ".aiignore",
+        ".venv/bin/python",
+        "web/node_modules/.bin/tsc",
+        ".github/dependabot.yml",
+    ],
+)
+def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:
+    assert write_guard(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/git/config",
+        ".github/CODEOWNERS",
+        ".gitignore",
+        "gitconfig",
+        "profile.py",
+        ".env.example",
+        "conftest.py",
+    ],
+)
+def test_ordinary_paths_are_not_protected(path: str) -> None:
+    assert not write_guard(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        ".ENV",
+        "app/.env.local",
+        "prod.env",
+        "key.pem",
+        "server.key",
+        ".ssh/id_ed25519",
+        ".ssh/config",
+        "id_rsa",
+        ".aws/credentials",
+        ".netrc",
+        ".npmrc",
+        "credentials.json",
+        "service-account-1.json",
+    ],
+)
+def test_files_that_may_contain_secrets_are_recognised(path: str) -> None:
+    assert is_sensitive(path)
+    assert read_guard(path)
+    assert write_guard(path)
+
+
+@pytest.mark.parametrize(
+    "path", [".env.example", "env.py", "src/keys.py", "id_rsa.pub", "environment", "monkey.py", "."]
+)
+def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
+    assert not is_sensitive(path)
