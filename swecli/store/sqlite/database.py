@@ -144,6 +144,10 @@ class Database:
         """Run the missing migrations in one transaction, after a backup unless the file is new; set WAL mode."""
         if self.path and self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
+        is_current = version == len(steps)
+        engine = (
+            None if is_current else self._engine
+        )  # importing SQLModel takes long: not in the lock
         with write_lock(self.path):
             if 0 < version < len(steps) and self.path:
                 copy = files.spare_name(self.path, f"before-{len(steps)}")
@@ -151,18 +155,18 @@ class Database:
                 self.notices.append(
                     f"The database was upgraded; a copy of it as it was is in {copy}."
                 )
-            if version != len(steps):
-                self._migrate(steps)
+            if engine is not None:
+                self._migrate(engine, steps)
             if self.path:  # without shared memory it has no effect
                 self.connection.execute("PRAGMA journal_mode = WAL")
                 self._file = self._file_id()
 
-    def _migrate(self, steps: Sequence[Step]) -> None:
+    def _migrate(self, engine: Engine, steps: Sequence[Step]) -> None:
         # late: most databases are of the newest version
         from swecli.store.sqlite.orm import open_connection
 
         with self._transaction("BEGIN IMMEDIATE"):
-            with open_connection(self._engine) as connection:
+            with open_connection(engine) as connection:
                 migrate(connection, steps)
             self.connection.commit()
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import LRUCache
 
 from swecli.store.journal.reader import Reader
+from swecli.store.tables import learned  # noqa: F401  # defines tables
 
 _DIALECT = "swecli"  # the name in URLs
 COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process
@@ -48,7 +49,7 @@ registry.register(_DIALECT, __name__, _Dialect.__name__)
 
 
 def make_engine(connection: sqlite3.Connection) -> Engine:
-    """Create an engine on an open connection, which any thread may use, one at a time."""
+    """Create an engine on an open connection, which any thread may use, one at a time. Defines all tables."""
     return create_engine(
         f"{_DIALECT}://",
         creator=lambda: connection,
