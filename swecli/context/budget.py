@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from swecli.context.tokens import TokenCounter
+from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextOverflow
 from swecli.models.message import ApiMessage, ToolSpec, Usage
 
@@ -156,7 +157,7 @@ def _count_characters(messages: Sequence[ApiMessage]) -> int:
 
 def _texts(message: ApiMessage) -> Iterator[str]:
     yield message.get("content") or ""
-    for call in message.get("tool_calls") or ():
+    for call in calls_of(message):
         yield from (call["function"]["name"], call["function"]["arguments"])
 
 

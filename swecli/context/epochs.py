@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.models.api_message import with_fields
 from swecli.models.context import (
     DEFAULT_SLACK,
     KEY,
@@ -169,7 +170,7 @@ def render_excerpts(
 def strip_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
     """Remove the strategy notes from keyed messages of interactions before `began`."""
     return [
-        message | {"content": _strip_strategy_notes(message["content"])}
+        with_fields(message, {"content": _strip_strategy_notes(message["content"])})
         if message["role"] == "user" and interaction_of(message) < began
         else message
         for message in messages
@@ -178,7 +179,7 @@ def strip_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[Api
 
 def with_epoch(epoch: Epoch, messages: list[ApiMessage]) -> list[ApiMessage]:
     """Return keyed messages as an epoch sends them: with its system message, without older strategy notes."""
-    system = {"role": "system", "content": epoch.system, KEY: SYSTEM_KEY}
+    system: ApiMessage = {"role": "system", "content": epoch.system, KEY: SYSTEM_KEY}
     rest = (message for message in messages if key_of(message) != SYSTEM_KEY)
     return strip_old_strategies([system, *rest], epoch.began)
 

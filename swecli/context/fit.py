@@ -14,9 +14,17 @@ from swecli.context.keyed import diff_messages, normalize_keyed
 from swecli.context.repair import SIGNED, normalize
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import merge_pinned, truncate_safely
+from swecli.models.api_message import (
+    ApiCall,
+    FunctionCall,
+    call_id_of,
+    calls_of,
+    images_of,
+    with_fields,
+)
 from swecli.models.context import Edits, interaction_of, key_of
 from swecli.models.errors import ContextFull
-from swecli.models.message import IMAGES, ApiMessage
+from swecli.models.message import ApiMessage
 
 # Shares of the conversation's room: the least gain of an optional reduction; the least that a summary, which costs
 # money, must replace, and in a small model whose window still holds turns; what a necessary reduction leaves, and what
@@ -221,21 +229,21 @@ def _clear_old_results(
 ) -> tuple[list[ApiMessage], int]:
     """Replace all results except the newest `keep` and those of the newest step by stubs that name the call. Returns
     the messages and the number of stubs."""
-    results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
-    step = max(
-        (i for i, message in enumerate(messages) if message["role"] == "assistant"),
-        default=len(messages),
-    )
+    results = [(i, message) for i, message in enumerate(messages) if message["role"] == "tool"]
+    replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    step = replies[-1] if replies else len(messages)
     kept = max(0, len(results) - keep)
-    out, count = list(messages), 0
-    for i in results[:kept]:
-        text = messages[i]["content"]
+    out = list(messages)
+    count = 0
+    for i, result in results[:kept]:
+        text = result["content"]
         if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
-            name = _strip_signature(str(messages[i].get("tool_call_id")))
+            name = _strip_signature(result["tool_call_id"])
             stub = (
                 f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
             )
-            out[i], count = messages[i] | {"content": stub}, count + 1
+            out[i] = with_fields(result, {"content": stub})
+            count += 1
     return out, count
 
 
@@ -243,14 +251,15 @@ def _clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], i
     """Remove the pictures of all user messages except the newest, each with a note in their place. Returns the messages
     and the number of pictures."""
     newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
-    old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
     out = list(messages)
-    for i, message in old.items():
-        out[i] = message | {
-            IMAGES: [],
-            "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}",
-        }
-    return out, sum(len(message[IMAGES]) for message in old.values())
+    count = 0
+    for i, message in enumerate(messages[:newest]):
+        pictures = images_of(message)
+        if pictures:
+            text = f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"
+            out[i] = with_fields(message, {"images": [], "content": text})
+            count += len(pictures)
+    return out, count
 
 
 def _shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMessage]:
@@ -261,11 +270,11 @@ def _shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMe
     for i, message in enumerate(messages):
         if message["role"] != role or (role == "user" and i >= newest):
             continue
-        if text := message.get("content"):
-            call_id = _strip_signature(str(message.get("tool_call_id") or ""))
-            out[i] = message | {"content": _cut_text(text, cap, call_id)}
-        if calls := message.get("tool_calls"):
-            out[i] = out[i] | {"tool_calls": [_cut_call(call, cap) for call in calls]}
+        if text := message["content"]:
+            call_id = _strip_signature(call_id_of(message))
+            out[i] = with_fields(message, {"content": _cut_text(text, cap, call_id)})
+        if calls := calls_of(message):
+            out[i] = with_fields(out[i], {"tool_calls": [_cut_call(call, cap) for call in calls]})
     return out
 
 
@@ -290,7 +299,7 @@ def _strip_signature(call_id: str) -> str:
     return call_id.split(SIGNED, 1)[0]
 
 
-def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
+def _cut_call(call: ApiCall, cap: int) -> ApiCall:
     arguments = call["function"]["arguments"]
     if len(arguments) <= cap:
         return call
@@ -298,7 +307,8 @@ def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
         shorter = json.dumps(_cut_value(json.loads(arguments), cap), ensure_ascii=False)
     except RecursionError:  # nested too deep to be walked
         return call
-    return call | {"function": call["function"] | {"arguments": min(shorter, arguments, key=len)}}
+    function: FunctionCall = {**call["function"], "arguments": min(shorter, arguments, key=len)}
+    return {**call, "function": function}
 
 
 def _cut_value(value: Any, cap: int) -> Any:

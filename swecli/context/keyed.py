@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from swecli.context.repair import normalize
-from swecli.models.context import KEY, Edits, key_of
-from swecli.models.message import ApiMessage
+from swecli.models.api_message import KEY, ApiMessage, MessageFields, with_fields, without_fields
+from swecli.models.context import Edits, key_of
 
 SYSTEM_KEY = "s"
 
 
 def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
     """Return the messages without their keys, as they are sent."""
-    return [{name: value for name, value in message.items() if name != KEY} for message in messages]
+    return [without_fields(message, KEY) for message in messages]
 
 
 def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
@@ -22,7 +23,7 @@ def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     before = ""
     for message in normalize(list(messages)):
         before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
-        out.append(message if KEY in message else message | {KEY: before})
+        out.append(message if KEY in message else with_fields(message, {KEY: before}))
     return out
 
 
@@ -31,7 +32,7 @@ def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> 
     precede old ones."""
     old = {key_of(message): message for message in before}
     kept = {key_of(message) for message in after}
-    replaced: dict[str, ApiMessage] = {}
+    replaced: dict[str, MessageFields] = {}
     inserted: list[tuple[str, ApiMessage]] = []
     pending: list[ApiMessage] = []
     for message in after:
@@ -47,5 +48,6 @@ def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> 
     return Edits(dropped, replaced, tuple(inserted))
 
 
-def _changed_fields(before: ApiMessage, after: ApiMessage) -> ApiMessage:
-    return {name: value for name, value in after.items() if before.get(name) != value}
+def _changed_fields(before: ApiMessage, after: ApiMessage) -> MessageFields:
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    return cast("MessageFields", changed)

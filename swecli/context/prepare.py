@@ -17,6 +17,7 @@ from swecli.context.epochs import (
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.models.api_message import UserMessage, with_fields
 from swecli.models.context import (
     BEGIN,
     KEY,
@@ -119,11 +120,11 @@ def _count_running(session: Session, query: str, enhanced_query: str) -> int:
 
 
 def _system(text: str) -> ApiMessage:
-    return {"role": Role.SYSTEM.value, "content": text, KEY: SYSTEM_KEY}
+    return {"role": "system", "content": text, KEY: SYSTEM_KEY}
 
 
-def _query(text: str, key: str) -> ApiMessage:
-    return {"role": Role.USER.value, "content": text, KEY: key}
+def _query(text: str, key: str) -> UserMessage:
+    return {"role": "user", "content": text, KEY: key}
 
 
 def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
@@ -217,7 +218,7 @@ def past_request(session: Session, query: ChatMessage | None = None) -> list[Api
     past = _epoch_messages(session, epoch, session.context.edits)
     key = f"{session.completed + 1}.0"
     if query is not None:
-        return normalize_keyed([*past, query.to_api()[0] | {KEY: key}])
+        return normalize_keyed([*past, with_fields(query.to_api()[0], {KEY: key})])
     *past, _ = normalize_keyed([*past, _query("", key)])
     return _drop_last_stub(past)
 
@@ -266,7 +267,7 @@ def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
 
 def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
     """Drop the stub for a missing last answer, which is inserted only because a query follows."""
-    stub = past and past[-1]["role"] == Role.ASSISTANT and key_of(past[-1]).endswith("+")
+    stub = past and past[-1]["role"] == "assistant" and key_of(past[-1]).endswith("+")
     return past[:-1] if stub else past
 
 
