@@ -23,7 +23,7 @@ from swecli.models.ids import parse_short_id
 from swecli.store.journal.values import clean_text, values
 from swecli.store.journal.writer import is_other_process
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.learned import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
+from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 from swecli.store.tables.sessions import InteractionRow
 
 _COLUMNS = FindingRow.shared_with(Finding)

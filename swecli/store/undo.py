@@ -21,14 +21,10 @@ from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, UndoStep
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.orm import reader
-from swecli.store.tables.learned import CheckRow, DeltaRow
-from swecli.store.tables.sessions import (
-    FileChangeRow,
-    InteractionRow,
-    SessionRow,
-    SurvivorRow,
-    UndoRow,
-)
+from swecli.store.tables.playbook import DeltaRow
+from swecli.store.tables.sessions import InteractionRow, SessionRow, SurvivorRow
+from swecli.store.tables.turns import CheckRow
+from swecli.store.tables.undo import FileChangeRow, UndoRow
 
 # tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
 _TURN_TABLES = (

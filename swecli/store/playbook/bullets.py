@@ -26,7 +26,7 @@ from swecli.models.playbook import (
 from swecli.models.session import Session
 from swecli.store.journal.reader import APPLIES, BULLET, number_of, project_of
 from swecli.store.journal.values import values
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _FADED = "faded"  # kind of an evidence row that counts the turns in which a bullet was held back

@@ -39,8 +39,9 @@ from swecli.store.journal.reader import number_of, project_of
 from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.bullets import Bullets, applies
 from swecli.store.records import TurnLessons
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, TurnRow
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
+from swecli.store.tables.turns import TurnRow
 
 FREE = frozenset({"user", "import"})  # authors without caps: both are the user
 _CAPS: tuple[tuple[Callable[[Op], bool], int, str], ...] = (

@@ -23,14 +23,7 @@ from swecli.models.session import Session
 from swecli.store.journal.values import clean_text, values
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.orm import reader
-from swecli.store.tables.learned import (
-    BulletRow,
-    ChoiceRow,
-    DeltaRow,
-    EvidenceRow,
-    ReflectionRow,
-    TurnRow,
-)
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import (
     CallRow,
     FullResultRow,
@@ -42,6 +35,7 @@ from swecli.store.tables.sessions import (
     SessionRow,
     SurvivorRow,
 )
+from swecli.store.tables.turns import ChoiceRow, ReflectionRow, TurnRow
 
 Archive = dict[str, Any]
 _FOREIGN = "elsewhere:"  # prefix of the id of a strategy that does not exist here

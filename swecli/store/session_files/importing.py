@@ -31,7 +31,7 @@ from swecli.store.session_files.archive import (
 )
 from swecli.store.session_files.transcript import Importer, Transcript
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.learned import BulletRow, TurnRow
+from swecli.store.tables.playbook import BulletRow
 from swecli.store.tables.sessions import (
     CallRow,
     InteractionRow,
@@ -42,6 +42,7 @@ from swecli.store.tables.sessions import (
     SurvivorRow,
     TranscriptLineRow,
 )
+from swecli.store.tables.turns import TurnRow
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import LRUCache
 
 from swecli.store.journal.reader import Reader
-from swecli.store.tables import learned  # noqa: F401  # defines tables
+from swecli.store.tables import playbook, reviews, turns, undo  # noqa: F401  # defines tables
 
 _DIALECT = "swecli"  # the name in URLs
 COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process

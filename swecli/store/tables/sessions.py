@@ -30,7 +30,7 @@ class Row(SQLModel, registry=registry()):
         )
 
 
-class _SessionPart(Row):
+class SessionPart(Row):
     """A row that belongs to a session."""
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)
@@ -60,7 +60,7 @@ class SessionRow(Row, table=True):
     updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
 
 
-class MessageRow(_SessionPart, table=True):
+class MessageRow(SessionPart, table=True):
     """A message. A larger `id` is a newer message."""
 
     __tablename__ = "message"
@@ -137,7 +137,7 @@ class RequestRow(Row, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
-class InteractionRow(_SessionPart, table=True):
+class InteractionRow(SessionPart, table=True):
     """A turn. `pending` until its reflection is done; `pid` is the process that runs it; `partial` is the answer so far
     after the message `partial_after`, saved periodically; `window_spec` and `window_start` are the session's at its
     start."""
@@ -197,7 +197,7 @@ class ReductionRow(Row, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
-class SurvivorRow(_SessionPart, table=True):
+class SurvivorRow(SessionPart, table=True):
     """A retained fact, unique by kind and key; the kind `pin` is a pinned interaction."""
 
     __tablename__ = "survivor"
@@ -210,7 +210,7 @@ class SurvivorRow(_SessionPart, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
-class TranscriptLineRow(_SessionPart, table=True):
+class TranscriptLineRow(SessionPart, table=True):
     """A raw line of an imported transcript, since the session does not contain all of it."""
 
     __tablename__ = "transcript_line"
@@ -218,35 +218,3 @@ class TranscriptLineRow(_SessionPart, table=True):
 
     line: int = Field(sa_type=Number)
     text: str = Field(sa_type=CleanText)
-
-
-class FileChangeRow(_SessionPart, table=True):
-    """A path before and after a turn, or before and after the undo `made_by`. `before` and `after` are digests of file
-    versions, empty for a missing file (mode 0) or a folder; `undone_by` is the undo that reverted it, 0 for none."""
-
-    __tablename__ = "file_change"
-    __table_args__ = (Index("ix_file_change_session", "session_id", "interaction"), COUNTING)
-
-    interaction: int = Field(default=0, sa_type=Number)
-    path: str = Field(sa_type=CleanText)
-    before: str = Field(default="", sa_type=CleanText)
-    before_mode: int = Field(default=0, sa_type=Number)
-    after: str = Field(default="", sa_type=CleanText)
-    after_mode: int = Field(default=0, sa_type=Number)
-    made_by: int = Field(default=0, sa_type=Number)
-    undone_by: int = Field(default=0, sa_type=Number)
-
-
-class UndoRow(_SessionPart, table=True):
-    """An undo of turns `first` to `last`, after which the session has `interactions`. `taken` is the data for a redo;
-    `open` while a redo is possible."""
-
-    __tablename__ = "undo"
-    __table_args__ = (Index("ix_undo_session", "session_id", "open"), COUNTING)
-
-    first: int = Field(default=0, sa_type=Number)
-    last: int = Field(default=0, sa_type=Number)
-    interactions: int = Field(default=0, sa_type=Number)
-    taken: Any = Field(default=None, sa_type=CleanJson)
-    open: bool = True
-    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)

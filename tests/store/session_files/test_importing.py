@@ -20,8 +20,8 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.learned import TurnRow
 from swecli.store.tables.sessions import MessageRow
+from swecli.store.tables.turns import TurnRow
 from tests.store.conftest import mark
 
 

@@ -13,7 +13,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.learned import TurnRow
+from swecli.store.tables.turns import TurnRow
 
 
 def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
