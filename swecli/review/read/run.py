@@ -154,7 +154,7 @@ class Review:
         if session.interactions:
             self._turns.settle(self._state)
             sessions.finish_interaction("done")
-            sessions.playbook.skip(session.id, session.interactions)
+            sessions.turns.skip(session.id, session.interactions)
 
     def _total(self) -> tuple[Usage, float | None]:
         """Return the usage of reading and verifying, and its cost in US dollars (None: unknown)."""

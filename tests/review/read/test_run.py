@@ -446,8 +446,8 @@ async def test_a_killed_review_continues_in_the_unfinished_loop_with_its_finding
 async def test_a_review_is_not_listed_as_a_session_and_is_not_pending_reflection() -> None:
     runtime = make_runtime([read_call(text=findings_text(A)), END])
     await collect(await begin_review(runtime, "shop/prices.py"))
-    assert runtime.sessions.list_sessions(str(runtime.cwd)) == []
-    assert runtime.sessions.playbook.pending() == []
+    assert runtime.sessions.catalog.list_sessions(str(runtime.cwd)) == []
+    assert runtime.sessions.turns.pending() == []
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def _names(command: Command) -> str:
 
 
 def _show_command(ctx: CommandContext, wanted: str) -> None:
-    found = ctx.table.find(wanted)
+    found = next((c for c in ctx.table.commands if wanted in (c.name, *c.aliases)), None)
     if found is None:
         ctx.screen.error(f"Unknown command /{wanted}.", "Type /help all for the list.")
         return
