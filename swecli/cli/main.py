@@ -146,7 +146,7 @@ async def _run_headless(
     """Run one turn, or one for each line of stdin, and write it to stdout. Raises SwecliError."""
     # late: --help needs none of these
     from swecli.context.tokens import TokenCounter
-    from swecli.headless.first_request import send_first_request
+    from swecli.headless.first_request import load_http, send_first_request
     from swecli.headless.runner import refuse_unpriced
     from swecli.llm.registry import make_model
     from swecli.store.session_manager import SessionManager
@@ -154,6 +154,7 @@ async def _run_headless(
     model = make_model(start.choice.name, start.settings, start.environ)
     refuse_unpriced(model, start.settings)
     counter = TokenCounter(model.profile.encoding, exact=False)
+    load_http(model)
     sessions = SessionManager.open(start.database)
     ahead = None
     if not is_stream:
