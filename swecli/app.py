@@ -11,6 +11,7 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
+from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
@@ -186,7 +187,12 @@ def build_runtime(
 
     prompt = load_prompt("system", model.profile.window)
     learning = LearningService.open(
-        sessions, settings, load_prompt("reflect"), lambda: f"{prompt}\n{project().text}"
+        sessions,
+        settings,
+        load_prompt("reflect"),
+        lambda: f"{prompt}\n{project().text}",
+        send,
+        load_prompt("consolidate"),
     )
     stale, instructions = learning.open_stale_strategies(), lambda: project().text
     agent = Agent(

@@ -118,6 +118,7 @@ def _open_learning(
 ) -> LearningService:
     """Open learning, even if the settings disable it, with the instructions of each session's own directory."""
     # late: --help and usage errors need no database
+    from swecli.agent.sender import send
     from swecli.playbook.learning.service import LearningService
 
     own = load_prompt("system")
@@ -127,7 +128,7 @@ def _open_learning(
         return f"{own}\n{instructions_in(session.working_directory if session else '')}"
 
     learning = LearningService.open(
-        sessions, replace(settings, learn=True), load_prompt("reflect"), instructions
+        sessions, replace(settings, learn=True), load_prompt("reflect"), instructions, send
     )
     learning.reflector = replace(learning.reflector, model=model)
     return learning

@@ -15,7 +15,8 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import internal_error
 from swecli.cli.subcommands import named_file, open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import LONGEST_LINE, dumps
-from swecli.headless.runner import refuse_unpriced, until_signal
+from swecli.headless.runner import refuse_unpriced
+from swecli.headless.signals import until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize

@@ -13,7 +13,7 @@ from swecli.context.budget import RequestLimits, is_lean
 from swecli.context.project import load_project
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.headless.runner import Prompt
+from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, ToolSpec

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import StepPlace, TurnRecord
+from swecli.agent.fitted import StepPlace
+from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts

@@ -63,6 +63,10 @@ async def test_a_task_has_a_separate_context_and_returns_only_its_last_message()
     assert len(apart) == 2
     assert "PAPAYA" not in str(apart[0].messages)
     assert [tool.name for tool in apart[0].tools] == READ_ONLY
+    assert f"Your tools are {', '.join(READ_ONLY)}." in str(apart[0].messages[0]["content"])
+    others = {tool.name for tool in model.requests[0].tools} - set(READ_ONLY)
+    assert others
+    assert not [name for name in others if f"{name}:" in str(apart[0].messages)]
     assert finished_tool(events).result.for_model == "The word is KIWI (a.txt:1)."
     assert "the word is KIWI" not in str(model.requests[-1].messages), (
         "the text that the task read is not in the conversation"
@@ -153,6 +157,23 @@ async def test_a_task_asks_for_approval_of_its_tools_and_has_no_others() -> None
         "the task has no such tool"
     )
     assert finished_tool(events).summary == "Task find the word, write_file"
+    runtime.close()
+
+
+async def test_a_task_returns_the_files_that_it_changed() -> None:
+    inside = [
+        calls(("write_file", {"path": "made.txt", "content": "x"})),
+        calls(("read_file", {"path": "made.txt"})),
+        "Done.",
+    ]
+    runtime = make_runtime(
+        script_model(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto"
+    )
+    events = await run_turn(runtime, "write it")
+    assert finished_tool(events).result.for_model == "Done.\n[It changed: made.txt]"
+    facts = runtime.sessions.session.context.facts
+    changed = [key for kind, key in facts if kind == "changed"]
+    assert changed == ["made.txt"]
     runtime.close()
 
 

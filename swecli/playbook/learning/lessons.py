@@ -23,7 +23,7 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.playbook.action import REPLACES
-from swecli.playbook.learning.answer import ExchangeAnswer
+from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
@@ -36,7 +36,7 @@ from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
 
-_TURN, _REMEMBERED = "turn", "remember"  # reasons of deltas
+_TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
 _SUMMARY = 200  # characters of the query and of the answer before
 _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
@@ -117,7 +117,7 @@ class LessonBuilder:
         return replace(
             evidence,
             is_processed=processed,
-            remembered=any(row.delta.reason == _REMEMBERED for row in rows),
+            remembered=any(row.delta.reason == REMEMBERED for row in rows),
             stored=tuple(stored),
             before=self._summarize(number - 1),
             started_at=record.started_at if record else None,
@@ -179,14 +179,17 @@ class LessonBuilder:
         )
 
     def from_answer(
-        self, turn: TurnEvidence, call: ReflectorCall, asked: Mapping[str, Bullet], *, pays: bool
+        self,
+        turn: TurnEvidence,
+        call: ReflectorCall[ExchangeAnswers],
+        asked: Mapping[str, Bullet],
+        *,
+        pays: bool,
     ) -> tuple[TurnLessons, tuple[str, ...]]:
         """Build the lessons of a reflector's answer about an exchange, and a line per refused item. `asked` are the
         bullets as the question knew them; `pays`: what the answer took is recorded with this exchange."""
-        digest, answer = (
-            turn.digest,
-            call.exchanges.get(turn.digest.interaction, ExchangeAnswer()),
-        )
+        digest = turn.digest
+        answer = (call.found or {}).get(digest.interaction, ExchangeAnswer())
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
         verdicts, figures = self._effect_verdicts(turn, call.model, answer, asked)
@@ -317,7 +320,7 @@ class PlaybookMemory:
             curator.remove(add, old)
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
-        applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
+        applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
             check_new_anchors(self.sessions, session, name)
         lines = [
@@ -334,7 +337,7 @@ class PlaybookMemory:
         if before is not None and before.why:
             said = Reaction("mark", before.why, value=before.mark)
             digest = replace(digest, reactions=(*digest.reactions, said))
-        return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
+        return Curator(REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":

@@ -13,6 +13,7 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import (
+    CONSOLIDATED,
     LIVE,
     MAX_CHARACTERS,
     MAX_WHEN,
@@ -125,10 +126,10 @@ class Deltas:
     def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
         delta = replace(delta, session_id=delta.session_id or session.id)
-        self._check_caps(delta, session)
         rows = self._bullets.rows(
             (op.bullet_id for op in delta.ops if op.bullet_id), applies(session)
         )
+        self._check_caps(delta, session, rows)
         before, new, evidence = dict[str, Any](), list[Bullet](), list[dict[str, Any]]()
         newest = self._bullets.last_number()
         for op in delta.ops:
@@ -261,30 +262,41 @@ class Deltas:
                     f"{shared[0]} was changed later, {place}.", "Undo that change there first."
                 )
 
-    def _check_caps(self, delta: Delta, session: Session) -> None:
+    def _check_caps(self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]) -> None:
         """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
-        included. Operations with the user's words as evidence are not counted."""
+        included. Operations with the user's words as evidence are not counted, nor what a consolidation removes of
+        strategies that are not the user's."""
         if delta.author in FREE:
             return
+
+        def is_counted(op: Op) -> bool:
+            is_tidied = delta.reason == CONSOLIDATED and _is_removal_of_models_own(op, rows)
+            return not op.in_users_words and not is_tidied
+
         earlier: list[Op] = []
         if delta.ops and delta.interaction is not None and delta.session_id:
             same = values(delta, ("session_id", "interaction")) | {
                 "project": project_of(session),
                 "undone": False,
             }
-            rows = self._db.exec(select(DeltaRow).filter_by(**same)).all()
+            others = self._db.exec(select(DeltaRow).filter_by(**same)).all()
             earlier = [
-                op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops
+                op for row in others if row.author not in FREE for op in row.to_applied().delta.ops
             ]
         for counts, most, what in _CAPS:
-            now, before = (
-                sum(counts(op) and not op.in_users_words for op in ops)
-                for ops in (delta.ops, earlier)
-            )
+            now = sum(counts(op) and is_counted(op) for op in delta.ops)
+            before = sum(counts(op) and not op.in_users_words for op in earlier)
             if now and now + before > most:
                 raise BadInput(
                     f"{now + before} {what} in one turn, at most {most}: nothing was applied."
                 )
+
+
+def _is_removal_of_models_own(op: Op, rows: Mapping[str, BulletRow]) -> bool:
+    row = rows.get(op.bullet_id)
+    if op.op != "REMOVE" or row is None:
+        return False
+    return row.trust != "user" and row.state != "pinned" and row.scope != "user"
 
 
 def _visible_to(session: Session) -> Any:

@@ -261,7 +261,7 @@ async def test_a_request_refused_as_too_long_is_reduced_and_retried() -> None:
     )
     long = ContextOverflow("too long")
     events = await run_review(read_call(text=findings_text(A)), long, END, spec=("shop/prices.py",))
-    assert any(isinstance(e, Notice) and "reducing" in e.text for e in events)
+    assert any(isinstance(e, Notice) and "smaller request" in e.text for e in events)
     assert last_event(events).end == "done"
 
 
