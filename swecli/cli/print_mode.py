@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from swecli.cli.flags import SUBCOMMANDS
 from swecli.context.tokens import TokenCounter
-from swecli.headless.first_request import send_first_request
+from swecli.headless.first_request import load_http, send_first_request
 from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
 from swecli.headless.writers.base import RunFacts, make_writer
@@ -34,6 +34,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
     model = make_model(start.choice.name, start.settings, start.environ)
     refuse_unpriced(model, start.settings)
     counter = TokenCounter(model.profile.encoding, exact=False)
+    load_http(model)
     sessions = SessionManager.open(start.database)
     ahead = None
     if not is_stream and schema is None:

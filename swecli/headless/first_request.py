@@ -24,6 +24,12 @@ from swecli.tools.offers import bundled_specs, lean_specs, usable_specs
 _log = logging.getLogger(__name__)
 
 
+def load_http(model: ChatModel) -> None:
+    """Load what the model's requests need in a thread: the store is opened, and synced, at the same time."""
+    if hasattr(model, "send_ahead"):
+        Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # as `send_ahead`
+
+
 async def send_first_request(
     start: Start, prompt: Prompt, model: ChatModel, counter: TokenCounter, sessions: SessionManager
 ) -> Turn | None:
@@ -34,7 +40,6 @@ async def send_first_request(
     is_changed = start.resume is not None and start.settings.origins.get("window") == "flags"
     if specs is None or is_changed or not hasattr(model, "send_ahead"):
         return None
-    Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # as `send_ahead`
     try:
         session = _open_session(start, model, sessions)
         if _has_changed_anchors(session):

@@ -349,7 +349,9 @@ class LearningService:
 
     def _find_left_session(self, session: Session) -> str | None:
         """Return the id of the newest session of the project but the current one."""
-        newest = self.sessions.catalog.list_sessions(session.project or session.working_directory, 2)
+        newest = self.sessions.catalog.list_sessions(
+            session.project or session.working_directory, 2
+        )
         return next((one.id for one in newest if one.id != session.id), None)
 
     def _is_consolidated(self, session: Session) -> bool:
