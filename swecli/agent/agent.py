@@ -34,10 +34,15 @@ class Agent:
     """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles."""
 
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
-        self.model, self.kit, self.builder = model, kit, builder
-        self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
+        self.model = model
+        self.kit = kit
+        self.builder = builder
+        self.tools = kit.tools
+        self.permissions = kit.permissions
+        self.ctx = kit.ctx
         self.ctx.is_offered = self._is_offered
-        self.sessions, self.settings = builder.sessions, builder.settings
+        self.sessions = builder.sessions
+        self.settings = builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding, exact=False)
         self.observed = ModelLimits()
@@ -58,10 +63,8 @@ class Agent:
         if prompt != self.builder.system_prompt:
             self.builder = replace(self.builder, system_prompt=prompt)
             self.begin_epoch("the model has other tools")
-        self.counter, self.observed = (
-            TokenCounter(model.profile.encoding, exact=False),
-            ModelLimits(),
-        )
+        self.counter = TokenCounter(model.profile.encoding, exact=False)
+        self.observed = ModelLimits()
 
     def count_exactly(self) -> None:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
@@ -112,11 +115,9 @@ class Agent:
             self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
         )
         self._has_more = turn.selection.more
-        limit, fitter, record = (
-            self._result_limit(),
-            self.make_fitter(),
-            TurnRecord(self.sessions, self.counter),
-        )
+        limit = self._result_limit()
+        fitter = self.make_fitter()
+        record = TurnRecord(self.sessions, self.counter)
         self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
         # new for each turn: model, settings and counter may have changed
         chat = Chat(
@@ -130,14 +131,16 @@ class Agent:
                         self.ctx.todos.clear()  # the list ends with the turn's answer
                     yield event
         finally:
-            self._running, self.observed = False, fitter.observed
+            self._running = False
+            self.observed = fitter.observed
 
     async def do_task(
         self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext
     ) -> ToolResult:
         """Run a task in a child session with the reading tools and those named in `tools`; its last message is the
         result. `ctx` is the context of the call. Raises ToolError if the task fails."""
-        sessions, ask_user = self.sessions.start_task(title), self.kit.ask
+        sessions = self.sessions.start_task(title)
+        ask_user = self.kit.ask
 
         async def ask(request: AskRequest) -> Decision:
             why = f"{request.why} Asked for the task {title!r}.".strip()
@@ -184,11 +187,9 @@ class Agent:
 
     def _budget_left(self) -> float | None:
         """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
-        most, before, now = (
-            self.settings.max_budget_usd,
-            self._cost_before,
-            self.sessions.totals().cost,
-        )
+        most = self.settings.max_budget_usd
+        before = self._cost_before
+        now = self.sessions.totals().cost
         return (
             most
             if most is None or before is None or now is None
@@ -239,7 +240,8 @@ class Agent:
     def _result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's
         window (a twentieth of a small one), a fifth of the room for the conversation, and the fixed maximum."""
-        window, room = self.model.profile.window, self._room
+        window = self.model.profile.window
+        room = self._room
         if not window or room is None:
             return _MAX_RESULT
         return max(

@@ -85,7 +85,8 @@ class Toolkit:
     @classmethod
     def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
-        tools, root = ToolRegistry.discover(), start.cwd.resolve()
+        tools = ToolRegistry.discover()
+        root = start.cwd.resolve()
         permissions, notices = Permissions.load(start, root, tools)
         ctx = ToolContext(
             root,
@@ -141,7 +142,10 @@ class CallRunner:
         *,
         repeats: bool = False,
     ) -> None:
-        self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
+        self._kit = kit
+        self._sessions = sessions
+        self.limit = limit
+        self._counter = counter
         self._repeats = repeats
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
@@ -182,7 +186,8 @@ class CallRunner:
         ]
         for task in tasks:
             task.add_done_callback(lambda _: events.put_nowait(None))
-        running, stopped = len(tasks), False
+        running = len(tasks)
+        stopped = False
         try:
             while running and not stopped:
                 try:
@@ -210,11 +215,13 @@ class CallRunner:
     async def _run_one(
         self, call: ToolCall, problem: str | None, emit: Callable[[Event], None]
     ) -> _Outcome:
-        output, started_summary = HeadTail(), ""
+        output = HeadTail()
+        started_summary = ""
 
         def started(call: ToolCall, summary: str) -> None:
             nonlocal started_summary
-            started_summary, self._running[call.id] = summary, output
+            started_summary = summary
+            self._running[call.id] = output
             emit(ToolStarted(call, summary))
 
         kit = self._kit
@@ -245,7 +252,8 @@ class CallRunner:
         """Store a result with a note as the model gets it, and the complete result if that is longer."""
         text, is_shorter = truncate_result(result, self.limit, call.id)
         if line := unchanged_notice(call, text, self._sent):
-            text, is_shorter = line, True
+            text = line
+            is_shorter = True
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result)
         self._sessions.record_call(call, result if is_shorter else None)
@@ -258,10 +266,8 @@ class CallRunner:
             if output.size != self._saved.get(name, 0):
                 result = interrupted_text("swecli ended while this ran", output.text())
                 text, is_shorter = truncate_result(result, self.limit, name)
-                outputs[name], self._saved[name] = (
-                    (text, result if is_shorter else None),
-                    output.size,
-                )
+                outputs[name] = (text, result if is_shorter else None)
+                self._saved[name] = output.size
         return outputs
 
     async def may_continue(self) -> bool:

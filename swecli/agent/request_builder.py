@@ -95,7 +95,8 @@ class RequestBuilder:
         turn = self._prepare(query, model, counter)
         if not counter.estimated:
             return turn
-        chosen, profile = turn.selection, model.profile
+        chosen = turn.selection
+        profile = model.profile
         limits = RequestLimits(profile.window, profile.reserve(self.settings.max_tokens))
         is_tight = chosen.more or chosen.missed or chosen.tokens * 4 > chosen.budget * 3
         if not is_tight and limits.fit_easily(turn.messages):
@@ -111,28 +112,23 @@ class RequestBuilder:
         self.sessions.playbook.refresh(session)  # another process may have changed it
         counter.cache_stored(session.messages)
         conditions = self.conditions(session, model)
-        text, images, files, notices = (
-            query.sent or query.text,
-            query.images,
-            tuple[Path, ...](),
-            tuple[str, ...](),
-        )
+        text = query.sent or query.text
+        images = query.images
+        files = tuple[Path, ...]()
+        notices = tuple[str, ...]()
         if "@" in text and not query.sent:
             # late: most queries mention no file
             from swecli.context.mentions import expand_mentions
 
-            room, text_only = (
-                (conditions.allowed or 0) * _MENTIONED,
-                "" if model.profile.images else model.name,
-            )
+            room = (conditions.allowed or 0) * _MENTIONED
+            text_only = "" if model.profile.images else model.name
             found = expand_mentions(text, self.root, room or None, text_only)
-            text, images, files, notices = (
-                found.text,
-                tuple(found.images),
-                tuple(found.files),
-                tuple(found.notes),
-            )
-        sent, past = "\n\n".join([text, *query.attached]), past_request(session)
+            text = found.text
+            images = tuple(found.images)
+            files = tuple(found.files)
+            notices = tuple(found.notes)
+        sent = "\n\n".join([text, *query.attached])
+        past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         conditions = replace(conditions, reopen=query.reopen or selection.reopen)
         opening = conditions.next_opening(session, sent, past, counter)
@@ -157,7 +153,8 @@ class RequestBuilder:
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
         session = self.sessions.session
-        selection, findings = self._select(session, query, counter), self._open_findings(session)
+        selection = self._select(session, query, counter)
+        findings = self._open_findings(session)
         head = HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
         return self._with_withdrawn(head, session)
 
@@ -243,7 +240,8 @@ class RequestBuilder:
 
     def conditions(self, session: Session, model: ChatModel) -> OpeningConditions:
         """Return what the start of the next turn depends on besides the session."""
-        state, settings = session.context, self.settings
+        state = session.context
+        settings = self.settings
         cached_since = self.clock() - timedelta(minutes=settings.cache_minutes)
         cold = state.asked_at is not None and (
             state.asked_at < cached_since or state.asked_model != model.name

@@ -149,7 +149,8 @@ class Sending:
 
     def _record(self, outgoing: Outgoing, duration_ms: int) -> None:
         """Record the usage, with our own token count if the provider counted too."""
-        reply, request = self.reply, outgoing.request
+        reply = self.reply
+        request = outgoing.request
         self.usage = reply.usage or self._estimate(outgoing)
         if reply.cost is None:
             # estimated too, so that a cost limit is kept without usage of the service
@@ -172,7 +173,9 @@ class Sending:
 
     def _estimate(self, outgoing: Outgoing) -> Usage:
         """Count the request and its answer, for a service that does not."""
-        reply, request, counter = self.reply, outgoing.request, self.counter
+        reply = self.reply
+        request = outgoing.request
+        counter = self.counter
         counted = outgoing.counted
         if counted is None:
             counted = counter.count_messages(request.messages) + counter.count_tools(request.tools)

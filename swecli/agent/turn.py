@@ -51,7 +51,8 @@ class TurnRecord:
 
     def begin(self, turn: Turn) -> OpenedTurn:
         """Store the user's message and the epoch that begins with it."""
-        request, context = turn.request, self.sessions.context
+        request = turn.request
+        context = self.sessions.context
         message = self.sessions.begin_interaction(
             turn.query,
             request.enhanced,
@@ -59,7 +60,9 @@ class TurnRecord:
             tokens=self.counter.count(request.enhanced),
             encoding=self.counter.label,
         )
-        session, number, opened = self.sessions.session, message.interaction, request.opened
+        session = self.sessions.session
+        number = message.interaction
+        opened = request.opened
         if opened is not None:
             context.add(session, opened)
         context.keep(session, extract_facts(message))
@@ -92,7 +95,8 @@ class TurnRecord:
         message = ChatMessage(
             Role.ASSISTANT, text, reply.calls, reasoning=reply.reasoning, blocks=reply.blocks
         )
-        message.tokens, message.encoding = self.counter.count(message.content), self.counter.label
+        message.tokens = self.counter.count(message.content)
+        message.encoding = self.counter.label
         return self.sessions.append(message)
 
     def store_steering(self, line: str) -> ChatMessage:
@@ -109,12 +113,14 @@ class TurnRecord:
             self.sessions.append(ChatMessage(Role.ASSISTANT, state.partial, status="partial"))
         for call in state.open_calls:
             if call.result is None:
-                call.result, call.error = INTERRUPTED_RESULT, "interrupted"
+                call.result = INTERRUPTED_RESULT
+                call.error = "interrupted"
                 self.sessions.record_call(call)
 
     def finish(self, outcome: str, turn: Turn, text: str) -> None:
         """Store a turn's outcome; its reflection is pending from now on."""
-        shown, choice = turn.request.shown, turn.selection.to_json()
+        shown = turn.request.shown
+        choice = turn.selection.to_json()
         cited = [bullet for bullet in shown if f"[{bullet}]" in text]
         self.sessions.finish_interaction(outcome, shown=shown, cited=cited, choice=choice)
         self.sessions.unload_old_turns()
@@ -133,7 +139,8 @@ class TurnRecord:
         stored = ""
         while (session := self.sessions.current_session) is not None:
             await asyncio.sleep(_AUTOSAVE_INTERVAL)
-            outputs, partial = calls.changed_outputs(), state.partial
+            outputs = calls.changed_outputs()
+            partial = state.partial
             if partial == stored and not outputs:
                 continue
             after = session.messages[-1].id if session.messages else None

@@ -49,7 +49,8 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     """Return the finding compared with its file, without a model. It moves with its lines, also into a renamed file. It
     becomes fixed when its measure is within the limit, or its file was deleted and its lines are in no other file;
     regressed when the measure is over the limit again; gone, which is not verified, when its lines are nowhere."""
-    source, smell = sources.get(finding.path), finding.code_smell_type
+    source = sources.get(finding.path)
+    smell = finding.code_smell_type
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if not (finding.anchor or finding.block):
@@ -68,7 +69,8 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     named = next((symbol for symbol in source.symbols if symbol.name == finding.symbol), None)
     function = source.symbol_at(line) if line else named
     if block.measure is not None and function is not None and smell in function.measures:
-        limit, measure = LIMITS[smell], function.measures[smell]
+        limit = LIMITS[smell]
+        measure = function.measures[smell]
         if measure <= limit < block.measure:
             fixed = move(finding, "fixed", function.describe_measure(smell))
             return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
@@ -87,9 +89,11 @@ def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
         source = sources.get(path)
         if found := source.find_block(block, finding.anchor):
             return replace(_move_to_line(finding, source, *found[0]), path=path)
-    finding, elsewhere = replace(finding, file_hash=""), ""
+    finding = replace(finding, file_hash="")
+    elsewhere = ""
     with suppress(BadInput):  # no repository, or no commit
-        commits, path = ("--branches", "--remotes", "--not", "HEAD"), f":(literal){finding.path}"
+        commits = ("--branches", "--remotes", "--not", "HEAD")
+        path = f":(literal){finding.path}"
         elsewhere = run_git(sources.root, "show", "-s", "-1", "--format=%h", *commits, "--", path)
     if elsewhere:
         return move(finding, "vanished", "its file is on other branches only")
@@ -98,10 +102,8 @@ def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
 
 def _move_to_line(finding: Finding, source: Source, line: int, last: int) -> Finding:
     back = move(finding, "there", "its code is back")
-    end, anchor = (
-        last if finding.end_line else None,
-        finding.anchor or collapse_whitespace(source.lines[line - 1]),
-    )
+    end = last if finding.end_line else None
+    anchor = finding.anchor or collapse_whitespace(source.lines[line - 1])
     return replace(
         back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why=""
     )

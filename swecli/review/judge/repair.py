@@ -38,8 +38,11 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
     Python file could no longer be parsed."""
     sources = project_sources(here)
-    now, source = recheck_finding(finding, sources), sources.get(finding.path)
-    first, last, lines = now.line, now.end_line or now.line, source.lines
+    now = recheck_finding(finding, sources)
+    source = sources.get(finding.path)
+    first = now.line
+    last = now.end_line or now.line
+    lines = source.lines
     if not finding.suggestion:
         raise BadInput(
             f"{finding.id} has no suggestion to apply.",
@@ -54,7 +57,8 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
         raise BadInput(
             f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT
         )
-    path, new = _workspace_path(here, finding), finding.suggestion.split("\n")
+    path = _workspace_path(here, finding)
+    new = finding.suggestion.split("\n")
     after = (*lines[: first - 1], *new, *lines[last:])
     if after == lines:
         raise BadInput(
@@ -65,10 +69,13 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
         raise BadInput(
             f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT
         )
-    whole, above, below = "\n".join([*lines, ""]), first - 1, last
+    whole = "\n".join([*lines, ""])
+    above = first - 1
+    below = last
     old = "\n".join(lines[above:below])
     while (above or below < len(lines)) and (not old or whole.find(old) != whole.rfind(old)):
-        above, below = max(0, above - 1), min(len(lines), below + 1)
+        above = max(0, above - 1)
+        below = min(len(lines), below + 1)
         old = "\n".join(lines[above:below])
     text = "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
     edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
@@ -80,7 +87,8 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
 
 def _workspace_path(here: Path, finding: Finding) -> str:
     """Return the finding's path relative to the workspace. Raises BadInput where it is outside."""
-    top, here = project_sources(here).root, here.resolve()
+    top = project_sources(here).root
+    here = here.resolve()
     try:
         return (top / finding.path).relative_to(here).as_posix()
     except ValueError as error:

@@ -106,7 +106,9 @@ class ReviewDialogue:
 
     def open_part(self) -> None:
         """Ask for the next part, unless one is running."""
-        at, plan, store = self.progress, self.job.plan, self.job.store
+        at = self.progress
+        plan = self.job.plan
+        store = self.job.store
         if at.part is None:
             part = at.waiting[0]
             known = plan.select(store.findings(["open", "regressed"], part.paths))
@@ -119,8 +121,11 @@ class ReviewDialogue:
 
     async def prepare(self, *, refused: bool) -> Outgoing:
         """Fit the conversation into the model's window. Raises ContextFull."""
-        agent, known = self.job.agent, self._known
-        model, counter, max_tokens = agent.model, agent.counter, agent.settings.max_tokens
+        agent = self.job.agent
+        known = self._known
+        model = agent.model
+        counter = agent.counter
+        max_tokens = agent.settings.max_tokens
         shape = (model.name, counter.count_tools(self.specs), max_tokens)
         reserve = known.answer_tokens(model.name, model.profile.reserve(max_tokens))
         limits = RequestLimits(
@@ -180,7 +185,9 @@ class ReviewDialogue:
         self, state: TurnState, message: ChatMessage, reply: ModelReply
     ) -> list[Event]:
         """Continue with the next message, store what was read so far, and return the events about it."""
-        at, part, loop = self.progress, self._part, state.steps
+        at = self.progress
+        part = self._part
+        loop = state.steps
         assert part is not None, "a step begins with a part"
         self.conversation.hear(reply.text, message.tool_calls)
         if (text := at.advance(reply, self._read, part)) is not None:
@@ -217,7 +224,8 @@ class ReviewDialogue:
     ) -> FindingsAccumulated:
         """Store the findings of a reply. Those of a `partial` one are counted again when its loop is asked again, so
         their number is kept until then."""
-        store, plan = self.job.store, self.job.plan
+        store = self.job.store
+        plan = self.job.plan
         mine = {finding.id for finding in store.findings_of(self.record.id)}
         known: list[Finding] = []
         if findings:

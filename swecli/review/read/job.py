@@ -84,7 +84,9 @@ class ReviewJob:
         """Verify what the review reported, what is gone from its files, and what may be repaired by the hunks with the
         digests `read`, unless verification is off. It may use two thirds of the tokens that the reviewer's requests
         have `used`, and what their `cost` left of the budget."""
-        store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
+        store = self.store
+        plan = self.plan
+        found = self.store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
             store.update(
                 [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
@@ -101,10 +103,8 @@ class ReviewJob:
             other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
         ]
         sources = Sources(self.verifier.sources.root)  # not cached
-        budget, tokens = (
-            self.agent.settings.max_budget_usd,
-            max(MIN_TOKENS, int(used * TOKEN_SHARE)),
-        )
+        budget = self.agent.settings.max_budget_usd
+        tokens = max(MIN_TOKENS, int(used * TOKEN_SHARE))
         left = None if budget is None or cost is None else budget - cost
         verifier = replace(self.verifier, tokens=tokens, max_cost=left, sources=sources)
         return await verifier.check(self.sessions, claims, {f.id for f in found})
@@ -145,11 +145,10 @@ async def _make_job(
     """Return the job of a plan: of the review `old` that is continued, or of a new one. `before` is the project's
     unfinished review, if there is one."""
     root = project_sources(agent.ctx.root).root
-    target, title = plan.target, f"Review of {plan.target.label}"
-    verifier, sessions = (
-        _make_verifier(agent, store, target.sources),
-        SessionManager(agent.sessions.database),
-    )
+    target = plan.target
+    title = f"Review of {plan.target.label}"
+    verifier = _make_verifier(agent, store, target.sources)
+    sessions = SessionManager(agent.sessions.database)
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     if old is not None:
         old, plan = (
@@ -162,12 +161,10 @@ async def _make_job(
     base = "" if is_own and options.trusted else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not base and not options.trusted:
-        rules, notes = (
-            {},
-            [
-                "the project's rules are not used: this folder is not trusted (run /trust to use them)"
-            ],
-        )
+        rules = {}
+        notes = [
+            "the project's rules are not used: this folder is not trusted (run /trust to use them)"
+        ]
     if before is not None and before.spec == target.spec:
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
@@ -207,7 +204,8 @@ def plan_review(
 ) -> Plan:
     """Return the plan, with its estimate, for the target that the words name. Runs git and GitHub's requests. Raises
     SwecliError."""
-    profile, max_tokens = agent.model.profile, agent.settings.review_part_tokens
+    profile = agent.model.profile
+    max_tokens = agent.settings.review_part_tokens
     max_tokens = (
         min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     )
@@ -225,7 +223,8 @@ def plan_review(
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
     """Return a verifier with the model of `review_verify_model`, by default the session's. Raises SwecliError."""
     agent.count_exactly()
-    settings, name = agent.settings, agent.settings.review_verify_model
+    settings = agent.settings
+    name = agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.environ or {}) if name else agent.model
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
 
@@ -236,10 +235,8 @@ def prepare_check(
     """Return the verifier, the claims and the estimated price, as a line, of a check that the user asks for: of the
     named findings, by default of all that are gone or not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    open_ones, verifier = (
-        store.findings(OPEN_STATES),
-        _make_verifier(agent, store, project_sources(agent.ctx.root)),
-    )
+    open_ones = store.findings(OPEN_STATES)
+    verifier = _make_verifier(agent, store, project_sources(agent.ctx.root))
     listed = [store.get(ref) for ref in refs] or [
         f for f in open_ones if f.state == "gone" or f.is_unchecked
     ]

@@ -108,7 +108,8 @@ class Review:
         return self._finished
 
     def _finish(self, end: ReviewEnd) -> ReviewFinished:
-        job, dialogue = self.job, self._dialogue
+        job = self.job
+        dialogue = self._dialogue
         # the summary matters more than the end of the transcript
         with suppress(StoreError, BadInput):
             self._settle()
@@ -158,7 +159,8 @@ class Review:
 
     def _total(self) -> tuple[Usage, float | None]:
         """Return the usage of reading and verifying, and its cost in US dollars (None: unknown)."""
-        read, verified = self._state, self._verification
+        read = self._state
+        verified = self._verification
         usage = read.usage + verified.usage
         if read.cost is None or verified.cost is None:
             return usage, None

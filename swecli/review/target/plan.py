@@ -151,18 +151,18 @@ class Plan:
     ) -> Plan:
         """Return the plan with the expected ranges of loops, requests, tokens and cost, from the lowest and highest
         ratios of earlier reviews (`past`); without enough of them from constants."""
-        parts, basis = self.parts[:max_loops], "constants"
-        loop_ratios, token_ratios = list(_LOOP_RATIOS), list(_TOKEN_RATIOS)
+        parts = self.parts[:max_loops]
+        basis = "constants"
+        loop_ratios = list(_LOOP_RATIOS)
+        token_ratios = list(_TOKEN_RATIOS)
         if len(past) >= _MIN_PAST:
             basis = f"the last {len(past)} reviews"
             loop_ratios = [row["loops"] / row["parts"] for row in past]
             token_ratios = [
                 row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past
             ]
-        size, most = (
-            sum(part.tokens + _BASE_TOKENS for part in parts),
-            ceil(max(loop_ratios) * len(parts)),
-        )
+        size = sum(part.tokens + _BASE_TOKENS for part in parts)
+        most = ceil(max(loop_ratios) * len(parts))
         loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
         requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
         tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
@@ -218,9 +218,11 @@ class Plan:
 def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
     Raises BadInput when all files that the user named are empty."""
-    hunks, leads = list[Hunk](), dict[str, list[str]]()
+    hunks: list[Hunk] = []
+    leads: dict[str, list[str]] = {}
     for path in target.files:
-        diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
+        diff = target.diffs.get(path) or FileDiff(path)
+        source = target.sources.get(path)
         why = source.problem or (
             "conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else ""
         )
@@ -243,11 +245,9 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         raise BadInput(
             f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT
         )
-    ordered, seen, sizes = (
-        list[Hunk](),
-        Counter[str](),
-        Counter(hunk.path for hunk in hunks for _ in hunk.lines),
-    )
+    ordered: list[Hunk] = []
+    seen = Counter[str]()
+    sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
     # source before config, tests and docs; within these by folder, files with more planned lines first
     risks = {
         path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1))
@@ -318,7 +318,8 @@ def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_I
     for item, size in sized:
         if group and total + size > max_size:
             yield group
-            group, total = [], 0
+            group = []
+            total = 0
         group.append(item)
         total += size
     if group:
