@@ -22,6 +22,7 @@ from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session
 from swecli.store.first_write import FAILURES, Unsupported, open_early
 from swecli.tools.offers import bundled_specs, lean_specs, usable_specs
+from swecli.tools.surroundings import Surroundings
 
 _Prefetched = tuple[
     Turn, Session, ChatMessage
@@ -55,6 +56,8 @@ def _store_first_message(
     if not hasattr(model, "send_ahead") or (specs := bundled_specs()) is None:
         raise Unsupported("the provider has no send_ahead, or plug-ins add tools")
     Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # httpx, while the message is synced
+    surroundings = Surroundings(start.cwd.resolve(), start.environ)
+    surroundings.begin()
     store, settings, folder = (
         opened.enter_context(open_early(start.database)),
         start.settings,
@@ -72,8 +75,20 @@ def _store_first_message(
     _check_anchors(session)
     found = load_project(start, start.trust, window=model.profile.window)
     root, system = start.cwd.resolve(), load_prompt("system", model.profile.window)
-    builder = RequestBuilder(store, settings, root, system, instructions=lambda: found.text)  # type: ignore[arg-type]
-    query = Query(prompt.text, (prompt.enclosed,) if prompt.attached else (), jobs=frozenset())
+    builder = RequestBuilder(
+        store,  # type: ignore[arg-type]
+        settings,
+        root,
+        system,
+        instructions=lambda: found.text,
+        surroundings=surroundings,
+    )
+    query = Query(
+        prompt.text,
+        (prompt.enclosed,) if prompt.attached else (),
+        jobs=frozenset(),
+        mode=settings.mode,
+    )
     turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=found.skills)
     tools = lean_specs(specs) if is_lean(model.profile.window) else tools
