@@ -6,29 +6,28 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from swecli.agent.calls import CallRunner, Toolkit
+from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.task import task_prompt, task_result
+from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
-from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
-from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
+from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
+from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
-from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.base import ToolContext
 from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
-_TASK = (
-    "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
-    "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
-)
 
 
 class Agent:
@@ -37,12 +36,14 @@ class Agent:
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
         self.model, self.kit, self.builder = model, kit, builder
         self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
+        self.ctx.is_offered = self._is_offered
         self.sessions, self.settings = builder.sessions, builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding, exact=False)
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
+        self.schema: dict[str, Any] | None = None  # of the answers of this run
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
@@ -66,6 +67,9 @@ class Agent:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
         if not self._running and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()
+
+    def _is_offered(self, tool: str) -> bool:
+        return any(spec.name == tool for spec in self.specs())
 
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
@@ -96,20 +100,12 @@ class Agent:
         )
 
     def warm(self) -> None:
-        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, and begin a turn in a
-        database in memory, which compiles the statements for every database."""
+        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, prepare a request,
+        and load what the store needs for the lessons of a turn."""
         self.counter.count_tools(self.specs())
-        scratch = self.sessions.open(":memory:")
-        scratch.start(str(self.ctx.root), self.model.name)
-        scratch.store_query("hello")
-        builder = replace(self.builder, sessions=scratch, stale=None)
-        TurnRecord(scratch, self.counter).begin(
-            builder.prepare(Query("hello"), self.model, self.counter)
-        )
-        scratch.database.close()
-        session = self.sessions.current_session
-        if session is not None and session.get_playbook().bullets:
+        if self.sessions.current_session is not None:
             self.prepare("")
+        self.sessions.warm()
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         self.notes.clear()
@@ -131,12 +127,12 @@ class Agent:
         )
         self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
         # new for each turn: model, settings and counter may have changed
-        loop = Loop(
+        chat = Chat(
             self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
         )
         self._running = True
         try:
-            async with aclosing(loop.run(turn)) as events:
+            async with aclosing(chat.run(turn)) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished) and event.reason == "done":
                         self.ctx.todos.clear()  # the list ends with the turn's answer
@@ -171,14 +167,20 @@ class Agent:
         )
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
-        settings = replace(self.settings, max_budget_usd=self._budget_left())
-        child = Agent(
-            self.model, kit, replace(self.builder, sessions=sessions, settings=settings, stale=None)
+        builder = replace(
+            self.builder,
+            sessions=sessions,
+            settings=replace(self.settings, max_budget_usd=self._budget_left()),
+            stale=None,
         )
-        child.condense_model, child.thinking = self.condense_model, self.thinking
+        child = Agent(self.model, kit, builder)
+        prompt_of_task = task_prompt(spec.name for spec in child.specs())
+        child.builder = replace(builder, system_prompt=prompt_of_task)
+        child.condense_model = self.condense_model
+        child.thinking = self.thinking
         event: Event | None = None
         try:
-            async with aclosing(child.run(child.prepare(prompt, _TASK))) as events:
+            async with aclosing(child.run(child.prepare(prompt))) as events:
                 async for event in events:
                     if isinstance(event, ToolStarted):
                         ctx.report(f"{event.summary}\n")
@@ -186,17 +188,7 @@ class Agent:
                         ctx.on_usage(event.usage, event.cost)
         finally:
             await inner.jobs.close()
-        if not isinstance(event, TurnFinished):
-            raise ToolError(
-                f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}"
-            )
-        early = "" if event.reason == "done" else f" · ended by {event.reason}"
-        steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
-        title = f"{steps}{early} · session {sessions.session.id}"
-        text = f"{event.text or '(no answer)'}" + (
-            f"\n[It was not finished: {event.reason}.]" if early else ""
-        )
-        return ToolResult(not early, text, Display(title, event.text))
+        return task_result(event, sessions.session)
 
     def _budget_left(self) -> float | None:
         """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
@@ -218,7 +210,7 @@ class Agent:
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
         if self.condense_model is not None:
-            await TurnRecord(self.sessions, self.counter).generate_title(self.condense_model)
+            await generate_title(self.sessions, self.condense_model)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""
@@ -238,7 +230,12 @@ class Agent:
             )
         own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(
-            self.model, *own, self.condense_model or self.model, self.observed, self.thinking
+            self.model,
+            *own,
+            self.condense_model or self.model,
+            self.observed,
+            self.thinking,
+            self.schema,
         )
 
     def specs(self) -> list[ToolSpec]:

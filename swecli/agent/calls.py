@@ -129,12 +129,20 @@ class Toolkit:
 
 class CallRunner:
     """Runs one turn's calls and stores their results. `limit` is the maximum length of a result in characters;
-    `used_ids` are the ids of all calls so far."""
+    `used_ids` are the ids of all calls so far. With `repeats`, a result that the request already contains is given
+    again."""
 
     def __init__(
-        self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter
+        self,
+        kit: Toolkit,
+        sessions: SessionManager,
+        limit: int,
+        counter: TokenCounter,
+        *,
+        repeats: bool = False,
     ) -> None:
         self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
+        self._repeats = repeats
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
         self._guard = LoopGuard()
@@ -153,7 +161,7 @@ class CallRunner:
         """Run the calls. Each result is stored before its `ToolFinished` is yielded; on cancellation running calls are
         stored with their output so far. `problems` maps call ids to errors in their arguments; a result that the
         request `sent` already contains is not repeated."""
-        self._sent = sent
+        self._sent = () if self._repeats else sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from swecli.agent.agent import Agent
-from swecli.agent.turn import StepPlace, TurnRecord
+from swecli.agent.fitted import StepPlace
+from swecli.agent.turn import TurnRecord
 from swecli.context.epochs import CONDENSE, SummaryCut
 from swecli.context.fit import Ladder
 from swecli.context.prepare import past_request

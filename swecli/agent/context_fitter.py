@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from swecli.agent.condenser import CondensedResponse, Condenser
+from swecli.agent.fitted import Effect, FittedRequest, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Effect, FittedRequest, StepPlace
 from swecli.context import budget, epochs
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import (
@@ -90,6 +91,7 @@ class ContextFitter:
     condense_model: ChatModel
     observed: ModelLimits = field(default_factory=ModelLimits)
     thinking: str = ""
+    schema: dict[str, Any] | None = None  # of the answer
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
@@ -122,7 +124,13 @@ class ContextFitter:
         sent = strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
         request = ModelRequest(
-            self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks
+            self.model.name,
+            sent,
+            self.specs,
+            reserve,
+            thinking=self.thinking,
+            marks=marks,
+            schema=self.schema,
         )
         counted = self.counter.count_messages(sent) + self._tools_tokens()
         return FittedRequest(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Params(BaseModel):
-    """Base class of a tool's parameters: unknown names are rejected, instances are immutable."""
+    """Base class of a tool's parameters. Instances are immutable; what happens to unknown names: see `arguments`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -108,6 +108,8 @@ class ToolContext:
     environ: Mapping[str, str] | None = None
     # whether a workspace-relative path needs no approval
     may_read: Callable[[str], bool] = _is_allowed
+    # whether a tool of this name is offered to the model
+    is_offered: Callable[[str], bool] = _is_allowed
     # characters that a tool returns at once if the model can ask for more
     page_limit: int = 24_000
     # collects what the running call prints
@@ -146,6 +148,8 @@ class ToolPlan:
     subject: str = ""
     # why every mode asks; "" if none does
     guard: str = ""
+    # whether the guard is about a place outside the workspace, so that a rule for that place lifts it
+    guard_is_for_place: bool = False
     # what is done if nobody is there to be asked; None: nothing
     unattended: ToolPlan | None = None
     # why a command is to run outside the sandbox, which every mode asks about
@@ -210,19 +214,30 @@ class PermissionKind:
         return ""
 
 
+ABSOLUTE = "//"  # begins a pattern for paths outside the workspace
+
+
 class _ByPath(PermissionKind):
-    """Subjects are workspace-relative paths, patterns those of .gitignore."""
+    """Subjects are paths relative to the workspace, or absolute ones outside it, and patterns those of .gitignore; one
+    that begins with `//` is for absolute paths only: `//usr/lib/**`."""
 
     def touches(self, pattern: str, subject: str) -> bool:
         if self.exact(pattern, subject):
             return True
+        if pattern.startswith(ABSOLUTE):
+            if not subject.startswith("/"):
+                return False
+            pattern = pattern[1:]
         try:
             return GitIgnoreSpec.from_lines([pattern]).match_file(subject)
         except ValueError:  # an invalid pattern matches only itself
             return False
 
     def exact(self, pattern: str, subject: str) -> bool:
-        return pattern in (subject, self.escape(subject))
+        if pattern == self.escape(subject):
+            return True
+        # `/src/a` is a path of the workspace; only `//src/a` is outside
+        return pattern == subject and not subject.startswith("/")
 
     def escape(self, subject: str) -> str:
         return "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", subject)

@@ -118,7 +118,7 @@ class LiteLLMModel(OpenAIChat):
             if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
                 failed.tries = 1  # litellm has retried it already
             return failed
-        words = errors.parse_error_body(text)[0] or type(chain[0]).__name__
+        words = errors.parse_error_body(text).words or type(chain[0]).__name__
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
             if not at.has_own_key_name:
@@ -133,6 +133,9 @@ class LiteLLMModel(OpenAIChat):
         return ProviderError(
             f"{at.name} could not be used: {words}", "Check the name and its settings."
         )
+
+    def refusal_text(self, error: Exception) -> str:
+        return _answer_of(errors.exception_chain(error))[2]
 
     def other_wire(self, status: int | None, words: str) -> str:
         has_native = self.endpoint.provider == "azure" and self.endpoint.has_key

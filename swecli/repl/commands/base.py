@@ -140,6 +140,9 @@ class Commands(Protocol):
     def add_project(self, trust: FolderTrust) -> None:
         """Add the trusted commands of a project whose names are not used yet."""
 
+    def find(self, name: str) -> Command | None:
+        """Return the command with this name or alias."""
+
 
 _Run = Callable[[CommandContext, str], Awaitable[None]]
 Values = Sequence[tuple[str, str]]

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swecli.agent.turn import ModelStep
+from swecli.agent.sender import send
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
@@ -72,6 +72,12 @@ class Verification:
     requests: int = 0
     problems: list[str] = field(default_factory=list)
     duplicates: dict[str, str] = field(default_factory=dict)
+
+    def spend(self, spent: RequestRecord) -> None:
+        """Add what a request took."""
+        self.usage += spent.usage
+        self.cost = None if self.cost is None or spent.cost is None else self.cost + spent.cost
+        self.requests += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +215,8 @@ class Verifier:
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(evidence)},
         ]
-        step = ModelStep(
-            self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
-        )
-        reply = await step.finish()
-        sent = self.counter.count(_PROMPT) + sum(self.counter.count(text) for text in evidence)
-        out.usage += reply.usage or Usage(input=sent, output=self.counter.count(reply.text))
-        out.cost = None if out.cost is None or reply.cost is None else out.cost + reply.cost
-        out.requests += 1
-        return reply
+        request = ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
+        return await send(self.model, request, out.spend)
 
     def _describe(self, finding: Finding, see: Sequence[str] = ()) -> str:
         """Return the claim with its code, what that code calls and who calls it, and with the known claim that it may

@@ -123,7 +123,7 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
         end = await _run(command, timeout, env, ctx, output, throttle)
     finally:
         throttle.flush()
-    return _result(command, strip_terminal_codes(output.text()), end, timeout or 0, ctx)
+    return _result(command, output, end, timeout or 0, ctx)
 
 
 def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
@@ -242,8 +242,7 @@ async def _start_job(
         await asyncio.wait({task})
         raise
     if task.done():
-        text = strip_terminal_codes(output.text())
-        return _result(command, text, task.result(), timeout or 0, ctx)
+        return _result(command, output, task.result(), timeout or 0, ctx)
     job = ctx.jobs.add(command, output, task)
     number, printed = job.number, job.text.rstrip("\n")
     text = (
@@ -265,9 +264,11 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(
-    command: str, output: str, end: ProcessExit, timeout: float, ctx: ToolContext
+    command: str, printed: HeadTail, end: ProcessExit, timeout: float, ctx: ToolContext
 ) -> ToolResult:
-    code, signals = end.code, {128 + one: f" ({one.name})" for one in signal.Signals}
+    output = strip_terminal_codes(printed.text())
+    code = end.code
+    signals = {128 + one: f" ({one.name})" for one in signal.Signals}
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
@@ -280,6 +281,8 @@ def _result(
             notes.append("[the sandbox could not be set up: nothing ran]")
         elif looks_denied(output):
             notes.append(_RAN_INSIDE)
+    if printed.loss:
+        notes.append(printed.loss)
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(

@@ -148,7 +148,8 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     from rich.console import Group, RenderableType
     from rich.text import Text
 
-    from swecli.repl.render.tools import ASKED_DIFF_ROWS, render_diff
+    from swecli.repl.render.diff import render_diff
+    from swecli.repl.render.tools import ASKED_DIFF_ROWS
 
     whole = args == "session"
     last = ctx.runtime.session.resolve_turn("" if whole else args)
