@@ -25,6 +25,7 @@ from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.tools.jobs import LOST, ended_line, lost_jobs
+from swecli.tools.surroundings import Surroundings
 from swecli.undo.history import TurnHistory
 
 _COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
@@ -179,6 +180,8 @@ def build_runtime(
     sessions = sessions or SessionManager.open(start.database)
     toolkit, idle = Toolkit.open(start, sessions, ask)
     ctx, root = toolkit.ctx, toolkit.ctx.root
+    surroundings = Surroundings(root, start.environ)
+    surroundings.begin()  # git may take longer than what follows
 
     def project() -> Project:
         found = load_project(start, start.read_trust(), window=agent.model.profile.window)
@@ -196,7 +199,17 @@ def build_runtime(
     )
     stale, instructions = learning.open_stale_strategies(), lambda: project().text
     agent = Agent(
-        model, toolkit, RequestBuilder(sessions, settings, root, prompt, stale, instructions)
+        model,
+        toolkit,
+        RequestBuilder(
+            sessions,
+            settings,
+            root,
+            prompt,
+            stale,
+            instructions,
+            surroundings=surroundings,
+        ),
     )
     notices = [*sessions.database.notices, *project().notices, *idle]
     if settings.condense_model:

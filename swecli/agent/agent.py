@@ -89,7 +89,15 @@ class Agent:
         `attached` is piped input; `session` replaces the current one, for previews."""
         texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(
-            Query(query, texts, session, self._reopen, jobs=self.ctx.jobs.names),
+            Query(
+                query,
+                texts,
+                session,
+                self._reopen,
+                jobs=self.ctx.jobs.names,
+                running=tuple(str(job) for job in self.ctx.jobs.running),
+                mode=self.permissions.mode,
+            ),
             self.model,
             self.counter,
         )

@@ -375,9 +375,10 @@ class ContextFitter:
         for epoch in (rebuilt, fitting.epoch):
             before = epochs.with_epoch(epoch, fitting.messages)
             after = epochs.with_epoch(epoch, kept)
-            further = fitting.target.reduce(after, TRUNCATE)
-            if further is not None:
-                after = further.messages
+            if not fitting.target.limits.measure(after, self.counter).fits:
+                # from the beginning: the stubs of one truncation are not messages of the next
+                further = fitting.target.reduce(before, TRUNCATE)
+                after = further.messages if further is not None else after
             shrunk = fitting.ladder.reduce(after, SHRINK)
             final = shrunk.messages if shrunk is not None else after
             is_truncated = len(after) < len(before)

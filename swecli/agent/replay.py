@@ -176,7 +176,7 @@ class _ReplayAgent(Agent):
             session.playbook.bullets |= {
                 bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new
             }
-            query = Query(turn.query, sent=turn.sent, images=turn.images)
+            query = Query(turn.query, sent=turn.sent, images=turn.images, situation=turn.situation)
             events = [
                 event
                 async for event in self.run(self.builder.prepare(query, self.past, self.counter))

@@ -20,6 +20,7 @@ from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.tools.offers import bundled_specs, lean_specs, usable_specs
+from swecli.tools.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
 
@@ -90,13 +91,21 @@ def _prepare(
 ) -> tuple[Turn, ModelRequest] | None:
     """Build the first request; None if it may have to be reduced."""
     settings, profile = start.settings, model.profile
+    surroundings = Surroundings(start.cwd.resolve(), start.environ)
+    surroundings.begin()
     found = load_project(start, start.trust, window=profile.window)
     system = load_prompt("system", profile.window)
     builder = RequestBuilder(
-        sessions, settings, start.cwd.resolve(), system, instructions=lambda: found.text
+        sessions,
+        settings,
+        start.cwd.resolve(),
+        system,
+        instructions=lambda: found.text,
+        surroundings=surroundings,
     )
     attached = (prompt.enclosed,) if prompt.attached else ()
-    turn = builder.prepare(Query(prompt.text, attached, jobs=frozenset()), model, counter)
+    query = Query(prompt.text, attached, jobs=frozenset(), mode=settings.mode)
+    turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=found.skills)
     if is_lean(profile.window):
         tools = lean_specs(specs)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.context.epochs import _strategy_lines
+from swecli.context.notes import _strategy_lines
 from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
