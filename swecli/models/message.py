@@ -266,6 +266,8 @@ class AskRequest:
     why: str = ""
     project_file: str = ""
     remedy: str = ""
+    # None: approval is asked for; otherwise an answer, which is one of these or another text
+    choices: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ class Decision:
     scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
     by: Literal["user", "rule", "mode", "session", "headless"] = "user"
+    answer: str = ""  # to a question that is not about approval
 
 
 Ask = Callable[[AskRequest], Awaitable[Decision]]

@@ -18,6 +18,7 @@ from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
 from swecli.models.message import (
     MODES,
+    Decision,
     Display,
     Effects,
     Mode,
@@ -82,6 +83,10 @@ class ChangeRecorder(Protocol):
 DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
 
 
+# Asks the user a question with choices; without any for a free text.
+AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
+
+
 def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
 
@@ -127,6 +132,10 @@ class ToolContext:
     skills: dict[str, Skill] = field(default_factory=dict)
     # runs a task in a child session; None: there are none in this run
     do_task: DoTask | None = None
+    # None: nobody can be asked
+    ask_user: AskUser | None = None
+    # the questions of `ask_user` that are open
+    questions: list[str] = field(default_factory=list)
     # called for requests of tasks, with US $
     on_usage: Callable[[Usage, float | None], None] = _ignore
 

@@ -34,6 +34,7 @@ def test_the_specifications_equal_the_snapshot() -> None:
 
 def test_the_tools_are_sorted_by_name() -> None:
     assert [*ToolRegistry.discover()] == [
+        "ask_user",
         "edit_file",
         "fetch",
         "list_files",
