@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from swecli.agent.condenser import CondensedResponse, Condenser
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
-from swecli.context import budget, epochs, validate
+from swecli.agent.turn import Effect, FittedRequest, StepPlace
+from swecli.context import budget, epochs
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
-from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
-from swecli.context.system_message import cache_marks, load_prompt, render_withdrawn
+from swecli.context.fit import (
+    CLEAR,
+    LEFT,
+    LEFT_DEEP,
+    SHRINK,
+    TRUNCATE,
+    Ladder,
+    RungResult,
+    describe_truncation,
+)
+from swecli.context.keyed import normalize_keyed, strip_keys
+from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import (
     TruncateOptions,
     TruncateResponse,
+    condense_checked,
     truncate_conversation_if_needed,
 )
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
-from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
-from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
+from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
 from swecli.models.session import Session
 from swecli.tools.offers import lean_specs
-
-_SUMMARY_ATTEMPTS = 2  # the turn waits for them
-_WITHDRAWN = "This was said or noted in this session and does not hold any more; leave it out of the summary:"
 
 
 @dataclass(slots=True)
@@ -65,7 +75,7 @@ class _Fitting:
             self.add(
                 Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits)
             )
-            self.messages = validate.normalize_keyed(result.edits.apply(self.messages))
+            self.messages = normalize_keyed(result.edits.apply(self.messages))
 
 
 @dataclass(slots=True)
@@ -89,33 +99,27 @@ class ContextFitter:
             and self.counter.load()
         ):
             self.observed = self.observed.forget_counts()
-        fitting, failure = self._start(validate.normalize_keyed(messages), at), None
-        size, known = fitting.size, self.observed
+        fitting = self._start(normalize_keyed(messages), at)
+        failure: ContextFull | None = None
+        size = fitting.size
+        known = self.observed
         self.observed = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
         if size.over:
             if fitting.deep and self.observed.deep != at.interaction:
-                fixed = fitting.ladder.fixed(fitting.messages)
-                line = (
-                    f"the conversation was reduced {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
-                    f"system prompt take {fixed:,} of {self.limits.limit or 0:,} tokens; it is now cut to half "
-                    "without a summary"
-                )
-                fitting.effects.append(line)
+                fitting.effects.append(self._too_many_reductions(fitting))
             fitting.apply(fitting.target.reduce(fitting.messages, CLEAR))
             try:
-                if await self._summarise(fitting, self._find_cut(fitting)):
-                    self._truncate(fitting)
+                await self._condense_or_truncate(fitting)
             except ContextFull as error:
-                if (few := lean_specs(self.specs)) != self.specs:
-                    self.specs, self.observed = (
-                        few,
-                        replace(known, small=known.small | {self.model.name}),
-                    )
+                few = lean_specs(self.specs)
+                if few != self.specs:
+                    self.specs = few
+                    self.observed = replace(known, small=known.small | {self.model.name})
                     return await self.fit(messages, at)
                 failure = error
         final = self.measure(fitting.messages)
         self._learn(fitting, final)
-        sent = validate.strip_keys(fitting.messages)
+        sent = strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
         request = ModelRequest(
             self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks
@@ -130,11 +134,12 @@ class ContextFitter:
     ) -> tuple[Effect, ...]:
         """Summarise keyed messages now, emphasising the user's `wish`. Returns () if there is nothing to summarise."""
         fitting = self._start(messages, at)
-        if (
-            cut := epochs.SummaryCut.find(messages, at.interaction, self.session.context.pins)
-        ) is None:
+        cut = epochs.SummaryCut.find(messages, at.interaction, self.session.context.pins)
+        if cut is None:
             return ()
-        await self._summarise(fitting, cut, wish)
+        options = self._options(fitting, self._condenser(fitting, cut, wish))
+        assert options.condense is not None, "it is given just above"
+        self._store_summary(fitting, await condense_checked(options, options.condense))
         if fitting.failure:
             fitting.effects.append(f"the conversation was not condensed: {fitting.failure}")
         return tuple(fitting.effects)
@@ -279,116 +284,105 @@ class ContextFitter:
                 at.interaction, at.step, deep=fitting.deep
             )
 
-    async def _summarise(
-        self, fitting: _Fitting, cut: epochs.SummaryCut | None, wish: str = ""
-    ) -> bool:
-        """Replace the messages of `cut`, if any, by a summary. Returns whether the request is still too long."""
-        summarised: list[tuple[Reduction, list[ApiMessage]]] = []
-
-        async def condense(options: TruncateOptions) -> TruncateResponse:
-            assert cut is not None, "without a cut condensing is disabled"
-            at = fitting.at
-            summary, failure = await self._request_summary(fitting, cut, wish)
-            if failure:
-                return TruncateResponse(messages=[], error=failure)
-            epoch, edits, after = cut.apply(
-                fitting.session, summary, self.builder.head(at.query, self.counter)
-            )
-            new = fitting.target.limits.measure(after, self.counter)
-            detail = f"{cut.turns} summarised by {self.condense_model.name}"
-            row = Reduction(
-                epochs.CONDENSE,
-                at.interaction,
-                at.step,
-                size.tokens,
-                new.tokens,
-                detail,
-                epoch,
-                edits,
-            )
-            summarised.append((row, after))
-            return TruncateResponse(after, summary, new_context_tokens=_effective_tokens(new))
-
-        size = fitting.size
-        last = estimate_token_count(fitting.messages[-1].get("content"), self.counter.count)
-        options = TruncateOptions(
-            messages=fitting.messages,
-            total_tokens=_effective_tokens(size) - last,
-            context_window=self.model.profile.window or 0,
-            auto_condense_context=cut is not None,
-            auto_condense_context_percent=0,  # the threshold is checked before
-            count_tokens=self.counter.count,
-            condense=condense,
-            allowed=size.limit or budget.MAX_CHARACTERS,
-        )
-        answer = await truncate_conversation_if_needed(options)
-        if answer.error is not None:  # a rejected summary leaves no row
-            fitting.failure = answer.error
-        elif summarised:
-            row, fitting.messages = summarised[0]
-            fitting.add(row)
-            self.observed = replace(self.observed, failures=0, due=0)
+    def _too_many_reductions(self, fitting: _Fitting) -> str:
+        fixed = fitting.ladder.fixed(fitting.messages)
         return (
-            answer.messages is not fitting.messages
-        )  # its truncation is repeated as rows, which keep pinned turns
+            f"the conversation was reduced {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
+            f"system prompt take {fixed:,} of {self.limits.limit or 0:,} tokens; it is now cut to half "
+            "without a summary"
+        )
 
-    async def _request_summary(
-        self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str
-    ) -> tuple[str, str]:
-        """Request a summary; return it and "", or "" and why there is none. The request extends the last one sent,
-        which the provider has cached. Its usage becomes an effect."""
-        model, limits = self.condense_model, self._limits(self.condense_model)
-        instruction = self.builder.settings.custom_condensing_prompt or load_prompt("condense")
-        if withdrawn := self.builder.withdrawn(self.session):
-            instruction += f"\n\n{_WITHDRAWN}\n{render_withdrawn(withdrawn)}"
-        instruction += f"\n\nThe user asks to focus on: {wish}" if wish else ""
-        try:  # truncated last if this model takes less than the session's: removed messages are not summarised
-            messages = [*validate.strip_keys(cut.asked), {"role": "user", "content": instruction}]
-            sent, _ = Ladder(limits, self.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))
-            marks = cache_marks(sent)
-            request = ModelRequest(
-                model.name, sent, self.specs, limits.reserve, "condense", marks=marks
-            )
-            step = ModelStep(model, request, attempts=_SUMMARY_ATTEMPTS)
-            reply = await step.finish()
-        except ContextFull:
-            return "", f"the conversation is too long for {model.name}"
-        except SwecliError as error:
-            return "", error.message
-        usage = reply.usage or Usage(self.counter.count_messages(sent), output=0)
-        spent = (usage, reply.cost, step.duration_ms)
-        fitting.effects.append(
-            RequestRecord(model.name, "condense", fitting.at.interaction, 0, *spent)
-        )
-        if reply.calls:
-            return "", "the model returned tool calls instead of a summary"
-        text = reply.text.strip()
-        return text, "" if text else "the model returned an empty summary"
+    async def _condense_or_truncate(self, fitting: _Fitting) -> None:
+        """Do what `truncate_conversation_if_needed` decides, and reduce further what it leaves too long. Raises
+        ContextFull."""
+        cut = self._find_cut(fitting)
+        condenser = self._condenser(fitting, cut) if cut is not None else None
+        answer = await truncate_conversation_if_needed(self._options(fitting, condenser))
+        self._store_summary(fitting, answer)
+        if len(answer.messages) < len(fitting.messages) or not fitting.size.fits:
+            self._truncate(fitting, answer.messages)
 
-    def _truncate(self, fitting: _Fitting) -> None:
-        """Truncate, then shrink until the request fits. The head retains the facts of removed messages if they fit."""
-        head, current = (
-            self.builder.head(fitting.at.query, self.counter),
-            (fitting.epoch, fitting.messages),
+    def _condenser(self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str = "") -> Condenser:
+        return Condenser(
+            model=self.condense_model,
+            limits=self._limits(self.condense_model),
+            ladder=fitting.target,
+            builder=self.builder,
+            session=fitting.session,
+            specs=self.specs,
+            cut=cut,
+            at=fitting.at,
+            effects=fitting.effects,
+            in_characters=_is_counted_in_characters(fitting.size),
+            wish=wish,
         )
-        rebuilt = epochs.rebuild_epoch(
-            fitting.epoch, fitting.session, head, fitting.messages, fitting.at.interaction
+
+    def _options(self, fitting: _Fitting, condenser: Condenser | None) -> TruncateOptions:
+        """Return the inputs of the decision, in tokens, or in characters if these are what is too long."""
+        settings = self.builder.settings
+        limits = fitting.target.limits
+        size = fitting.size
+        total = size.tokens
+        count: Callable[[str], int] = self.counter.count
+        window = limits.threshold_window or 0
+        allowed = size.limit
+        if _is_counted_in_characters(size):
+            total = size.characters
+            count = len
+            window = budget.MAX_CHARACTERS
+            allowed = budget.MAX_CHARACTERS
+        last = estimate_token_count(fitting.messages[-1].get("content"), count)
+        return TruncateOptions(
+            messages=fitting.messages,
+            total_tokens=total - last,
+            context_window=window,
+            max_tokens=limits.reserve,
+            auto_condense_context=settings.auto_condense_context,
+            auto_condense_context_percent=settings.auto_condense_context_percent,
+            task_id=self.session.id,
+            custom_condensing_prompt=settings.custom_condensing_prompt,
+            profile_thresholds=settings.thresholds,
+            current_profile_id=settings.profile,
+            count_tokens=count,
+            condense=condenser.condense if condenser is not None else None,
+            allowed=allowed,
+            pins=limits.pins,
         )
-        for epoch, messages in (rebuilt, current):
-            truncated = fitting.target.reduce(messages, TRUNCATE)
-            after = truncated.messages if truncated else messages
+
+    def _store_summary(self, fitting: _Fitting, answer: TruncateResponse) -> None:
+        """Make the summary of an answer, or why there is none, part of the fitting."""
+        if answer.error is not None:
+            fitting.failure = answer.error
+        if isinstance(answer, CondensedResponse) and answer.row is not None:
+            fitting.add(answer.row)
+            fitting.messages = list(answer.condensed)
+            self.observed = replace(self.observed, failures=0, due=0)
+
+    def _truncate(self, fitting: _Fitting, kept: list[ApiMessage]) -> None:
+        """Reduce to the messages that were `kept`, or further, until the request fits. The head retains the facts of
+        removed messages if there is room for them. Raises ContextFull."""
+        head = self.builder.head(fitting.at.query, self.counter)
+        rebuilt = epochs.rebuild_epoch(fitting.epoch, fitting.session, head, fitting.at.interaction)
+        for epoch in (rebuilt, fitting.epoch):
+            before = epochs.with_epoch(epoch, fitting.messages)
+            after = epochs.with_epoch(epoch, kept)
+            further = fitting.target.reduce(after, TRUNCATE)
+            if further is not None:
+                after = further.messages
             shrunk = fitting.ladder.reduce(after, SHRINK)
-            after = shrunk.messages if shrunk else after
-            if epoch is not fitting.epoch and not (truncated and self.measure(after).fits):
+            final = shrunk.messages if shrunk is not None else after
+            is_truncated = len(after) < len(before)
+            if epoch is rebuilt and not (is_truncated and self.measure(final).fits):
                 continue  # the new head itself may be too long
-            fitting.ladder.require_fit(after)
-            fitting.messages = messages
-            fitting.apply(truncated, epoch)
+            fitting.ladder.require_fit(final)
+            fitting.messages = before
+            if is_truncated:
+                detail = describe_truncation(before, after)
+                fitting.apply(fitting.target.compare(before, after, TRUNCATE, detail), epoch)
             fitting.apply(shrunk)
             return
 
 
-def _effective_tokens(size: RequestSize) -> int:
-    """Return the tokens, raised above the limit if the request has too many characters."""
-    allowed = size.limit or budget.MAX_CHARACTERS
-    return min(size.tokens, allowed) if size.fits else max(size.tokens, allowed + 1)
+def _is_counted_in_characters(size: RequestSize) -> bool:
+    """Return whether characters are what is too long: they have a limit of their own, tokens only a known window's."""
+    return size.characters > budget.MAX_CHARACTERS

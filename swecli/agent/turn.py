@@ -18,7 +18,8 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.llm.written_calls import take_written_calls
-from swecli.models.context import BEGIN, KEY, Reduction, add_keys
+from swecli.models.api_message import calls_of
+from swecli.models.context import BEGIN, Reduction, add_keys
 from swecli.models.errors import ContextFull, StoreError, SwecliError
 from swecli.models.events import (
     ContextReduced,
@@ -70,11 +71,7 @@ class ModelStep:
     async def run(self) -> AsyncGenerator[Event, None]:
         """Stream the reply. Raises ProviderError after the last retry."""
         started = time.monotonic()
-        sent_ids = (
-            call["id"]
-            for message in self.request.messages
-            for call in message.get("tool_calls") or ()
-        )
+        sent_ids = (call["id"] for message in self.request.messages for call in calls_of(message))
         builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
         chunks = stream_with_retry(self.model, self.request, attempts=self.attempts)
         async with aclosing(chunks):
@@ -183,7 +180,7 @@ class TurnRecord:
         if opened is not None:
             context.add(session, opened)
         context.keep(session, extract_facts(message))
-        query = [api | {KEY: f"{number}.0"} for api in message.to_api()]
+        query = add_keys(message.to_api(), number)
         state = TurnState(turn.query, number, [*request.keyed[:-1], *query])
         if request.removed:
             first, last = request.window

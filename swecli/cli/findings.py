@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from pathlib import Path
 
 from swecli.actions.findings import ACTIONS, open_store, perform_action
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import open_runtime, open_sessions
+from swecli.cli.workspace import working_folder
 from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.models.action import ActionResult
 from swecli.redact import redact_value
@@ -40,7 +40,9 @@ def _findings(parser: Parser) -> None:
 
 def _perform(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args, resume=True) as sessions:
-        return perform_action(sessions, Path.cwd(), [args.action, *args.words], "swecli ")
+        return perform_action(
+            sessions, working_folder(args.cwd), [args.action, *args.words], "swecli "
+        )
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
@@ -48,7 +50,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
     from swecli.review.read.job import prepare_check
 
     with open_runtime(args) as runtime:
-        store = open_store(runtime.sessions, Path.cwd())
+        store = open_store(runtime.sessions, runtime.cwd)
         verifier, claims, price = prepare_check(runtime.agent, store, args.words)
         sys.stderr.write(f"{price}\n")
         if not args.yes or not claims:
@@ -68,7 +70,9 @@ def _export(args: argparse.Namespace) -> ActionResult:
     from swecli.review.publish.view import as_sarif, filter_findings
 
     with open_sessions(args) as sessions:
-        findings = filter_findings(open_store(sessions, Path.cwd()).findings(), args.words)
+        findings = filter_findings(
+            open_store(sessions, working_folder(args.cwd)).findings(), args.words
+        )
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))
     value = (

@@ -60,7 +60,7 @@ def run_safely(argv: list[str]) -> int:
         return 141
     except Exception as error:  # noqa: BLE001 - the user never sees a traceback
         # late: only for unexpected errors
-        from swecli.cli.startup import internal_error
+        from swecli.cli.logs import internal_error
 
         return _fail(internal_error(error), argv)
 
@@ -165,12 +165,14 @@ async def _run_headless(
         # late: the first request is already on its way while the store and the tools are imported
         from swecli.app import build_runtime
         from swecli.headless.runner import read_prompts, refuse, run_prompts
-        from swecli.headless.writers.base import make_writer
+        from swecli.headless.writers.base import RunFacts, make_writer
 
         runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
     runtime.settle()
     runtime.agent.counter = counter
-    writer = make_writer(output_format, sys.stdout, sys.stderr)
+    tools = tuple(spec.name for spec in runtime.agent.specs())
+    facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
+    writer = make_writer(output_format, sys.stdout, sys.stderr, facts)
     try:
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")

@@ -12,11 +12,12 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import chat_models, model_table
-from swecli.llm.profile import LearnedFacts
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.action import ActionResult
+from swecli.models.api_message import ApiMessage
 from swecli.models.errors import BadInput
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
@@ -121,7 +122,7 @@ def _test(args: argparse.Namespace) -> ActionResult:
 async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, float]:
     """Send a small request with one tool. Return the reply and its duration in seconds."""
     ping = ToolSpec("ping", "Answers pong.", {"type": "object", "properties": {}})
-    messages = [
+    messages: list[ApiMessage] = [
         {"role": "system", "content": "This is a test request."},
         {"role": "user", "content": "Call ping once."},
     ]

@@ -18,6 +18,7 @@ from swecli.cli.subcommands import (
     positive_int,
     print_line,
 )
+from swecli.cli.workspace import working_folder
 from swecli.config.settings import Settings
 from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
@@ -66,7 +67,9 @@ def _run(args: argparse.Namespace) -> ActionResult:
         args, create=args.action == "add", resume=True
     ) as sessions:  # `add` may create the database
         learning = _open_learning(sessions, configuration_of(args).settings, None)
-        return learning.perform(args.action, [*args.words, *args.flags], "swecli playbook")
+        return learning.perform(
+            args.action, [*args.words, *args.flags], "swecli playbook", Path(args.cwd or "")
+        )
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
@@ -174,7 +177,7 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
     model = None if args.rules_only else _choose_reflector(settings, args.model)
     with open_sessions(args) as sessions:
         learning = _open_learning(sessions, settings, model)
-        ids, skipped = _resolve_sessions(sessions, args.sessions)
+        ids, skipped = _resolve_sessions(sessions, args.sessions, working_folder(args.cwd))
         before = sessions.playbook.reflection_cost()
         for line in [] if args.json else skipped:
             print_line(f"skipped: {line}")
@@ -220,12 +223,14 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
     )
 
 
-def _resolve_sessions(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
+def _resolve_sessions(
+    sessions: SessionManager, refs: list[str], folder: Path
+) -> tuple[list[str], list[str]]:
     """Resolve `all` and `here` to session ids, oldest first, with a line per skipped session: anchors cannot be checked
     in a directory that no longer exists. Other refs are returned unchanged. Raises BadInput."""
     if refs not in (["all"], ["here"]):
         return refs, []
-    place = str(Path.cwd()) if refs == ["here"] else None
+    place = str(folder) if refs == ["here"] else None
     found = sorted(sessions.list_sessions(place, _MANY), key=lambda info: info.id)
     if not found:
         raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")

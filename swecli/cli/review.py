@@ -7,13 +7,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
-from pathlib import Path
+from functools import partial
 
 from swecli.actions.findings import open_store
+from swecli.actions.reviewing import begin_review, follow
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.startup import internal_error
-from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
+from swecli.cli.logs import internal_error
+from swecli.cli.subcommands import named_file, open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.headless.runner import refuse_unpriced, until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
@@ -22,7 +22,7 @@ from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
 from swecli.review.publish.view import as_sarif, format_event, row_view
-from swecli.review.read.job import ReviewOptions, begin_job, plan_review
+from swecli.review.read.job import ReviewOptions, plan_review
 from swecli.review.read.run import Review
 from swecli.text import one_line
 
@@ -81,17 +81,8 @@ def _render_result(
 async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, int]:
     """Run a review until it ends or a signal stops it. Return the result and 0, or 128 plus the signal's number."""
 
-    async def whole() -> ReviewFinished:
-        async with aclosing(review.run()) as events:
-            async for event in events:
-                write_event(event, stream=stream)
-        return review.finish("done")
-
-    end, stopped = await until_signal(whole())
-    if end is None:
-        end = review.finish("interrupted")
-        write_event(end, stream=stream)
-    return end, stopped
+    end, stopped = await until_signal(follow(review, partial(write_event, stream=stream)))
+    return end or review.finish("interrupted"), stopped
 
 
 _FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
@@ -204,7 +195,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
     if args.post and args.yes:
         require_token(os.environ)  # before any cost
     if args.output:
-        file = Path(args.output)
+        file = named_file(args, args.output)
         if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
             raise BadInput(
                 f"{args.output} cannot be written.",
@@ -212,7 +203,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
             )
     args.min_verdict = "any" if args.no_verify else args.min_verdict
     with open_runtime(args) as runtime:
-        agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
+        agent, store = runtime.agent, open_store(runtime.sessions, runtime.cwd)
         refuse_unpriced(agent.model, runtime.settings)
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")
@@ -236,7 +227,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
                 else "\n".join(one_line(line, LONGEST_LINE) for line in lines)
             )
             return 0
-        review = Review(await begin_job(agent, store, spec, options))
+        review = await begin_review(runtime, spec, options)
         end, stopped = await _run_review(review, stream=style == "stream-json")
         return _finish(review, end, stopped, args, style)
 
@@ -256,7 +247,9 @@ def _finish(
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
     text = _render_result(end, style, code, args.min_verdict, posted)
     if args.output and text:
-        write_file(Path(args.output), text, "The findings are kept: swecli findings export")
+        write_file(
+            named_file(args, args.output), text, "The findings are kept: swecli findings export"
+        )
     elif text:
         print_line(text.rstrip("\n"))
     if problem is not None:

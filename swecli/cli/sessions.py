@@ -8,11 +8,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from difflib import SequenceMatcher, unified_diff
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
+from swecli.cli.subcommands import (
+    configuration_of,
+    instructions_in,
+    named_file,
+    open_sessions,
+    positive_int,
+)
+from swecli.cli.workspace import working_folder
 from swecli.headless.plain import dumps
 from swecli.llm.price_table import row_of, sizes_of
 from swecli.models.action import ActionResult
@@ -85,7 +91,9 @@ def _sessions(parser: Parser) -> None:
 
 def _list(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        found = sessions.list_sessions(str(Path.cwd()) if args.here else None, args.limit)
+        found = sessions.list_sessions(
+            str(working_folder(args.cwd)) if args.here else None, args.limit
+        )
     rows = []
     for one in found:
         when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.shown_title
@@ -188,7 +196,7 @@ def _import(args: argparse.Namespace) -> ActionResult:
     from swecli.store.session_files.importing import import_file
 
     with open_sessions(args, create=True) as sessions:
-        brought = import_file(sessions.database, Path(args.file))
+        brought = import_file(sessions.database, named_file(args, args.file))
     of, name = f" from {brought.tool}" if brought.tool else "", brought.session_id
     turns = f"{brought.interactions} turn{'s' if brought.interactions != 1 else ''}"
     lines = [f"Imported {turns}{of} as {name}; continue with: swecli -r {name}."]

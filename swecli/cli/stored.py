@@ -11,7 +11,8 @@ from pathlib import Path
 
 from swecli.actions.settings import change_setting, show_settings, write_settings
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
+from swecli.cli.subcommands import configuration_of, named_file, open_sessions, positive_int
+from swecli.cli.workspace import process_folder
 from swecli.config.paths import Paths
 from swecli.config.settings import load_settings, render_template
 from swecli.headless.plain import complaint
@@ -56,7 +57,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _backup(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        copy = sessions.database.backup(Path(args.to) if args.to else None)
+        copy = sessions.database.backup(named_file(args, args.to) if args.to else None)
     return ActionResult({"backup": str(copy)}, (str(copy),))
 
 
@@ -84,19 +85,19 @@ def _sql(parser: Parser) -> None:
 
 def _run_query(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.store.views import copy_with_views, run_query
+    from swecli.actions.query import query
+    from swecli.store.views import copy_with_views
 
     if args.copy and args.query:
         raise UsageError("--copy takes no query.", "Make the copy first, then ask.")
     with open_sessions(args) as sessions:
         if args.copy:
-            copy = str(copy_with_views(sessions.database, Path(args.copy)))
+            copy = str(copy_with_views(sessions.database, named_file(args, args.copy)))
             return ActionResult({"copy": copy}, (copy,))
-        found = run_query(sessions.database, args.query, args.limit)
+        found = query(sessions.database, args.query, args.limit)
     if found.note and args.json:
         sys.stderr.write(complaint(found.note, "") + "\n")
-    lines = () if found.rows else ("No rows.",)
-    return ActionResult(found.records, lines, found.columns, found.cells, found.note)
+    return found
 
 
 @subcommand
@@ -141,7 +142,7 @@ def _write_report(args: argparse.Namespace) -> ActionResult:
     today = date.today()
     with open_sessions(args) as sessions:
         found = daily_spending(sessions.database, args.days, today)
-    path = Path(args.file or f"swecli-report-{today}.html").expanduser()
+    path = named_file(args, args.file or f"swecli-report-{today}.html")
     write_new_file(path, render_report(found), "Name another file: swecli report FILE")
     return ActionResult({"file": str(path)} | found, (f"Written to {path}.",))
 
@@ -180,7 +181,7 @@ def _config(parser: Parser) -> None:
 
 def _settings_file(args: argparse.Namespace) -> Path:
     """Return the path of the user's settings file, without reading it, so that an invalid one can be repaired."""
-    return Path(args.config).absolute() if args.config else Paths.find(os.environ).config_file
+    return process_folder() / args.config if args.config else Paths.find(os.environ).config_file
 
 
 def _config_path(args: argparse.Namespace) -> ActionResult:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
-from swecli.cli.startup import enter_directory, make_start, read_configuration
+from swecli.cli.startup import configure, make_start
+from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
@@ -34,14 +35,14 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
         argv = [default, *argv]
     args = parser.parse_args(argv)
-    enter_directory(args)
+    working_folder(args.cwd)  # raises before anything is done
     result = args.run(args)  # a review prints its result itself
     return result if isinstance(result, int) else _print_result(result, args.json)
 
 
 def configuration_of(args: argparse.Namespace) -> Start:
-    """Return the configuration of a run in this directory. Raises ConfigError, BadInput."""
-    return read_configuration(args.config, {"db": args.db})
+    """Return the configuration of work in the folder of a subcommand. Raises ConfigError, BadInput."""
+    return configure(args, working_folder(args.cwd), {"db": args.db})
 
 
 def existing_database(configured: Start) -> str | Path:
@@ -86,15 +87,14 @@ def open_sessions(
         for notice in sessions.database.notices:
             sys.stderr.write(complaint(notice, "") + "\n")
         if resume:
-            _resume(sessions, vars(args).get("session"))
+            _resume(sessions, working_folder(args.cwd), vars(args).get("session"))
         yield sessions
 
 
-def _resume(sessions: SessionManager, ref: str | None) -> None:
+def _resume(sessions: SessionManager, directory: Path, ref: str | None) -> None:
     # late: as above
     from swecli.models.session import Session
 
-    directory = Path.cwd()
     try:
         sessions.resume(ref, str(directory))
     except BadInput:
@@ -137,6 +137,11 @@ def write_file(path: Path, text: str, hint: str) -> None:
         raise BadInput(
             f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", hint
         ) from error
+
+
+def named_file(args: argparse.Namespace, name: str) -> Path:
+    """Return the path of a file that the user named; one that is relative is in the folder of `-C`."""
+    return Path(args.cwd or "") / Path(name).expanduser()
 
 
 def positive_int(text: str) -> int:

@@ -9,6 +9,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from swecli.cli.flags import Parser, subcommand
+from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.project_files import find_project_files
 from swecli.config.trust import FolderTrust, TrustLedger
@@ -24,7 +25,9 @@ def _trust(parser: Parser) -> None:
     show = parser.action("show", _show, "the trusted files of a folder, and what changed since")
     remove = parser.action("remove", _remove, "withdraw the trust in a folder")
     for action in (show, remove):
-        action.add_argument("folder", nargs="?", default=".", help="default: this project")
+        action.add_argument(
+            "place", nargs="?", default=".", metavar="FOLDER", help="default: this project"
+        )
     parser.set_defaults(default_action="list")
 
 
@@ -33,7 +36,7 @@ def _ledger() -> TrustLedger:
 
 
 def _root(args: argparse.Namespace) -> Path:
-    return project_root(Path(args.folder).absolute())
+    return project_root(working_folder(args.cwd) / args.place)
 
 
 def _list(args: argparse.Namespace) -> ActionResult:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from swecli.context.tokens import TokenCounter
+from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextOverflow
 from swecli.models.message import ApiMessage, ToolSpec, Usage
 
@@ -119,9 +120,14 @@ class RequestLimits:
         return self.allowed or request_limit(self.window, self.reserve)
 
     @property
+    def threshold_window(self) -> int | None:
+        """The window, in tokens, that the threshold is a share of: the model's, or the one behind an observed limit."""
+        return round(self.allowed / (1 - TOKEN_BUFFER_PERCENTAGE)) if self.allowed else self.window
+
+    @property
     def start(self) -> int | None:
         """Tokens at which a request is reduced; None if only requests that are too long are."""
-        window = round(self.allowed / 0.9) if self.allowed else self.window
+        window = self.threshold_window
         if not window or self.threshold >= MAX_CONDENSE_THRESHOLD:
             return None
         return max(window * self.threshold // 100, self.hold)
@@ -151,7 +157,7 @@ def _count_characters(messages: Sequence[ApiMessage]) -> int:
 
 def _texts(message: ApiMessage) -> Iterator[str]:
     yield message.get("content") or ""
-    for call in message.get("tool_calls") or ():
+    for call in calls_of(message):
         yield from (call["function"]["name"], call["function"]["arguments"])
 
 

@@ -11,9 +11,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.context.keyed import SYSTEM_KEY, normalize_keyed
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, normalize_keyed
+from swecli.models.api_message import with_fields
 from swecli.models.context import (
     DEFAULT_SLACK,
     KEY,
@@ -169,28 +170,25 @@ def render_excerpts(
 def strip_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
     """Remove the strategy notes from keyed messages of interactions before `began`."""
     return [
-        message | {"content": _strip_strategy_notes(message["content"])}
+        with_fields(message, {"content": _strip_strategy_notes(message["content"])})
         if message["role"] == "user" and interaction_of(message) < began
         else message
         for message in messages
     ]
 
 
-def _with_epoch(epoch: Epoch, messages: list[ApiMessage]) -> list[ApiMessage]:
+def with_epoch(epoch: Epoch, messages: list[ApiMessage]) -> list[ApiMessage]:
     """Return keyed messages as an epoch sends them: with its system message, without older strategy notes."""
-    system = {"role": "system", "content": epoch.system, KEY: SYSTEM_KEY}
+    system: ApiMessage = {"role": "system", "content": epoch.system, KEY: SYSTEM_KEY}
     rest = (message for message in messages if key_of(message) != SYSTEM_KEY)
     return strip_old_strategies([system, *rest], epoch.began)
 
 
-def rebuild_epoch(
-    epoch: Epoch, session: Session, parts: HeadParts, messages: list[ApiMessage], interaction: int
-) -> tuple[Epoch, list[ApiMessage]]:
-    """Return the current epoch with a new system message, whose head retains the facts of all unpinned interactions,
-    and the messages as it sends them."""
+def rebuild_epoch(epoch: Epoch, session: Session, parts: HeadParts, interaction: int) -> Epoch:
+    """Return the current epoch with a new system message, whose head retains the facts of all unpinned
+    interactions."""
     system = parts.compose(session, epoch.summary, session.context.pins)
-    rebuilt = replace(epoch, system=system, strategies=parts.contents, began=interaction + 1)
-    return rebuilt, _with_epoch(rebuilt, messages)
+    return replace(epoch, system=system, strategies=parts.contents, began=interaction + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +239,7 @@ class SummaryCut:
         return (
             epoch,
             context.merge_edits(number, dropped),
-            normalize_keyed(dropped.apply(_with_epoch(epoch, kept))),
+            normalize_keyed(dropped.apply(with_epoch(epoch, kept))),
         )
 
     @property

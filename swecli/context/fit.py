@@ -10,17 +10,21 @@ from math import ceil
 from typing import Any
 
 from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize
+from swecli.context.keyed import diff_messages, normalize_keyed
+from swecli.context.repair import SIGNED, normalize
 from swecli.context.tokens import TokenCounter
-from swecli.context.truncate import truncate_safely
-from swecli.context.validate import (
-    SIGNED,
-    diff_messages,
-    normalize,
-    normalize_keyed,
+from swecli.context.truncate import merge_pinned, truncate_safely
+from swecli.models.api_message import (
+    ApiCall,
+    FunctionCall,
+    call_id_of,
+    calls_of,
+    images_of,
+    with_fields,
 )
-from swecli.models.context import Edits, interaction_of, key_of, note_key
+from swecli.models.context import Edits, interaction_of, key_of
 from swecli.models.errors import ContextFull
-from swecli.models.message import IMAGES, ApiMessage
+from swecli.models.message import ApiMessage
 
 # Shares of the conversation's room: the least gain of an optional reduction; the least that a summary, which costs
 # money, must replace, and in a small model whose window still holds turns; what a necessary reduction leaves, and what
@@ -73,7 +77,7 @@ class Ladder:
         def is_needed(size: RequestSize) -> bool:
             return size.over if rung == CLEAR else not size.fits
 
-        before = size = self.limits.measure(messages, self.counter)
+        size = self.limits.measure(messages, self.counter)
         current, detail, batch = messages, "", self.room(messages) * _BATCH
         for smaller, line in _versions(messages, rung, self.limits) if is_needed(size) else ():
             after = self.limits.measure(smaller, self.counter)
@@ -82,10 +86,19 @@ class Ladder:
             current, size, detail = smaller, after, line
             if not is_needed(size):
                 break
-        if not detail:
-            return None
+        return self.compare(messages, current, rung, detail) if detail else None
+
+    def compare(
+        self, before: list[ApiMessage], after: list[ApiMessage], how: str, detail: str
+    ) -> RungResult:
+        """Return the result of a reduction that led from one list of keyed messages to the other."""
         return RungResult(
-            rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail
+            how=how,
+            messages=after,
+            edits=diff_messages(before, after),
+            before=self.limits.measure(before, self.counter).tokens,
+            after=self.limits.measure(after, self.counter).tokens,
+            detail=detail,
         )
 
     def fit(
@@ -169,23 +182,9 @@ def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _
     for smaller, detail in _unpinned_versions(free, rung, limits):
         has_pins = len(free) < len(messages)
         yield (
-            normalize_keyed(_merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller,
+            normalize_keyed(merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller,
             detail,
         )
-
-
-def _merge_pinned(
-    messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]
-) -> list[ApiMessage]:
-    """Put the pinned messages back in place; an inserted note stays before the message it precedes."""
-    places = {key_of(message): place for place, message in enumerate(messages)}
-    pinned = [message for message in messages if interaction_of(message) in pins]
-
-    def place(message: ApiMessage) -> tuple[int, bool]:
-        key = key_of(message)
-        return places.get(key.removeprefix(note_key("")), len(places)), key in places
-
-    return sorted([*smaller, *pinned], key=place)
 
 
 def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
@@ -200,7 +199,7 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
     elif rung == TRUNCATE:
         while len(shorter := truncate_safely(current)) < len(current):
             current = shorter
-            yield current, f"{len(messages) - len(current)} old messages left out"
+            yield current, describe_truncation(messages, current)
     else:
         named = list[str]()
         for role, caps, name in _SHRINKS:
@@ -209,6 +208,13 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
                 if shorter != current:
                     current, named = shorter, named if name in named else [*named, name]
                     yield current, f"{' and '.join(named)} cut to {cap} characters"
+
+
+def describe_truncation(before: list[ApiMessage], after: list[ApiMessage]) -> str:
+    """Return the line for the user on a truncation of keyed messages: stubs between them do not count."""
+    kept = {key_of(message) for message in after}
+    removed = sum(key_of(message) not in kept for message in before)
+    return f"{removed} old messages left out"
 
 
 def _count_kept_results(limit: int | None) -> int:
@@ -223,21 +229,21 @@ def _clear_old_results(
 ) -> tuple[list[ApiMessage], int]:
     """Replace all results except the newest `keep` and those of the newest step by stubs that name the call. Returns
     the messages and the number of stubs."""
-    results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
-    step = max(
-        (i for i, message in enumerate(messages) if message["role"] == "assistant"),
-        default=len(messages),
-    )
+    results = [(i, message) for i, message in enumerate(messages) if message["role"] == "tool"]
+    replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    step = replies[-1] if replies else len(messages)
     kept = max(0, len(results) - keep)
-    out, count = list(messages), 0
-    for i in results[:kept]:
-        text = messages[i]["content"]
+    out = list(messages)
+    count = 0
+    for i, result in results[:kept]:
+        text = result["content"]
         if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
-            name = _strip_signature(str(messages[i].get("tool_call_id")))
+            name = _strip_signature(result["tool_call_id"])
             stub = (
                 f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
             )
-            out[i], count = messages[i] | {"content": stub}, count + 1
+            out[i] = with_fields(result, {"content": stub})
+            count += 1
     return out, count
 
 
@@ -245,14 +251,15 @@ def _clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], i
     """Remove the pictures of all user messages except the newest, each with a note in their place. Returns the messages
     and the number of pictures."""
     newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
-    old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
     out = list(messages)
-    for i, message in old.items():
-        out[i] = message | {
-            IMAGES: [],
-            "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}",
-        }
-    return out, sum(len(message[IMAGES]) for message in old.values())
+    count = 0
+    for i, message in enumerate(messages[:newest]):
+        pictures = images_of(message)
+        if pictures:
+            text = f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"
+            out[i] = with_fields(message, {"images": [], "content": text})
+            count += len(pictures)
+    return out, count
 
 
 def _shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMessage]:
@@ -263,11 +270,11 @@ def _shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMe
     for i, message in enumerate(messages):
         if message["role"] != role or (role == "user" and i >= newest):
             continue
-        if text := message.get("content"):
-            call_id = _strip_signature(str(message.get("tool_call_id") or ""))
-            out[i] = message | {"content": _cut_text(text, cap, call_id)}
-        if calls := message.get("tool_calls"):
-            out[i] = out[i] | {"tool_calls": [_cut_call(call, cap) for call in calls]}
+        if text := message["content"]:
+            call_id = _strip_signature(call_id_of(message))
+            out[i] = with_fields(message, {"content": _cut_text(text, cap, call_id)})
+        if calls := calls_of(message):
+            out[i] = with_fields(out[i], {"tool_calls": [_cut_call(call, cap) for call in calls]})
     return out
 
 
@@ -292,7 +299,7 @@ def _strip_signature(call_id: str) -> str:
     return call_id.split(SIGNED, 1)[0]
 
 
-def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
+def _cut_call(call: ApiCall, cap: int) -> ApiCall:
     arguments = call["function"]["arguments"]
     if len(arguments) <= cap:
         return call
@@ -300,7 +307,8 @@ def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
         shorter = json.dumps(_cut_value(json.loads(arguments), cap), ensure_ascii=False)
     except RecursionError:  # nested too deep to be walked
         return call
-    return call | {"function": call["function"] | {"arguments": min(shorter, arguments, key=len)}}
+    function: FunctionCall = {**call["function"], "arguments": min(shorter, arguments, key=len)}
+    return {**call, "function": function}
 
 
 def _cut_value(value: Any, cap: int) -> Any:

@@ -14,9 +14,10 @@ from swecli.context.epochs import (
     strip_old_strategies,
     with_notes,
 )
+from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, normalize_keyed, strip_keys
+from swecli.models.api_message import UserMessage, with_fields
 from swecli.models.context import (
     BEGIN,
     KEY,
@@ -95,100 +96,138 @@ def prepare_messages(
     `window_size` is the number of interactions to send, all of them completed. If it is None the session's setting
     applies, and a last message that is this very query without an answer is the running turn: sent once and not
     counted. Raises ValueError if `window_size` is negative."""
-    session, running = session or Session(id=""), 0
-    completed = session.completed
+    session = session or Session(id="")
+    running = 0
     if window_size is None:
-        last = session.messages[-1] if session.messages else None
-        if last is not None and last.role is Role.USER:
-            running = int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
-        completed -= running
-        first = (
-            OpeningConditions()
-            .resolve(session.window, query)
-            .first_kept(completed, session.window_start)
-        )
+        running = _count_running(session, query, enhanced_query)
+        completed = session.completed - running
+        spec = OpeningConditions().resolve(session.window, query)
+        first = spec.first_kept(completed, session.window_start)
         window_size = completed - first + 1 + running
     window = session.to_api_messages(window_size, keys=True)
+    window = window[: len(window) - running]
     system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)
-    asked = _message(Role.USER, enhanced_query, f"{completed + 1}.0")
-    return normalize_keyed(
-        [_message(Role.SYSTEM, system, SYSTEM_KEY), *window[: len(window) - running], asked]
-    )
+    key = f"{session.completed - running + 1}.0"
+    return normalize_keyed([_system(system), *window, _query(enhanced_query, key)])
 
 
-def _message(role: Role, text: str, key: str) -> ApiMessage:
-    return {"role": role.value, "content": text, KEY: key}
+def _count_running(session: Session, query: str, enhanced_query: str) -> int:
+    """Return 1 if the session's last message is the query itself, else 0."""
+    last = session.messages[-1] if session.messages else None
+    if last is None or last.role is not Role.USER:
+        return 0
+    return int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
+
+
+def _system(text: str) -> ApiMessage:
+    return {"role": "system", "content": text, KEY: SYSTEM_KEY}
+
+
+def _query(text: str, key: str) -> UserMessage:
+    return {"role": "user", "content": text, KEY: key}
 
 
 def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
     """Build the request for a query and measure its parts. Changes nothing.
 
     While an epoch lasts every request extends the one before it; `opened` is the row to store when a new one begins."""
-    session, state, completed = inputs.session, inputs.session.context, inputs.session.completed
-    epoch, edits, opening = state.epoch, state.edits, inputs.opening
-    if opening is not None:
-        epoch = _begin_epoch(inputs, opening[0])
+    session = inputs.session
+    state = session.context
+    completed = session.completed
+    epoch = state.epoch
+    edits: Sequence[Edits] = state.edits
+    if inputs.opening is not None:
+        epoch = _begin_epoch(inputs, inputs.opening[0])
         edits = [state.merge_edits(epoch.first)]
     assert epoch is not None, "without an epoch one begins"
-    *past, query = _epoch_messages(session, epoch, edits, inputs.enhanced_query)
+
+    past = _epoch_messages(session, epoch, edits)
     known = known_strategies(epoch.strategies, past)
     selected = inputs.head.contents
     live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
-    enhanced = with_notes(
-        inputs.enhanced_query, [*strategy_notes(known, selected, live), *inputs.notes]
-    )
-    query = query | {"content": enhanced} | ({IMAGES: list(inputs.images)} if inputs.images else {})
-    messages, opened = normalize_keyed([*past, query]), None
-    if opening is not None:
-        how, before = (
-            (BEGIN, 0)
-            if state.epoch is None
-            else ("window", counter.count_messages(past_request(session)))
-        )
-        after = counter.count_messages(_drop_last_stub(past))
-        opened = Reduction(how, completed + 1, 0, before, after, opening[1], epoch, edits[0])
+    notes = [*strategy_notes(known, selected, live), *inputs.notes]
+    enhanced = with_notes(inputs.enhanced_query, notes)
+    query = _query(enhanced, f"{completed + 1}.0")
+    if inputs.images:
+        query[IMAGES] = list(inputs.images)
+    messages = normalize_keyed([*past, query])
+
+    opened = None
+    if inputs.opening is not None:
+        after = counter.count_messages(_drop_last_stub(messages[:-1]))
+        opened = _opening_row(inputs, epoch, edits[0], counter, after)
     first_before = session.window_start if state.epoch is None else state.epoch.first
-    segments = [
-        _Segment(name, counter.count(text), text) for name, text in inputs.head.split(epoch)
-    ]
-    for number in dict.fromkeys(interaction_of(message) for message in messages[1:-1]):
-        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
-        own = [message for message in messages[1:-1] if interaction_of(message) == number]
-        segments.append(_measure_segment(name, own, counter))
+    shown = (set(known) | set(selected)) & set(live)
     return PreparedRequest(
         keyed=messages,
-        segments=(*segments, _measure_segment("query", [query], counter)),
+        segments=_segments(inputs.head, epoch, messages, query, counter),
         tokens=counter.count_messages(messages),
         enhanced=enhanced,
-        shown=tuple(
-            sorted(
-                (set(known) | set(selected)) & set(live),
-                key=lambda name: int(name.removeprefix("P-")),
-            )
-        ),
+        shown=tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
         window=(epoch.first, completed),
         removed=max(0, epoch.first - first_before),
         opened=opened,
     )
 
 
+def _opening_row(
+    inputs: RequestInput, epoch: Epoch, edits: Edits, counter: TokenCounter, after: int
+) -> Reduction:
+    """Return the row of the epoch that begins; `after` are the tokens of its past."""
+    assert inputs.opening is not None, "an epoch begins"
+    how = BEGIN
+    before = 0
+    if inputs.session.context.epoch is not None:
+        how = "window"
+        before = counter.count_messages(past_request(inputs.session))
+    return Reduction(
+        how=how,
+        interaction=inputs.session.completed + 1,
+        before=before,
+        after=after,
+        detail=inputs.opening[1],
+        epoch=epoch,
+        edits=edits,
+    )
+
+
+def _segments(
+    head: HeadParts,
+    epoch: Epoch,
+    messages: Sequence[ApiMessage],
+    query: ApiMessage,
+    counter: TokenCounter,
+) -> tuple[_Segment, ...]:
+    """Measure the parts of a request; the query without what repairs it."""
+    segments = [_Segment(name, counter.count(text), text) for name, text in head.split(epoch)]
+    window = messages[1:-1]
+    for number in dict.fromkeys(interaction_of(message) for message in window):
+        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
+        own = [message for message in window if interaction_of(message) == number]
+        segments.append(_measure_segment(name, own, counter))
+    segments.append(_measure_segment("query", [query], counter))
+    return tuple(segments)
+
+
 def past_request(session: Session, query: ChatMessage | None = None) -> list[ApiMessage]:
     """Return the keyed messages that the next request begins with if the current epoch continues; [] without one. With
     `query`, a message stored behind this session, return the whole first request of its turn."""
-    if (epoch := session.context.epoch) is None:
+    epoch = session.context.epoch
+    if epoch is None:
         return []
-    sent = query.to_api()[0] if query else {"content": ""}
-    *past, last = _epoch_messages(session, epoch, session.context.edits, sent["content"])
-    return normalize_keyed([*past, sent | last]) if query else _drop_last_stub(past)
+    past = _epoch_messages(session, epoch, session.context.edits)
+    key = f"{session.completed + 1}.0"
+    if query is not None:
+        return normalize_keyed([*past, with_fields(query.to_api()[0], {KEY: key})])
+    *past, _ = normalize_keyed([*past, _query("", key)])
+    return _drop_last_stub(past)
 
 
 def _begin_epoch(inputs: RequestInput, start: int) -> Epoch:
     """Return the new epoch, which begins at `start` or the first loaded interaction after it."""
-    session, completed, before = (
-        inputs.session,
-        inputs.session.completed,
-        inputs.session.context.epoch,
-    )
+    session = inputs.session
+    completed = session.completed
+    before = session.context.epoch
     loaded = session.to_api_messages(max(0, completed - start + 1), keys=True)
     first = interaction_of(loaded[0]) if loaded else completed + 1
     pins = tuple(pin for pin in session.context.pins if pin < first)
@@ -204,20 +243,18 @@ def _begin_epoch(inputs: RequestInput, start: int) -> Epoch:
     )
 
 
-def _epoch_messages(
-    session: Session, epoch: Epoch, edits: Sequence[Edits], query: str
-) -> list[ApiMessage]:
-    """Return the keyed messages of an epoch's request, without notes on the query, which comes last."""
-    messages = prepare_messages(
-        session, epoch.system, query, query, max(0, session.completed - epoch.first + 1), 0
-    )
-    if epoch.pins:
-        pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
-        messages = normalize_keyed([messages[0], *pinned, *messages[1:]])
+def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits]) -> list[ApiMessage]:
+    """Return the keyed messages of an epoch's request before its query, not repaired unless they are edited: edits
+    address messages as they were sent."""
+    window = session.to_api_messages(max(0, session.completed - epoch.first + 1), keys=True)
+    pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
+    messages = [_system(epoch.system), *pinned, *window]
+    if any(edits):
+        query = _query("", f"{session.completed + 1}.0")
+        *messages, _ = normalize_keyed([*messages, query])
     for one in edits:
         messages = one.apply(messages)
-    *past, last = messages
-    return [*strip_old_strategies(past, epoch.began), last]
+    return strip_old_strategies(messages, epoch.began)
 
 
 def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
@@ -230,7 +267,7 @@ def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
 
 def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
     """Drop the stub for a missing last answer, which is inserted only because a query follows."""
-    stub = past and past[-1]["role"] == Role.ASSISTANT and key_of(past[-1]).endswith("+")
+    stub = past and past[-1]["role"] == "assistant" and key_of(past[-1]).endswith("+")
     return past[:-1] if stub else past
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from swecli.context.budget import is_lean
 from swecli.models.context import Epoch, RetainedFact
+from swecli.models.duplicate_findings import dedupe_findings
 from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet, Withdrawn, quote_content, render_bullets
 from swecli.models.session import Session
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
 _PromptName = Literal["system", "reflect", "condense"]
-_AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -247,17 +247,3 @@ def _parse_findings(text: str) -> Iterator[Finding]:
             finding = parse_finding(row, 0, [])
             if finding is not None and finding.line:
                 yield finding
-
-
-def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
-    """Return the findings (or dicts with `code_smell_type` or `codeSmellType`) in their order without duplicates: of
-    those with the same path, line and smell type the first is kept."""
-    first: dict[str, _AnyFinding] = {}
-    for one in findings:
-        if isinstance(one, dict):
-            kind = one.get("code_smell_type", one.get("codeSmellType"))
-            key: tuple[Any, ...] = (one.get("path"), one.get("line"), kind)
-        else:
-            key = one.key
-        first.setdefault(repr(key), one)  # as text: a model may send a list instead of a number
-    return list(first.values())

@@ -12,7 +12,17 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import BLOCKS, IMAGES, ApiMessage, ChatMessage, ToolSpec
+from swecli.models.api_message import (
+    BLOCKS,
+    IMAGES,
+    KEY,
+    ApiMessage,
+    Blocks,
+    blocks_of,
+    calls_of,
+    images_of,
+)
+from swecli.models.message import ChatMessage, ToolSpec
 
 CHARACTERS_PER_TOKEN = 4
 MISSING_IMAGE_TOKENS = 450
@@ -25,7 +35,7 @@ _PER_CALL = 8
 PER_REQUEST = 3
 _MAX_CACHED = 20_000
 # Fields that are counted separately, part of the frame, or never sent.
-_FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS, IMAGES)
+_FRAME = ("role", "content", "tool_calls", "tool_call_id", KEY, BLOCKS, IMAGES)
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → SHA-256 of its published table.
@@ -97,21 +107,17 @@ class TokenCounter:
 
     def count_message(self, message: ApiMessage) -> int:
         """Count the tokens of one chat message: content, calls, all other fields, and its frame."""
-        # blocks that only the provider can decode are estimated by their length
-        parts = (message.get(BLOCKS) or {}).get("content", ())
-        opaque = sum(
-            _estimate(_as_json(part))
-            for part in parts
-            if part.get("type") not in ("text", "tool_use")
-        )
-        total = PER_MESSAGE + opaque + estimate_token_count(message.get("content"), self.count)
-        total += sum(_image_tokens(len(image["data"])) for image in message.get(IMAGES) or ())
+        total = PER_MESSAGE + estimate_token_count(message.get("content"), self.count)
+        for image in images_of(message):
+            total += _image_tokens(len(image["data"]))
+        for call in calls_of(message):
+            total += _PER_CALL + self.count(call["function"]["name"])
+            total += self.count(call["function"]["arguments"])
+        blocks = blocks_of(message)
+        if blocks is not None:
+            total += _opaque_tokens(blocks)
         for key, value in message.items():
-            if key == "tool_calls":
-                made = [call.get("function") or {} for call in value or ()]
-                texts = (str(one.get(part) or "") for one in made for part in ("name", "arguments"))
-                total += _PER_CALL * len(made) + sum(map(self.count, texts))
-            elif key not in _FRAME and value:
+            if key not in _FRAME and value:
                 total += self.count(value if isinstance(value, str) else _as_json(value))
         return total
 
@@ -189,6 +195,12 @@ def _image_data(block: Mapping[str, Any]) -> str | None:
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _opaque_tokens(blocks: Blocks) -> int:
+    """Estimate, by its length, what only the provider can decode."""
+    opaque = [part for part in blocks["content"] if part.get("type") not in ("text", "tool_use")]
+    return sum(_estimate(_as_json(part)) for part in opaque)
 
 
 def _estimate(text: str) -> int:

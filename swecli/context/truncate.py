@@ -2,55 +2,57 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
+from swecli.context.keyed import normalize_keyed
 from swecli.context.tokens import estimate_token_count
-from swecli.models.context import KEY, note_key
+from swecli.models.context import KEY, interaction_of, key_of, note_key
 from swecli.models.message import ApiMessage
 
 _LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
-_TRUNCATE_FRACTION = 0.5
+_TRUNCATE_FRACTION = 0.5  # what one truncation removes; halves reach any size in few rounds
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class TruncateResponse:
-    """Result of one decision. `cost` is in US dollars; `prev_context_tokens` includes the last message;
-    `new_context_tokens` is None without a summary; `error` is why a condenser's answer was rejected."""
+    """Result of one decision."""
 
     messages: list[ApiMessage]
     summary: str = ""
-    cost: float = 0.0
-    prev_context_tokens: int = 0
-    new_context_tokens: int | None = None
-    error: str | None = None
+    cost: float = 0.0  # of the summary, in US dollars
+    prev_context_tokens: int = 0  # with the last message
+    new_context_tokens: int | None = None  # None without a summary
+    error: str | None = None  # why the condenser's answer was rejected
 
 
 @dataclass(slots=True, kw_only=True)
 class TruncateOptions:
-    """Inputs of one decision. `total_tokens` excludes the last message; `auto_condense_context_percent` is the global
-    threshold, `profile_thresholds` the profiles' own (-1 inherits); `count_tokens` counts a text; `condense` makes a
-    summary (None: disabled); `allowed` replaces the limit computed from the window."""
+    """Inputs of one decision. All sizes are in the unit of `count_tokens`."""
 
     messages: list[ApiMessage]
-    total_tokens: int
+    total_tokens: int  # without the last message
     context_window: int
-    max_tokens: int | None = None
+    max_tokens: int | None = None  # kept for the answer (None or 0: 8192)
     auto_condense_context: bool = True
-    auto_condense_context_percent: int = 75
-    system_prompt: str = ""
-    task_id: str = ""
-    custom_condensing_prompt: str | None = None
-    profile_thresholds: Mapping[str, int] = field(default_factory=dict)
+    auto_condense_context_percent: int = 75  # of the window, for profiles without a threshold
+    system_prompt: str = ""  # unless it is the first of the messages
+    task_id: str = ""  # names the conversation in the log
+    custom_condensing_prompt: str | None = None  # for the condenser
+    profile_thresholds: Mapping[str, int] = field(default_factory=dict)  # -1 inherits
     current_profile_id: str = "default"
     count_tokens: Callable[[str], int]
-    condense: _Condense | None = None
-    allowed: int | None = None
+    condense: Condense | None = None  # None: nothing can write a summary
+    allowed: int | None = None  # replaces the limit that follows from the window
+    pins: tuple[int, ...] = ()  # interactions of keyed messages that are never removed
 
 
-_Condense = Callable[[TruncateOptions], Awaitable[TruncateResponse]]
+Condense = Callable[[TruncateOptions], Awaitable[TruncateResponse]]
 
 
 def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> list[ApiMessage]:
@@ -64,40 +66,75 @@ def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> 
 
 
 def truncate_safely(
-    messages: list[ApiMessage], fraction: float = _TRUNCATE_FRACTION
+    messages: list[ApiMessage],
+    fraction: float = _TRUNCATE_FRACTION,
+    pins: tuple[int, ...] = (),
 ) -> list[ApiMessage]:
     """Remove about `fraction` of a valid history after its first user message; the result is valid.
 
-    The system message, the first and the last user message and the newest step stay. The cut moves forward to the next
-    user or assistant message. A stub separates two user messages that would meet. Returns an equal list if nothing can
-    be removed."""
+    The system message, the first and the last user message, the newest step and, of keyed messages, the interactions in
+    `pins` stay. The cut moves forward to the next user or assistant message. A stub separates two user messages that
+    would meet. Returns an equal list if nothing can be removed."""
+    free = [message for message in messages if interaction_of(message) not in pins]
+    shorter = _truncate_unpinned(free, fraction)
+    if len(free) == len(messages):
+        return shorter
+    return normalize_keyed(merge_pinned(messages, shorter, pins))
+
+
+def merge_pinned(
+    messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]
+) -> list[ApiMessage]:
+    """Put the pinned ones of keyed messages back among those that are left; an inserted note stays before the message
+    it precedes."""
+    places = {key_of(message): place for place, message in enumerate(messages)}
+    pinned = [message for message in messages if interaction_of(message) in pins]
+
+    def place(message: ApiMessage) -> tuple[int, bool]:
+        key = key_of(message)
+        return places.get(key.removeprefix(note_key("")), len(places)), key in places
+
+    return sorted([*smaller, *pinned], key=place)
+
+
+def _truncate_unpinned(messages: list[ApiMessage], fraction: float) -> list[ApiMessage]:
     users = [i for i, message in enumerate(messages) if message["role"] == "user"]
     if not users:
         return list(messages)
-    first, last = users[0], users[-1]
-    head, middle = messages[: first + 1], messages[first + 1 : last]
-    turn, steps = (
-        ([messages[last]], messages[last + 1 :]) if last > first else ([], messages[first + 1 :])
-    )
+    first = users[0]
+    last = users[-1]
+    head = messages[: first + 1]
+    middle = messages[first + 1 : last]
+    turn: list[ApiMessage] = []
+    steps = messages[first + 1 :]
+    if last > first:
+        turn = [messages[last]]
+        steps = messages[last + 1 :]
     if middle and middle[0].get("content") == _LEFT_OUT:
         middle = middle[1:]
+
     plain = [messages[first], *middle, *turn, *steps]
     share = len(plain) - len(truncate_conversation(plain, fraction))
     from_middle = _safe_boundary(middle, min(share, len(middle)))
-    newest = max(
-        (i for i, message in enumerate(steps) if message["role"] == "assistant"), default=0
-    )
-    from_steps = (
-        min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
-    )
-    middle, steps = middle[from_middle:], steps[from_steps:]
-    rest = [*middle, *turn]
-    stubs: list[ApiMessage] = []
-    if rest and rest[0]["role"] == "user":
-        key = {KEY: note_key(rest[0][KEY])} if KEY in rest[0] else {}
-        stubs.append({"role": "assistant", "content": _LEFT_OUT, **key})
-    shorter = [*head, *stubs, *rest, *steps]
+    from_steps = 0
+    if share > from_middle:
+        replies = [i for i, message in enumerate(steps) if message["role"] == "assistant"]
+        newest = replies[-1] if replies else 0
+        from_steps = min(_safe_boundary(steps, share - from_middle), newest)
+
+    rest = [*middle[from_middle:], *turn]
+    shorter = [*head, *_separator(rest), *rest, *steps[from_steps:]]
     return shorter if len(shorter) < len(messages) else list(messages)
+
+
+def _separator(rest: list[ApiMessage]) -> list[ApiMessage]:
+    """Return what must stand between the first user message and the rest of a history: nothing, or a stub."""
+    if not rest or rest[0]["role"] != "user":
+        return []
+    stub: ApiMessage = {"role": "assistant", "content": _LEFT_OUT}
+    if KEY in rest[0]:
+        stub[KEY] = note_key(rest[0][KEY])
+    return [stub]
 
 
 def loop_window(
@@ -129,30 +166,28 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
     A summary is requested if it is enabled, there is a condenser, and the context (with its last message) has reached
     the effective threshold or exceeds the allowed tokens; truncation follows if it is still too large. A failure of the
     condenser is not raised but returned in `error`."""
-    last = options.messages[-1].get("content") if options.messages else None
-    before = options.total_tokens + estimate_token_count(last, options.count_tokens)
+    before = _context_tokens(options)
     allowed = options.allowed or allowed_tokens(options.context_window, options.max_tokens)
-    percent = options.auto_condense_context_percent
-    threshold = effective_threshold(percent, options.profile_thresholds, options.current_profile_id)
-    reached = 100 * before >= threshold * options.context_window or before > allowed
-    answer, left = TruncateResponse(messages=options.messages, prev_context_tokens=before), before
-    if options.auto_condense_context and options.condense is not None and reached:
-        answer = await _try_condensing(options, options.condense, before)
-        left = before if answer.new_context_tokens is None else answer.new_context_tokens
+    threshold = effective_threshold(
+        options.auto_condense_context_percent,
+        options.profile_thresholds,
+        options.current_profile_id,
+    )
+    has_reached = 100 * before >= threshold * options.context_window or before > allowed
+
+    answer = TruncateResponse(messages=options.messages, prev_context_tokens=before)
+    if options.auto_condense_context and options.condense is not None and has_reached:
+        answer = await condense_checked(options, options.condense)
+    left = before if answer.new_context_tokens is None else answer.new_context_tokens
     if left <= allowed:
         return answer
-    kept = truncate_safely(answer.messages)
-    if answer.new_context_tokens is not None:
-        left -= _size(answer.messages, options) - _size(kept, options)
-        answer = replace(answer, new_context_tokens=left)
-    return replace(answer, messages=kept)
+    return _truncate_once(options, answer)
 
 
-async def _try_condensing(
-    options: TruncateOptions, condense: _Condense, before: int
-) -> TruncateResponse:
-    """Request a summary and validate it; `before` is the current size in tokens. The answer is accepted if it has
-    messages and a summary and is smaller than what it replaces; otherwise `error` is set and the messages stay."""
+async def condense_checked(options: TruncateOptions, condense: Condense) -> TruncateResponse:
+    """Return a summarised conversation if the condenser's answer has messages and a summary and is smaller than what it
+    replaces; otherwise the messages unchanged, with the `error`."""
+    before = _context_tokens(options)
     untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
     try:
         answer = await condense(options)
@@ -160,11 +195,12 @@ async def _try_condensing(
         return replace(untouched, error=f"condensing failed: {failure or type(failure).__name__}")
     if not isinstance(answer, TruncateResponse):
         return replace(untouched, error="condensing returned nothing")
-    after, error = answer.new_context_tokens, answer.error
+
+    after = answer.new_context_tokens
     if after is None:
-        after = _size(answer.messages, options) + estimate_token_count(
-            options.system_prompt, options.count_tokens
-        )
+        system = estimate_token_count(options.system_prompt, options.count_tokens)
+        after = system + _size(answer.messages, options)
+    error = answer.error
     if error is None and not (answer.messages and answer.summary.strip()):
         error = "condensing returned no summary"
     elif error is None and after >= before:
@@ -172,6 +208,28 @@ async def _try_condensing(
     if error is not None:
         return replace(untouched, cost=answer.cost, error=error or "condensing failed")
     return replace(answer, prev_context_tokens=before, new_context_tokens=after)
+
+
+def _truncate_once(options: TruncateOptions, answer: TruncateResponse) -> TruncateResponse:
+    """Truncate the answer's messages by half, unless a stub would take more than what is removed."""
+    kept = truncate_safely(answer.messages, pins=options.pins)
+    gain = _size(answer.messages, options) - _size(kept, options)
+    if gain < 0:
+        return answer
+    _log.debug(
+        "truncated conversation %s: %s of %s messages stay",
+        options.task_id,
+        len(kept),
+        len(answer.messages),
+    )
+    left = answer.new_context_tokens
+    return replace(answer, messages=kept, new_context_tokens=None if left is None else left - gain)
+
+
+def _context_tokens(options: TruncateOptions) -> int:
+    """Return the size of the whole context, with the last message."""
+    last = options.messages[-1].get("content") if options.messages else None
+    return options.total_tokens + estimate_token_count(last, options.count_tokens)
 
 
 def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:

@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
@@ -152,7 +153,7 @@ def error_for_response(
             f"{endpoint.address} redirects to {target} ({status}).", hint, status=status
         )
     wait = _retry_after(headers, text)
-    error = _error_for_status(status, parse_error_body(text)[0], wait, endpoint)
+    error = _error_for_status(status, parse_error_body(text).words, wait, endpoint)
     if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
         error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
     return error
@@ -266,19 +267,33 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     )
 
 
-def parse_error_body(text: str) -> tuple[str, str]:
-    """Parse an error body: the service's message on one line, and the request field that it names ("" for none)."""
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """The body of an error response: the service's `words` on one line, the request `field` that its error object names
+    ("" for none), and whether it is a web page, which comes from something else than the model's service."""
+
+    words: str
+    field: str = ""
+    is_page: bool = False
+
+
+def parse_error_body(text: str) -> ErrorBody:
+    """Parse the body of an error response, or of an error inside an answer."""
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return ErrorBody(one_line(_HTML_TAGS.sub(" ", text[: 1 << 14])), is_page=True)
     start = text.find("{")
     try:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value = None
     inner = _find_error(value) if isinstance(value, dict) else None
+    if isinstance(inner, str) and inner.lstrip().startswith("<"):
+        return parse_error_body(inner)
     if not isinstance(inner, dict):
-        plain = inner if isinstance(inner, str) else text[: 1 << 14]
-        return one_line(_HTML_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
+        return ErrorBody(one_line(inner if isinstance(inner, str) else text))
     param = inner.get("param")
-    return one_line(_with_details(inner, _message(inner))), param if isinstance(param, str) else ""
+    words = one_line(_with_details(inner, _message(inner)))
+    return ErrorBody(words, param if isinstance(param, str) else "")
 
 
 def _find_error(body: Mapping[str, Any]) -> Any:
@@ -315,7 +330,7 @@ def _with_details(error: Mapping[str, Any], message: Any) -> str:
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     code, behind = (
         (code if isinstance(code, str) else ""),
-        (parse_error_body(raw)[0] if isinstance(raw, str) else ""),
+        (parse_error_body(raw).words if isinstance(raw, str) else ""),
     )
     beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}
     return words + "".join(

@@ -16,18 +16,23 @@ from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post, run_key_command
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import cost_of
-from swecli.llm.profile import LearnedFacts, Profile
+from swecli.llm.profile import Profile
+from swecli.llm.refusals import BLOCKS, Lesson, lesson_from_refusal
+from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
     OutputLimitReached,
     ProviderError,
     Unavailable,
     UnsupportedFeature,
 )
-from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest
+from swecli.models.message import ApiMessage, ModelChunk, ModelRequest
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
+# OpenRouter answers 404, llama.cpp 500 if its chat template fails
+_TEACHING = (400, 404, 422, 500)
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
 _MAX_ERROR_BYTES = 1 << 16
 _NO_ANSWER = ("sent no answer", errors.EMPTY_TRIES)
@@ -53,9 +58,8 @@ class NativeModel(ABC):
     ) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
         self._facts = facts
-        self._unconfirmed: list[
-            tuple[str, Any, str]
-        ] = []  # learned facts not yet confirmed by a successful answer
+        # learned, and not yet confirmed by a successful answer; each with the refusal's words
+        self._unconfirmed: list[tuple[Lesson, str]] = []
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._has_looked_again = False
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
@@ -189,7 +193,10 @@ class NativeModel(ABC):
             raise
         except Exception as error:  # any transport failure becomes one line for the user
             failed = self.to_provider_error(error, answering=answer.response_started)
-            raise self._refusal_error(request, body, failed, failed.message) from error
+            if answer.response_started:
+                raise failed from error
+            refusal = errors.parse_error_body(self.endpoint.mask(self.refusal_text(error)))
+            raise self._refusal_error(request, body, failed, refusal) from error
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Send the body and read the response into `answer`. Raises ProviderError and transport errors."""
@@ -207,7 +214,7 @@ class NativeModel(ABC):
                 failed = errors.error_for_response(
                     int(response.status_code), response.headers, refusal, at
                 )
-                raise self._refusal_error(request, body, failed, *errors.parse_error_body(refusal))
+                raise self._refusal_error(request, body, failed, errors.parse_error_body(refusal))
             answer.response_started = True
             answer.data_arrived.set()
             events, found = EventReader(), 0
@@ -221,6 +228,10 @@ class NativeModel(ABC):
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
         """Convert a transport error; `answering` is True if the response had started."""
         return errors.error_for_transport(error, self.endpoint, answering=answering)
+
+    def refusal_text(self, error: Exception) -> str:
+        """Return the body of the error response that an exception of `exchange` stands for, "" for none."""
+        return ""
 
     def _read_events(self, found: list[bytes], answer: Answer) -> int:
         for data in found:
@@ -288,9 +299,9 @@ class NativeModel(ABC):
                 f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES
             )
         self._key_renewed = False  # a success confirms the key and the learned facts
-        for fact in self._unconfirmed:
+        for lesson, words in self._unconfirmed:
             if self._facts is not None:
-                self._facts.learn(self.endpoint.origin, *fact)
+                self._facts.learn(self.endpoint.origin, lesson.field, lesson.value, words)
         self._unconfirmed.clear()
         note = (
             ""
@@ -301,7 +312,7 @@ class NativeModel(ABC):
         if cost is None and answer.usage:
             cost = cost_of(answer.usage, self.profile.price)
         content = [] if self.profile.think_back == "never" else answer.blocks()
-        kept = (
+        kept: Blocks | None = (
             {"origin": self.origin, "prefix": self.prefix(body), "content": content}
             if content
             else None
@@ -314,7 +325,7 @@ class NativeModel(ABC):
 
     def opaque(self, message: ApiMessage) -> list[Any]:
         """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
-        blocks = message.get("blocks")
+        blocks = blocks_of(message)
         if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.origin:
             return []
         return (
@@ -327,13 +338,17 @@ class NativeModel(ABC):
         """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
         if not self.profile.images:
             request = replace(
-                request, messages=[m | {IMAGES: ()} if IMAGES in m else m for m in request.messages]
+                request,
+                messages=[
+                    with_fields(m, {"images": []}) if images_of(m) else m for m in request.messages
+                ],
             )
         if self.profile.tools or not request.tools:
             return request
         messages = [_flatten_tool_message(message) for message in request.messages]
         if messages and messages[0]["role"] == "system":
-            messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{_NO_TOOLS}"}
+            text = f"{messages[0]['content']}\n\n{_NO_TOOLS}"
+            messages[0] = {"role": "system", "content": text}
         return replace(request, messages=messages, tools=[])
 
     def _refusal_error(
@@ -341,44 +356,50 @@ class NativeModel(ABC):
         request: ModelRequest,
         body: dict[str, Any],
         error: ProviderError,
-        words: str,
-        param: str = "",
+        refusal: errors.ErrorBody,
     ) -> ProviderError:
-        """Return an UnsupportedFeature if what the words or the named field reveal about the model, or a newly printed
-        key after the first 401, allow the request to be repeated; else `error`."""
+        """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
+        first 401, allow the request to be repeated; else `error`. A web page reveals nothing."""
         at, status = self.endpoint, error.status
         if status == 401 and at.key_command and not self._key_renewed:
             self.endpoint, self._key_renewed = replace(at, key=None), True
             return UnsupportedFeature("", error.message, status=status)
-        learned = [field for field, _, _ in self._unconfirmed]
-        if "wire" not in learned and (wire := self.other_wire(status, words)):
-            self.profile = self.profile.layered({"wire": wire}, "learned")
-            self._unconfirmed.append(("wire", wire, words))
-            return UnsupportedFeature("", error.message, status=status)
-        if status not in (
-            400,
-            404,
-            422,
-            500,
-        ):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
-            return error
-        fact = self.profile.fact_from_refusal(at.model, body, param, words, at.extra_body)
-        if fact is None or fact[0] in learned:
+        lesson = self._lesson(body, status, refusal)
+        learned = [earlier.field for earlier, _ in self._unconfirmed]
+        if lesson is None or lesson.field in learned:
             return error  # learned already: switching it again would not end
-        field, value, notice = fact
-        if getattr(self.profile, field, None) == value is not None or (
-            field == "off.stream" and status == 500
-        ):
-            return error  # a 500 is about a stream that broke
-        if field == "blocks":
-            self._rejected_blocks |= {
-                _to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")
-            }
-            return UnsupportedFeature(notice, error.message, status=status)
-        change = {"off": frozenset([field[4:]])} if field.startswith("off.") else {field: value}
+        again = UnsupportedFeature(lesson.notice, error.message, status=status)
+        if lesson.field == BLOCKS:
+            rejected = [blocks for m in request.messages if (blocks := blocks_of(m))]
+            self._rejected_blocks |= {_to_bytes(blocks) for blocks in rejected}
+            return again
+        if lesson.field.startswith("off."):
+            change: dict[str, Any] = {"off": frozenset([lesson.field.removeprefix("off.")])}
+        elif getattr(self.profile, lesson.field) == lesson.value:
+            return error  # known, and refused all the same
+        else:
+            change = {lesson.field: lesson.value}
         self.profile = self.profile.layered(change, "learned")
-        self._unconfirmed.append((field, value, words))
-        return UnsupportedFeature(notice, error.message, status=status)
+        self._unconfirmed.append((lesson, refusal.words))
+        return again
+
+    def _lesson(
+        self, body: dict[str, Any], status: int | None, refusal: errors.ErrorBody
+    ) -> Lesson | None:
+        """Return what a refusal reveals, None for nothing."""
+        at = self.endpoint
+        if wire := self.other_wire(status, "" if refusal.is_page else refusal.words):
+            asked = "the Responses API" if wire == "responses" else "chat completions"
+            why = f" ({refusal.words})" if refusal.words else ""
+            return Lesson("wire", wire, f"{at.model} is asked over {asked}{why}")
+        if refusal.is_page or status not in _TEACHING:
+            return None
+        lesson = lesson_from_refusal(
+            self.profile, at.model, body, refusal.field, refusal.words, at.extra_body
+        )
+        if lesson and lesson.field == "off.stream" and status == 500:
+            return None  # it is about a stream that broke
+        return lesson
 
 
 def without_fields(value: Any, names: Collection[str]) -> Any:
@@ -399,16 +420,14 @@ def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
     """Return a message with its tool calls or result written as text."""
     if message["role"] == "tool":
         return {"role": "user", "content": f"(Result:)\n{message['content']}"}
-    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    calls = [call["function"] for call in calls_of(message)]
+    if not calls:
+        return message
     lines = [
-        message.get("content"),
+        message["content"],
         *(f"(Called {call['name']} with {call['arguments']})" for call in calls),
     ]
-    return {
-        "role": message["role"],
-        "content": "\n".join(filter(None, lines)),
-        IMAGES: message.get(IMAGES, ()),
-    }
+    return {"role": "assistant", "content": "\n".join(filter(None, lines))}
 
 
 def safe_call_id(call_id: str, *, nine: bool = False) -> str:

@@ -16,6 +16,7 @@ from swecli.discovery import find_declared, index_by_name, installed_entry_point
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import (
     Row,
     chat_models,
@@ -25,7 +26,7 @@ from swecli.llm.price_table import (
     model_table,
     provider_names,
 )
-from swecli.llm.profile import LearnedFacts, Profile
+from swecli.llm.profile import Profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import ModelChoice
 

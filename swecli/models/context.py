@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from swecli.models.api_message import KEY as KEY
+from swecli.models.api_message import MessageFields, with_fields
 from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 
 BEGIN, UNDO = "begin", "undo"  # values of `Reduction.how` besides the names of the rungs
-KEY = "_key"  # the field of a message that holds its key; never sent
 _WindowMode = Literal["fixed", "full", "auto"]
 DEFAULT_SLACK = 3
 MAX_SIZE = 1000
@@ -102,7 +103,7 @@ class Edits:
     """
 
     drop: tuple[str, ...] = ()
-    replace: dict[str, ApiMessage] = field(default_factory=dict)
+    replace: dict[str, MessageFields] = field(default_factory=dict)
     insert: tuple[tuple[str, ApiMessage], ...] = ()
 
     def __bool__(self) -> bool:
@@ -117,7 +118,9 @@ class Edits:
             key = key_of(message)
             out += inserted.get(key, ())
             if key not in dropped:
-                out.append(message | self.replace[key] if key in self.replace else message)
+                out.append(
+                    with_fields(message, self.replace[key]) if key in self.replace else message
+                )
         return out
 
     @classmethod
@@ -222,8 +225,8 @@ class ContextState:
         for one in [*self.edits, *([extra] if extra else [])]:
             gone = set(one.drop)
             replaced = {key: value for key, value in merged.replace.items() if key not in gone}
-            fresh = {
-                key: replaced.get(key, {}) | value
+            fresh: dict[str, MessageFields] = {
+                key: {**replaced[key], **value} if key in replaced else value
                 for key, value in one.replace.items()
                 if kept(key)
             }
@@ -259,7 +262,8 @@ class ContextState:
 def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
     """Add keys to the messages of an interaction, numbered from `start`."""
     return [
-        message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)
+        with_fields(message, {KEY: f"{interaction}.{place}"})
+        for place, message in enumerate(messages, start)
     ]
 
 

@@ -9,14 +9,15 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal, get_args
 
-# A message in the OpenAI chat format.
-ApiMessage = dict[str, Any]
+from swecli.models.api_message import BLOCKS as BLOCKS
+from swecli.models.api_message import IMAGES as IMAGES
+from swecli.models.api_message import ApiCall, AssistantMessage, ToolMessage, UserMessage
+from swecli.models.api_message import ApiMessage as ApiMessage
+from swecli.models.api_message import Blocks as Blocks
+from swecli.models.api_message import Image as Image
 
 # The heading after the part of the system message that is the same in all epochs; a cache mark is set here.
 HEAD_OPENS = "\n\n# What is known in this session"
-
-BLOCKS = "blocks"  # key of a message: opaque content for the provider that it came from
-IMAGES = "images"  # key of a user message: its images
 
 UNCHANGED = "[Unchanged: "  # prefix of the line that replaces a result equal to an earlier one
 STEER = "steer"
@@ -34,10 +35,6 @@ StopReason = Literal[
 ]
 # whose words a result holds: a program's or swecli's own, those of the workspace's files, or a web page's
 Origin = Literal["tool", "repository", "web"]
-# An image: name, media_type, data in base64, and `label`, its text form: [image 640x480].
-Image = dict[str, Any]
-# Opaque content of a provider: `origin`, `prefix` (hash of the messages before it), `content`.
-Blocks = dict[str, Any]
 
 
 class Role(StrEnum):
@@ -122,7 +119,7 @@ class ToolCall:
     tokens: int | None = None
     effects: Effects = Effects()
 
-    def to_api(self) -> ApiMessage:
+    def to_api(self) -> ApiCall:
         """Return the call in the OpenAI format, with its arguments as canonical JSON."""
         arguments = json.dumps(self.parameters, ensure_ascii=False, sort_keys=True)
         return {
@@ -131,10 +128,10 @@ class ToolCall:
             "function": {"name": self.name, "arguments": arguments},
         }
 
-    def result_message(self) -> ApiMessage:
+    def result_message(self) -> ToolMessage:
         """Return the tool message with the result; an unfinished call reports that it was interrupted."""
         text = self.result if self.result is not None else INTERRUPTED_RESULT
-        return {"role": Role.TOOL.value, "tool_call_id": self.id, "content": text}
+        return {"role": "tool", "tool_call_id": self.id, "content": text}
 
 
 @dataclass(slots=True)
@@ -174,17 +171,23 @@ class ChatMessage:
     def to_api(self) -> list[ApiMessage]:
         """Return the message in the OpenAI format, followed by the results of its calls in order."""
         content = self.content if self.sent is None else self.sent
-        more = {name: value for name in (BLOCKS, IMAGES) if (value := getattr(self, name))}
-        if not self.tool_calls:
-            return [{"role": self.role.value, "content": content, **more}]
-        calls = [call.to_api() for call in self.tool_calls]
-        head: ApiMessage = {
-            "role": self.role.value,
-            "content": content or None,
-            "tool_calls": calls,
-            **more,
-        }
-        return [head, *(call.result_message() for call in self.tool_calls)]
+        if self.role is Role.ASSISTANT:
+            return [self._reply(content), *(call.result_message() for call in self.tool_calls)]
+        if self.role is Role.SYSTEM:
+            return [{"role": "system", "content": content}]
+        query: UserMessage = {"role": "user", "content": content}
+        if self.images:
+            query["images"] = self.images
+        return [query]
+
+    def _reply(self, content: str) -> AssistantMessage:
+        reply: AssistantMessage = {"role": "assistant", "content": content}
+        if self.tool_calls:
+            reply["content"] = content or None
+            reply["tool_calls"] = [call.to_api() for call in self.tool_calls]
+        if self.blocks:
+            reply["blocks"] = self.blocks
+        return reply
 
 
 @dataclass(frozen=True, slots=True)

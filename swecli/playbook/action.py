@@ -38,6 +38,7 @@ class ActionContext:
     sessions: SessionManager
     session: Session
     command: str = "/playbook"
+    folder: Path = Path()  # that relative files are in
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7`. Raises BadInput."""
@@ -85,10 +86,11 @@ def pop_option(args: list[str], flag: str) -> str:
     return value
 
 
-def resolve_file(file: str) -> Path:
-    """Expand `~`. Raises BadInput for what exists but is not a regular file: opening a pipe may block forever."""
+def resolve_file(file: str, folder: Path) -> Path:
+    """Expand `~`, else look in `folder`. Raises BadInput for what exists but is not a regular file: opening a pipe may
+    block forever."""
     try:
-        path = Path(file).expanduser()
+        path = folder / Path(file).expanduser()
         if not path.exists() or path.is_file():
             return path
     except (OSError, RuntimeError) as error:  # the name is too long, or its user is unknown

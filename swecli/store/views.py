@@ -19,7 +19,7 @@ from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.files import BUSY_SECONDS, reading_uri
 from swecli.text import truncate
 
-_MAX_ROWS = 1_000
+MAX_ROWS = 1_000
 _TIMEOUT = 20.0
 _MAX_CELL, _MAX_RESULT = 10_000_000, 50_000_000  # characters
 _POLL_INTERVAL = 20_000  # instructions of SQLite, some milliseconds
@@ -74,7 +74,7 @@ class QueryResult:
 def run_query(
     database: Database,
     statement: str,
-    limit: int = _MAX_ROWS,
+    limit: int = MAX_ROWS,
     stop: Event | None = None,
     *,
     seconds: float = _TIMEOUT,

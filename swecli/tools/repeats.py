@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from swecli.models.api_message import calls_of
 from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
 
 _MAX_CYCLE = 6  # calls
@@ -115,7 +116,7 @@ def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) ->
         return ""
     wanted, same_calls = _canonical(call.parameters), set[str]()
     for message in sent:
-        for one in message.get("tool_calls") or ():
+        for one in calls_of(message):
             if (
                 one["function"]["name"] == call.name
                 and _canonical(json.loads(one["function"]["arguments"])) == wanted

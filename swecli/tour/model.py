@@ -14,6 +14,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.profile import Profile
+from swecli.models.api_message import calls_of
 from swecli.models.message import (
     HEAD_OPENS,
     UNCHANGED,
@@ -210,9 +211,7 @@ def _parse_calls(messages: Sequence[ApiMessage], start: int = 0) -> list[_Call]:
                 text = next((result for id, result in results.items() if id in text), text)
             results[message["tool_call_id"]] = text
     calls = [
-        (call["id"], call["function"])
-        for message in messages[start:]
-        for call in message.get("tool_calls") or ()
+        (call["id"], call["function"]) for message in messages[start:] for call in calls_of(message)
     ]
     return [
         _Call(call["name"], json.loads(call["arguments"]), results.get(id)) for id, call in calls

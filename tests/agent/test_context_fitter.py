@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.turn import StepPlace, TurnRecord
 from swecli.config.settings import Settings
+from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.llm.price_table import tokenizer_folder
 from swecli.models.context import KEY, Epoch, Reduction, interaction_of, key_of
 from swecli.models.errors import ContextFull, ContextOverflow

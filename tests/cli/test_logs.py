@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from swecli.cli.startup import MAX_LOG_BYTES, _log_to
+from swecli.cli.logs import MAX_LOG_BYTES, internal_error, log_to
+from swecli.config.paths import Paths
 from tests.support.secrets import secrets
 
 
@@ -26,7 +28,7 @@ def restore_handlers() -> Iterator[None]:
 def test_only_warnings_and_tracebacks_are_logged_and_nothing_is_printed(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    _log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
     logging.getLogger("a").info("no")
     try:
         raise ValueError("why")
@@ -41,7 +43,7 @@ def test_only_warnings_and_tracebacks_are_logged_and_nothing_is_printed(
 
 @pytest.mark.slow
 def test_the_log_file_is_private_also_after_rotation() -> None:
-    _log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
     for _ in range(3):
         logging.getLogger("a").warning("x" * (MAX_LOG_BYTES // 2))
     assert {p.name: p.stat().st_mode & 0o777 for p in Path.cwd().glob("x.log*")} == {
@@ -51,12 +53,12 @@ def test_the_log_file_is_private_also_after_rotation() -> None:
 
 
 def test_the_log_file_is_not_created_before_the_first_record() -> None:
-    _log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
     assert not Path("x.log").exists()
 
 
 def test_secrets_are_redacted_in_messages_and_tracebacks() -> None:
-    _log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
     for text, _ in secrets().values():
         try:
             raise ValueError(text)
@@ -68,22 +70,42 @@ def test_secrets_are_redacted_in_messages_and_tracebacks() -> None:
 
 
 def test_setting_up_the_same_log_twice_writes_each_record_once() -> None:
-    _log_to(Path("x.log").absolute())
-    _log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
     logging.getLogger("a").warning("once")
     assert Path("x.log").read_text().count("once") == 1
 
 
 def test_a_log_that_cannot_be_written_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    _log_to(Path("/dev/null/x.log"))
+    log_to(Path("/dev/null/x.log"))
     logging.getLogger("a").warning("lost")
     assert capfd.readouterr() == ("", "")
 
 
 def test_lone_surrogates_are_replaced_in_the_log() -> None:
-    _log_to(Path("x.log").absolute())
+    log_to(Path("x.log").absolute())
     # Call the handler directly: pytest would put records that are logged normally into its report, which must be UTF-8.
     logging.getLogger().handlers[-1].handle(
         logging.LogRecord("a", logging.WARNING, "", 0, "half \udcff", (), None)
     )
     assert "half ?" in Path("x.log").read_text()
+
+
+def test_an_internal_error_is_logged_without_secrets_and_reported() -> None:
+    Paths.find(os.environ).ensure()
+    try:
+        raise ValueError("password = hunter22x")
+    except ValueError as error:
+        shown = internal_error(error)
+    log = Paths.find(os.environ).log
+    assert str(log) in shown.hint
+    assert shown.exit_code == 1
+    assert "Traceback" in log.read_text()
+    assert "hunter22x" not in log.read_text()
+
+
+def test_an_internal_error_is_reported_even_if_it_cannot_be_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
+    assert internal_error(ValueError("x")).message == "Internal error: ValueError: x."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.profile import LearnedFacts
+from swecli.llm.learned_facts import LearnedFacts
 from tests.support.shell import Run
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.startup import _require_workspace
-from swecli.models.errors import UsageError
+from swecli.cli.workspace import process_folder, require_workspace, working_folder
+from swecli.models.errors import BadInput, UsageError
 from tests.support.project import make_project
 from tests.support.shell import Run, script, swecli
 
@@ -18,7 +18,7 @@ from tests.support.shell import Run, script, swecli
 def refusal(folder: Path | str) -> str:
     """Return the error message for a folder, or "" if it is accepted."""
     try:
-        _require_workspace(Path(folder), allow_home=False)
+        require_workspace(Path(folder), allow_home=False)
     except UsageError as error:
         return str(error)
     return ""
@@ -114,3 +114,20 @@ def test_the_workspace_check_works_for_a_user_without_an_account() -> None:
     nobody = ("setpriv", "--reuid=54321", "--clear-groups")
     done = swecli("-p", "hello", "-C", "/", environ={"HOME": ""}, before=nobody)
     assert (done.code, "whole disk" in done.complaint) == (2, True)
+
+
+@pytest.mark.parametrize("place", ["gone", "file"])
+def test_working_in_an_invalid_directory_is_an_error(place: str) -> None:
+    Path("file").write_text("")
+    with pytest.raises(BadInput, match=f"Cannot change to '{place}': "):
+        working_folder(place)
+
+
+def test_a_deleted_working_directory_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(BadInput, match="The working directory is gone"):
+        process_folder()

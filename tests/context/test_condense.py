@@ -10,7 +10,7 @@ import pytest
 
 from swecli.context import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
 
-Message = dict[str, Any]
+Message = Any  # not typed: invalid ones are made too
 HISTORY: list[Message] = [
     {"role": "user", "content": "first"},
     {"role": "assistant", "content": "second"},

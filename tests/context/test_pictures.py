@@ -11,7 +11,8 @@ import pytest
 from PIL import Image as pillow
 
 from swecli.context.fit import _clear_old_pictures
-from swecli.context.mentions import expand_mentions, read_picture
+from swecli.context.mentions import expand_mentions
+from swecli.context.pictures import read_picture
 from swecli.context.tokens import TokenCounter, _image_tokens
 from swecli.models.errors import BadInput
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.epochs import OpeningConditions
+from swecli.context.keyed import strip_keys
 from swecli.context.prepare import (
     PreparedRequest,
     RequestInput,
@@ -16,9 +17,10 @@ from swecli.context.prepare import (
     past_request,
     prepare_messages,
 )
+from swecli.context.repair import _INTERRUPTED_REPLY
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import _INTERRUPTED_REPLY, strip_keys
+from swecli.models.api_message import ApiMessage
 from swecli.models.context import RetainedFact, WindowSpec
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
@@ -74,7 +76,7 @@ def count_kept(ready: PreparedRequest) -> int:
     return last - first + 1
 
 
-def user_contents(messages: list[dict[str, object]]) -> list[object]:
+def user_contents(messages: list[ApiMessage]) -> list[object]:
     return [m["content"] for m in messages if m["role"] == "user"]
 
 
@@ -155,7 +157,7 @@ def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> 
     assert ready.shown == ("P-1", "P-2")
     assert ready.enhanced == "Now\n\n<turn_notes>\n- Date: today\n</turn_notes>"
     assert ready.messages[-1] == {"role": "user", "content": ready.enhanced}
-    assert ready.messages[0]["content"].startswith(
+    assert str(ready.messages[0]["content"]).startswith(
         f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook"
     )
     assert (ready.window, ready.removed) == ((3, 7), 2)
@@ -222,8 +224,8 @@ def test_playbook_changes_are_sent_as_notes_and_join_the_head_in_the_next_epoch(
     store_turn(session, prepare_request(session))
     fifth = prepare_request(session)
     assert fifth.opened is not None
-    assert "[P-2] Run make check." in fifth.messages[0]["content"]
-    assert "[P-1]" not in fifth.messages[0]["content"].split("<playbook>")[1]
+    assert "[P-2] Run make check." in str(fifth.messages[0]["content"])
+    assert "[P-1]" not in str(fifth.messages[0]["content"]).split("<playbook>")[1]
 
 
 def test_the_window_is_cut_early_if_the_cache_is_cold_or_the_window_large() -> None:
@@ -268,11 +270,11 @@ def test_the_head_contains_retained_facts_of_turns_that_left_the_window() -> Non
     session = Session("s", window=WindowSpec(1))
     session.context.keep([RetainedFact("request", "first", "Never touch setup.py", 1)])
     store_turn(session, prepare_request(session))
-    assert "Never touch" not in prepare_request(session).messages[0]["content"], (
+    assert "Never touch" not in str(prepare_request(session).messages[0]["content"]), (
         "turn 1 is still sent verbatim"
     )
     store_turn(session, prepare_request(session))
-    assert '"Never touch setup.py" (T1)' in prepare_request(session).messages[0]["content"]
+    assert '"Never touch setup.py" (T1)' in str(prepare_request(session).messages[0]["content"])
 
 
 def test_the_loaded_interactions_of_a_resumed_session_keep_their_numbers() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from swecli.context.budget import _count_characters
 from swecli.context.fit import _clear_old_results, _cut_text, _shrink_texts
-from swecli.context.validate import normalize
+from swecli.context.repair import normalize
+from swecli.models.api_message import calls_of
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 LONG = "".join(f"line {n}\n" for n in range(1000))
@@ -72,7 +73,7 @@ def test_only_results_over_the_cap_are_cut() -> None:
 
 def test_the_notice_does_not_contain_the_signature_in_a_call_id() -> None:
     history = [*turn_with_results(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
-    assert "AAAA" not in _shrink_texts(history, "tool", 500)[-1]["content"]
+    assert "AAAA" not in str(_shrink_texts(history, "tool", 500)[-1]["content"])
 
 
 def test_long_texts_in_arguments_are_cut_and_the_arguments_remain_a_json_object() -> None:
@@ -86,12 +87,12 @@ def test_long_texts_in_arguments_are_cut_and_the_arguments_remain_a_json_object(
         },
     ]
     out = _shrink_texts(history, "assistant", 500)
-    value = json.loads(out[1]["tool_calls"][0]["function"]["arguments"])
+    value = json.loads(calls_of(out[1])[0]["function"]["arguments"])
     assert (value["path"], value["n"]) == ("a.py", 3)
     assert len(value["content"]) <= 500
     assert len(value["edits"][0]["new_text"]) <= 500
-    assert len(out[1]["content"]) <= 500
-    assert out[1]["tool_calls"][1] == call("b")
+    assert len(str(out[1]["content"])) <= 500
+    assert calls_of(out[1])[1] == call("b")
     assert out[0]["content"] == LONG
 
 

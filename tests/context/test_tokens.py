@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -137,9 +138,13 @@ def test_a_message_counts_its_content_reasoning_tool_calls_and_overhead(
 ) -> None:
     words = counter.count("hello world")
     assert counter.count_message({"role": "user", "content": "hello world"}) == PER_MESSAGE + words
-    calling = {"role": "assistant", "content": None, "tool_calls": [call("c1", "hello", " world")]}
+    calling: Any = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call("c1", "hello", " world")],
+    }
     assert counter.count_message(calling) == PER_MESSAGE + _PER_CALL + words
-    thinking = {"role": "assistant", "content": "hello", "reasoning_content": " world"}
+    thinking: Any = {"role": "assistant", "content": "hello", "reasoning_content": " world"}
     assert counter.count_message(thinking) == PER_MESSAGE + words
     assert counter.count_messages([]) == 3
     assert counter.count_messages([thinking, thinking]) == 3 + 2 * (PER_MESSAGE + words)

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context import loop_window, truncate_conversation
+from swecli.context.repair import normalize
 from swecli.context.truncate import _LEFT_OUT, truncate_safely
-from swecli.context.validate import normalize
+from swecli.models.api_message import calls_of
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 NOTE: Message = {"role": "assistant", "content": _LEFT_OUT}
@@ -159,7 +160,7 @@ def test_the_loop_window_does_not_separate_tool_calls_from_their_results(
     history: list[Message], loop: int, keep_last: int
 ) -> None:
     after = loop_window(history, loop, keep_last=keep_last)
-    asked = {c["id"] for m in after for c in m.get("tool_calls", [])}
+    asked = {c["id"] for m in after for c in calls_of(m)}
     answered = {m["tool_call_id"] for m in after if m["role"] == "tool"}
     assert asked == answered
     assert after[0] == history[0]

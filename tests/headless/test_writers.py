@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from swecli.cli.flags import _format_names
-from swecli.headless.writers.base import make_writer
+from swecli.headless.writers.base import RunFacts, make_writer
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import (
     Event,
@@ -49,9 +49,12 @@ def turn_finished(text: str, reason: Any = "done", steps: int = 1) -> TurnFinish
     return TurnFinished(reason, text, Usage(), 0.0, steps, 12)
 
 
+FACTS = RunFacts("/shop", "edits", ("read_file", "run_command"))
+
+
 def write_events(style: str, events: list[Event], code: int = 0) -> tuple[str, str]:
     out, err = io.StringIO(), io.StringIO()
-    writer = make_writer(style, out, err)
+    writer = make_writer(style, out, err, FACTS)
     writer.begin()
     for event in events:
         writer.write(event)
@@ -310,6 +313,8 @@ def test_claude_stream_json_writes_the_messages_of_claude_code_in_order() -> Non
     assert len({row["uuid"] for row in rows}) == len(rows)
     first, *shown, last = rows
     assert (first["type"], first["subtype"], first["model"]) == ("system", "init", "p/m")
+    assert (first["cwd"], first["permissionMode"]) == ("/shop", "acceptEdits")
+    assert first["tools"] == ["read_file", "run_command"]
     assert [(row["type"], *row["message"]["content"][0].values()) for row in shown] == [
         ("assistant", "thinking", "hm", ""),
         ("assistant", "text", "I will look."),

@@ -22,7 +22,6 @@ from swecli.store.sqlite.database import open_database
 from tests.support.shell import (
     COMMAND,
     HELLO,
-    SCRIPTS,
     environment,
     script,
     start_process,
@@ -484,17 +483,6 @@ def test_a_folder_whose_name_is_not_utf8_can_be_worked_in() -> None:
         os.fsencode(odd),
         "-m",
         script("s.json", "Fine."),
-        "--output-format",
-        "json",
-    )
-    assert done.code == 42, "the script is looked for there"
-    done = swecli(
-        "-p",
-        "x",
-        "-C",
-        os.fsencode(odd),
-        "-m",
-        f"scripted/{SCRIPTS}/list-files.json",
         "--output-format",
         "json",
     )

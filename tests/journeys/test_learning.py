@@ -21,10 +21,10 @@ async def test_a_taught_strategy_is_in_the_next_request_and_has_evidence() -> No
     await run_turn(runtime, "hello")
     model = runtime.agent.model
     assert isinstance(model, ScriptedModel)
-    assert "pytest -q" not in model.requests[0].messages[0]["content"]
+    assert "pytest -q" not in str(model.requests[0].messages[0]["content"])
     assert model.requests[1].messages[0] == model.requests[0].messages[0], "the head is unchanged"
-    assert f"Strategy [{learned.added[0]}] is new" in model.requests[1].messages[-1]["content"]
-    assert "pytest -q" in model.requests[1].messages[-1]["content"]
+    assert f"Strategy [{learned.added[0]}] is new" in str(model.requests[1].messages[-1]["content"])
+    assert "pytest -q" in str(model.requests[1].messages[-1]["content"])
     evidence = runtime.sessions.playbook.evidence(learned.added[0])
     assert "pytest -q" in evidence[0].quote
 

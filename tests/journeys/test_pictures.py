@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.models.api_message import images_of
 from swecli.models.errors import BadInput
 from swecli.pages.page import format_session
 from swecli.redact import redact_value
@@ -57,7 +58,7 @@ async def test_a_picture_is_sent_with_its_query_in_every_later_request() -> None
     assert session is not None
     await run_turn(make_runtime(model, resume=session.id), "and now?", learn=False)
     for request in model.requests:
-        assert [base64.b64decode(image["data"]) for image in request.messages[1]["images"]] == [
+        assert [base64.b64decode(image["data"]) for image in images_of(request.messages[1])] == [
             DATA
         ]
         assert not any(message.get("images") for message in request.messages[2:])
@@ -141,7 +142,7 @@ async def test_a_pasted_picture_path_is_shown_as_its_size_and_attached(screensho
     )
     assert "> [image 64x48] what is it?" in played.text
     [request] = played.model.requests
-    assert [image["name"] for image in request.messages[-1]["images"]] == [str(screenshot)]
+    assert [image["name"] for image in images_of(request.messages[-1])] == [str(screenshot)]
 
 
 async def test_ctrl_v_attaches_the_picture_in_the_clipboard(
@@ -151,7 +152,7 @@ async def test_ctrl_v_attaches_the_picture_in_the_clipboard(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
     played = await play(CTRL_V + "what is it?" + ENTER + "/exit" + ENTER, ["a cat"])
     [request] = played.model.requests
-    assert [base64.b64decode(image["data"]) for image in request.messages[-1]["images"]] == [DATA]
+    assert [base64.b64decode(image["data"]) for image in images_of(request.messages[-1])] == [DATA]
 
 
 @pytest.mark.slow

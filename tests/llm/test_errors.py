@@ -14,6 +14,7 @@ from httpx import ConnectTimeout
 
 from swecli.llm.endpoints import resolve
 from swecli.llm.errors import (
+    ErrorBody,
     error_for_event,
     error_for_response,
     error_for_transport,
@@ -169,7 +170,7 @@ def test_a_hint_names_what_can_help(
     model: str, status: int, body: str, message: str, hint: str
 ) -> None:
     at = resolve(model, {"OPENAI_API_KEY": "k"})
-    words, _ = parse_error_body(body)
+    words = parse_error_body(body).words
     error = error_for_response(status, {}, body, at)
     assert message in error.message
     assert words in error.message
@@ -221,12 +222,12 @@ def test_the_message_behind_a_router_is_shown_even_if_both_end_with_the_same_wor
     ],
 )
 def test_the_message_is_found_in_every_shape_of_error_body(body: str) -> None:
-    assert parse_error_body(body) == ("no such thing", "")
+    assert parse_error_body(body) == ErrorBody("no such thing")
 
 
 def test_an_html_error_page_is_reduced_to_its_text() -> None:
     page = "<!DOCTYPE html><!--[if IE]> x <![endif]--><html><style>a {b: c}</style><h1>502 Bad Gateway</h1></html>"
-    assert parse_error_body(page) == ("502 Bad Gateway", "")
+    assert parse_error_body(page) == ErrorBody("502 Bad Gateway", is_page=True)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
 
-from swecli.llm.profile import LearnedFacts
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.models.errors import BadInput
 
 ORIGIN = "openai http://box/v1 small"
@@ -18,23 +19,54 @@ DAY = 86_400
 def test_facts_are_stored_with_date_and_message_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "models.json"
     LearnedFacts(path, today=0).learn(
-        ORIGIN, "off.stream_options", True, "unknown field stream_options"
+        ORIGIN, "limit_name", "max_completion_tokens", "unknown field max_tokens"
     )
     LearnedFacts(path, today=0).learn(ORIGIN, "max_output", 4096, "at most 4096")
     assert LearnedFacts(path, today=DAY).of(ORIGIN) == {
-        "off": frozenset({"stream_options"}),
+        "limit_name": "max_completion_tokens",
         "max_output": 4096,
     }
-    fact = json.loads(path.read_text())["models"][ORIGIN]["off.stream_options"]
-    assert (fact["on"], fact["words"]) == ("1970-01-01", "unknown field stream_options")
+    fact = json.loads(path.read_text())["models"][ORIGIN]["limit_name"]
+    assert (fact["on"], fact["words"]) == ("1970-01-01", "unknown field max_tokens")
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_unsupported_features_expire_after_a_month_and_limits_do_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("field", "value", "known"),
+    [
+        ("tools", False, {"tools": False}),
+        ("images", False, {"images": False}),
+        ("system_role", False, {"system_role": False}),
+        ("think_back", "never", {"think_back": "never"}),
+        ("wire", "chat", {"wire": "chat"}),
+        ("off.stream_options", True, {"off": frozenset({"stream_options"})}),
+    ],
+)
+def test_what_a_model_lacks_is_known_for_the_session_alone(
+    tmp_path: Path, field: str, value: object, known: dict[str, object]
+) -> None:
     path = tmp_path / "models.json"
-    for field, value in (("images", False), ("off.temperature", True), ("max_output", 4096)):
-        LearnedFacts(path, today=0).learn(ORIGIN, field, value, "")
-    assert LearnedFacts(path, today=31 * DAY).of(ORIGIN) == {"max_output": 4096}
+    facts = LearnedFacts(path)
+    facts.learn(ORIGIN, field, value, "no")
+    assert facts.of(ORIGIN) == known
+    assert LearnedFacts(path).of(ORIGIN) == {}
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("max_output", 4096), ("wire", "responses"), ("think_back", "with calls")]
+)
+def test_how_a_model_is_asked_is_known_in_later_sessions(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    path = tmp_path / "models.json"
+    LearnedFacts(path, today=0).learn(ORIGIN, field, value, "no")
+    assert LearnedFacts(path, today=400 * DAY).of(ORIGIN) == {field: value}
+
+
+def test_one_process_has_one_set_of_facts(own_home: Path) -> None:
+    LearnedFacts.find(os.environ).learn(ORIGIN, "tools", False, "no")
+    assert LearnedFacts.find(os.environ).of(ORIGIN) == {"tools": False}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +99,11 @@ def test_an_invalid_facts_file_is_ignored_and_overwritten(tmp_path: Path, text: 
         {"origins": {}},
         {"price": [1]},
         {"tools": "no"},
+        {"tools": False},
+        {"off.stream": True},
+        {"wire": "chat"},
+        {"max_output": 0},
+        {"max_output": True},
     ],
 )
 def test_stored_facts_with_an_invalid_name_or_value_are_ignored(
@@ -109,7 +146,7 @@ def test_processes_that_learn_at_the_same_time_lose_no_facts(tmp_path: Path) -> 
 
 def test_a_model_is_forgotten_by_its_name(tmp_path: Path) -> None:
     facts = LearnedFacts(tmp_path / "models.json")
-    facts.learn(ORIGIN, "images", False, "")
+    facts.learn(ORIGIN, "max_output", 10, "")
     assert facts.forget("other") == 0
     assert facts.forget("small") == 1
     assert facts.of(ORIGIN) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from swecli.models.api_message import calls_of
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
 
 
@@ -22,7 +23,7 @@ def test_tool_calls_are_followed_by_their_results_in_order() -> None:
     ]
     head, first, second = ChatMessage(Role.ASSISTANT, "Reading", calls).to_api()
     assert head["content"] == "Reading"
-    assert [call["id"] for call in head["tool_calls"]] == ["a", "b"]
+    assert [call["id"] for call in calls_of(head)] == ["a", "b"]
     assert first == {"role": "tool", "tool_call_id": "a", "content": "1"}
     assert second["content"] == "2"
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swecli.models.api_message import calls_of
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session, SessionInfo
 from tests.support.playbooks import add_bullet
@@ -97,7 +98,7 @@ def test_a_window_begins_with_a_user_message_and_keeps_calls_with_their_results(
     count: int, size: int
 ) -> None:
     out = make_session(count).to_api_messages(window_size=size)
-    asked = [call["id"] for m in out for call in m.get("tool_calls", [])]
+    asked = [call["id"] for m in out for call in calls_of(m)]
     assert asked == [m["tool_call_id"] for m in out if m["role"] == "tool"]
     assert [m["role"] for m in out[:1]] in ([], ["user"])
     assert len(asked) == min(count, size)

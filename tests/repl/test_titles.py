@@ -57,7 +57,7 @@ async def test_the_small_model_names_a_session_after_its_first_turn_and_only_onc
     assert title_of(done) == "Repairing the parser"
     [request] = small.requests
     assert (request.purpose, request.tools) == ("title", [])
-    assert "please repair the parser" in request.messages[0]["content"]
+    assert "please repair the parser" in str(request.messages[0]["content"])
 
 
 @pytest.mark.parametrize("reply", ["", "a long answer " * 20, ProviderError("It is down.")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,9 @@ READ = ToolSpec(
 HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
 
 
-def request(messages: Sequence[Mapping[str, Any]] = HELLO, **more: Any) -> ModelRequest:
-    return ModelRequest("m", [dict(message) for message in messages], **more)
+def request(messages: Sequence[Any] = HELLO, **more: Any) -> ModelRequest:
+    copies: list[Any] = [dict(message) for message in messages]
+    return ModelRequest("m", copies, **more)
 
 
 def model_at(server: StrictProvider, name: str, **clocks: float) -> ChatModel:

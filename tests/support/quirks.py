@@ -331,24 +331,44 @@ QUIRKS = (
     Quirk("tools are not supported, reported as a server error (500)", lambda: lambda got: Refusal(
         500, "tools param requires --jinja flag") if "tools" in got.body else Reply(DONE), 2, 0, "not support tools",
         wires=CHAT),
+    Quirk("a web page that says that tools are not supported (400)", lambda: [
+        Reply(wire=Wire(status=400, body=b"<p>this model does not support tools</p>", content_type="text/html"))], 1, 1,
+        "does not support tools", ""),
+    Quirk("tools are not supported, in Chinese", lambda: [Refusal(400, "模型不支持 tools")], 1, 1, "模型不支持", "",
+          wires=ALL),
+    Quirk("tools are not supported, as an error event", lambda: [
+        _body(b'data: {"error": {"code": "400", "message": "does not support tools"}}\n\n')], 1, 1,
+        "does not support tools", ""),
+    Quirk("tools are not supported while streaming", lambda: _refuse_if(
+        "This model doesn't support tool use in streaming mode", lambda body: body.get("stream")), 2, 0,
+        "does not accept stream", wires=CHAT),
+    Quirk("too many tools", lambda: [Refusal(
+        400, "Invalid 'tools': array too long. Expected an array with maximum length 128.")], 1, 1,
+        "array too long", "", wires=ALL),
+    Quirk("`default` in a tool's schema is not supported", lambda: _refuse_if(
+        "Unknown name \"default\" at 'tools[0].parameters'", lambda body: '"default":' in json.dumps(body["tools"])),
+        2, 0, "does not accept default", wires=CHAT),
     Quirk("the system role is not supported", lambda: _refuse_if(
-        "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, wires=CHAT),
+        "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, 0, "has no system role",
+        wires=CHAT),
     Quirk("`stream_options` is not supported", lambda: _refuse_if(
         "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not accept stream_options",
         wires=CHAT),
     Quirk("`max_tokens` exceeds the service's maximum", lambda: _limit_output(
-        4_096, "the valid range of max_tokens is [1, 4096]"), 2, wires=CHAT),
+        4_096, "the valid range of max_tokens is [1, 4096]"), 2, 0, "answers with at most 4,096 tokens", wires=CHAT),
     Quirk("`additionalProperties` is not supported", lambda: _refuse_if(
         "Unknown name additionalProperties at 'tools[0].parameters'", lambda body: "additionalProperties" in str(body)),
         2, 0, "does not accept additionalProperties", wires=CHAT),
     Quirk("`null` content is not supported", lambda: _strict_about(
-        "", "invalid message content type: <nil>", lambda one: one.get("content", "") is None), 3, 0, "List .",
-        wires=CHAT),
+        "", "invalid message content type: <nil>", lambda one: one.get("content", "") is None), 3, 0,
+        "takes no message without text", wires=CHAT),
     Quirk("text beside calls is not supported", lambda: _strict_about(
         "I look.", "Assistant message must have either content or tool_calls, but not both.",
-        lambda one: "tool_calls" in one and bool(one["content"])), 3, 0, "List .", wires=CHAT),
-    Quirk("tools are only supported over the Responses API", lambda: _only_responses, 2, wires=CHAT),
-    Quirk("a gateway without the Responses API", lambda: _only_chat, 2, wires=RESPONSES),
+        lambda one: "tool_calls" in one and bool(one["content"])), 3, 0, "takes no text beside calls", wires=CHAT),
+    Quirk("tools are only supported over the Responses API", lambda: _only_responses, 2, 0,
+          "asked over the Responses API", wires=CHAT),
+    Quirk("a gateway without the Responses API", lambda: _only_chat, 2, 0, "asked over chat completions",
+          wires=RESPONSES),
     Quirk("call arguments only in the event that ends them", lambda: [_items(
         {"type": "response.output_item.added", "output_index": 0, "item": _CALL},
         {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"path": "."}'}, _ENDED),
@@ -361,7 +381,8 @@ QUIRKS = (
     Quirk("`response.failed`, once", lambda: [_items({"type": "response.failed", "response": {"error": {
         "code": "server_error", "message": "boom"}}}), Reply(DONE)], 2, 0, "boom", wires=RESPONSES),
     Quirk("encrypted reasoning is not supported", lambda: _refuse_if(
-        "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, wires=RESPONSES),
+        "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, 0,
+        "keeps no encrypted reasoning", wires=RESPONSES),
     Quirk("another id with every delta of a call", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]},
         {"tool_calls": [{"index": 0, "id": "b", "function": {"arguments": '{"path"'}}]},

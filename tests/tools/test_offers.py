@@ -45,6 +45,6 @@ async def test_the_window_of_the_model_selects_the_tools_and_a_new_model_begins_
     first, second, third = (*small.requests, *large.requests)
     assert [spec.name for spec in first.tools] == FIVE
     assert second.messages[0] == first.messages[0]
-    assert third.messages[0]["content"].startswith(load_prompt("system", 200_000))
+    assert str(third.messages[0]["content"]).startswith(load_prompt("system", 200_000))
     assert "todo" in [spec.name for spec in third.tools]
     runtime.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
 from swecli.config.settings import Settings
-from swecli.context.validate import normalize
+from swecli.context.repair import normalize
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import ModelNotFound

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.epochs import without_notes
+from swecli.context.keyed import strip_keys
 from swecli.context.prepare import past_request
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
-from swecli.context.validate import strip_keys
 from swecli.models.context import UNDO, ContextState, Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ChatMessage, Image, Role, ToolSpec

@@ -21,7 +21,7 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
-from swecli.models.message import ToolCall, Usage
+from swecli.models.message import Mode, ToolCall, Usage
 from swecli.text import one_line, sanitize
 
 _INTERRUPTED = (129, 130, 143)
@@ -106,10 +106,19 @@ class _TurnSummary:
         }
 
 
-def make_writer(name: str, out: TextIO, err: TextIO) -> Writer:
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is true of all turns of a run, for formats that begin with it."""
+
+    cwd: str = ""
+    mode: Mode = "ask"
+    tools: tuple[str, ...] = ()  # the names of those that the model is offered
+
+
+def make_writer(name: str, out: TextIO, err: TextIO, facts: RunFacts = RunFacts()) -> Writer:
     """Return a writer of an output format, one of the modules beside this one."""
     module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
-    return module.FORMAT(out, err)  # type: ignore[no-any-return]  # a Writer, by the rule of this folder
+    return module.FORMAT(out, err, facts)  # type: ignore[no-any-return]  # a Writer, by the rule of this folder
 
 
 class Writer:
@@ -117,9 +126,11 @@ class Writer:
     `begin`, then `write` for each event, then `close`. A format overrides `answer`, and `begin` and `write` if it needs
     to, in its own module, where `FORMAT` names the class; `put` writes to stdout."""
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
-        self._out, self._err = out, err
-        self._full = False
+    def __init__(self, out: TextIO, err: TextIO, facts: RunFacts = RunFacts()) -> None:
+        self.facts = facts
+        self._out = out
+        self._err = err
+        self._full = False  # writing failed once
         self.turn = _TurnSummary()
 
     def begin(self) -> None:

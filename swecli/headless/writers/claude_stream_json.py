@@ -4,7 +4,6 @@ block of text, thinking or call, `user` for each result, then `result`. Other ev
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 from swecli.headless.plain import dumps
@@ -22,8 +21,15 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.ids import uuid7
-from swecli.models.message import Usage
+from swecli.models.message import Mode, Usage
 
+# our modes by Claude Code's names
+_MODES: dict[Mode, str] = {
+    "ask": "default",
+    "edits": "acceptEdits",
+    "plan": "plan",
+    "auto": "bypassPermissions",
+}
 _ENDS = {"success": "success", "max_turns": "error_max_turns", "max_budget": "error_max_budget_usd"}
 
 
@@ -46,8 +52,11 @@ class _ClaudeStreamJson(Writer):
                     "system",
                     {
                         "subtype": "init",
-                        "cwd": str(Path.cwd()),
+                        "cwd": self.facts.cwd,
                         "model": self._model,
+                        "tools": list(self.facts.tools),
+                        "permissionMode": _MODES[self.facts.mode],
+                        "slash_commands": [],  # -p runs none
                         "mcp_servers": [],
                     },
                 )

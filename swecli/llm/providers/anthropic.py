@@ -10,7 +10,8 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id, without_fields
-from swecli.models.message import IMAGES, ApiMessage, ModelRequest
+from swecli.models.api_message import ToolMessage, calls_of, images_of
+from swecli.models.message import ApiMessage, ModelRequest
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
@@ -252,7 +253,7 @@ def _texts(content: str | None) -> list[dict[str, Any]]:
 
 
 def _images(message: ApiMessage) -> list[dict[str, Any]]:
-    found = message.get(IMAGES) or ()
+    found = images_of(message)
     sources = (
         {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
         for image in found
@@ -268,11 +269,11 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
             "name": call["function"]["name"],
             "input": json.loads(call["function"]["arguments"]),
         }
-        for call in message.get("tool_calls") or ()
+        for call in calls_of(message)
     ]
 
 
-def _result(message: ApiMessage) -> dict[str, Any]:
+def _result(message: ToolMessage) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": safe_call_id(message["tool_call_id"])}
     return block | ({"content": message["content"]} if message["content"].strip() else {})
 

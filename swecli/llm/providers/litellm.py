@@ -118,7 +118,7 @@ class LiteLLMModel(OpenAIChat):
             if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
                 failed.tries = 1  # litellm has retried it already
             return failed
-        words = errors.parse_error_body(text)[0] or type(chain[0]).__name__
+        words = errors.parse_error_body(text).words or type(chain[0]).__name__
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
             if not at.has_own_key_name:
@@ -134,6 +134,9 @@ class LiteLLMModel(OpenAIChat):
             f"{at.name} could not be used: {words}", "Check the name and its settings."
         )
 
+    def refusal_text(self, error: Exception) -> str:
+        return _answer_of(errors.exception_chain(error))[2]
+
     def other_wire(self, status: int | None, words: str) -> str:
         has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
         return super().other_wire(status, words) if has_native else ""
@@ -141,11 +144,11 @@ class LiteLLMModel(OpenAIChat):
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}
 
-    def _message(self, message: ApiMessage) -> ApiMessage:
+    def _message(self, message: ApiMessage) -> dict[str, Any]:
         sent = super()._message(message)
         if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
             sent |= {
-                name: message[name] for name in ("tool_calls", "tool_call_id") if name in message
+                name: one for name, one in message.items() if name in ("tool_calls", "tool_call_id")
             }
         return sent
 

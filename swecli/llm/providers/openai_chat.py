@@ -9,7 +9,8 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
-from swecli.models.message import IMAGES, ApiMessage, ModelRequest
+from swecli.models.api_message import images_of
+from swecli.models.message import ApiMessage, ModelRequest
 
 _TAGS = {
     "<think>": "</think>",
@@ -167,7 +168,7 @@ class OpenAIChat(NativeModel):
         """Return the fields for a thinking level; none lets the model decide."""
         return {"reasoning_effort": self.profile.effort(wish)} if wish else {}
 
-    def _messages(self, request: ModelRequest) -> list[ApiMessage]:
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
             messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
@@ -179,8 +180,9 @@ class OpenAIChat(NativeModel):
             _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
         )
 
-    def _message(self, message: ApiMessage) -> ApiMessage:
-        sent = {name: message[name] for name in _SENT if name in message}
+    def _message(self, message: ApiMessage) -> dict[str, Any]:
+        given: Mapping[str, Any] = message
+        sent: dict[str, Any] = {name: given[name] for name in _SENT if name in given}
         nine = self._mistral
         if "tool_call_id" in sent:
             sent["tool_call_id"] = safe_call_id(sent["tool_call_id"], nine=nine)
@@ -194,7 +196,7 @@ class OpenAIChat(NativeModel):
             sent["content"] = sent["content"] or ""
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
             sent["reasoning_content"] = ""
-        if images := message.get(IMAGES):
+        if images := images_of(message):
             urls = (
                 {"url": f"data:{image['media_type']};base64,{image['data']}"} for image in images
             )
@@ -209,9 +211,9 @@ class OpenAIChat(NativeModel):
         return sent
 
 
-def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+def _merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge consecutive messages of one role."""
-    out: list[ApiMessage] = []
+    out: list[dict[str, Any]] = []
     for message in messages:
         last = out[-1] if out else {}
         plain = all(

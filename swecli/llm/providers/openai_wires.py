@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.native import NativeModel
-from swecli.llm.profile import LearnedFacts, Profile
+from swecli.llm.profile import Profile
 from swecli.models.errors import UnsupportedFeature
 from swecli.models.message import ModelChunk, ModelRequest
 

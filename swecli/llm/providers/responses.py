@@ -9,7 +9,8 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
-from swecli.models.message import IMAGES, ApiMessage, ModelRequest
+from swecli.models.api_message import calls_of, images_of
+from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
 _NO_SUCH_PATH = (404, 405, 501)
@@ -238,7 +239,7 @@ def _calls(message: ApiMessage) -> list[dict[str, Any]]:
             "name": call["function"]["name"],
             "arguments": call["function"]["arguments"],
         }
-        for call in message.get("tool_calls") or ()
+        for call in calls_of(message)
     ]
 
 
@@ -249,7 +250,7 @@ def _images(message: ApiMessage) -> list[dict[str, Any]]:
             "detail": "auto",
             "image_url": f"data:{image['media_type']};base64,{image['data']}",
         }
-        for image in message.get(IMAGES) or ()
+        for image in images_of(message)
     ]
 
 

@@ -122,16 +122,16 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     text = to_markdown(bullets, ctx.sessions.playbook.evidence_by_id([b.id for b in bullets]))
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = resolve_file(file)
+    path = resolve_file(file, ctx.folder)
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
             stream.write(text)
     except FileExistsError:
         hint = f"To overwrite it: {ctx.command} list {_EXPORT} {file} {_FORCE}"
-        raise BadInput(f"{path} already exists.", hint) from None
+        raise BadInput(f"{file} already exists.", hint) from None
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
-    return ActionResult({"file": str(path)}, (f"Written to {path}.",))
+        raise BadInput(f"{file} cannot be written: {error.strerror}.") from error
+    return ActionResult({"file": str(path)}, (f"Written to {file}.",))
 
 
 def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder
+from swecli.models.api_message import ApiMessage
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.money import format_dollars
@@ -103,10 +104,11 @@ class ReflectorModel:
         """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage
         added, estimated if the service reports none."""
         assert self.model is not None, "see blocked_reason"
-        model, messages = (
-            self.model,
-            [{"role": "system", "content": self.template}, {"role": "user", "content": text}],
-        )
+        model = self.model
+        messages: list[ApiMessage] = [
+            {"role": "system", "content": self.template},
+            {"role": "user", "content": text},
+        ]
         limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
         stream = model.stream(
             ModelRequest(

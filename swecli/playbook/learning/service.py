@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from swecli.config.settings import Settings
@@ -78,14 +79,21 @@ class LearningService:
         """Create the memory of the tools `remember` and `recall`."""
         return lessons.PlaybookMemory(self.sessions, self.instructions)
 
-    def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
-        """Run a playbook action; `command` is its prefix in hints. Raises SwecliError."""
+    def perform(
+        self,
+        action: str,
+        args: Sequence[str],
+        command: str = "/playbook",
+        folder: Path = Path(),
+    ) -> ActionResult:
+        """Run a playbook action; `command` is its prefix in hints, files are relative to `folder`. Raises
+        SwecliError."""
         # late: most programs never perform one
         from swecli.playbook.actions.change import perform
 
         session = self.sessions.session
         self.sessions.playbook.refresh(session)
-        return perform(ActionContext(self.sessions, session, command), action, args)
+        return perform(ActionContext(self.sessions, session, command, folder), action, args)
 
     async def learn(
         self, interaction: int | None = None, *, asked: bool = False

@@ -6,8 +6,8 @@ import asyncio
 import time
 from contextlib import aclosing
 
+from swecli.context.keyed import strip_keys
 from swecli.context.prepare import prepare_messages
-from swecli.context.validate import strip_keys
 from swecli.models.errors import BadInput
 from swecli.models.events import TurnStarted
 from swecli.models.message import ApiMessage

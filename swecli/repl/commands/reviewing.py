@@ -7,29 +7,29 @@ import asyncio
 import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 
 from swecli.actions.findings import ACTIONS, open_store, perform_action
-from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.models.events import ContextReduced, Notice, StepRetried
+from swecli.actions.reviewing import (
+    apply_suggestion,
+    begin_review,
+    conclude_repair,
+    follow,
+    prepare_repair,
+)
+from swecli.models.errors import SwecliError, UsageError
+from swecli.models.events import ContextReduced, Event, Notice, StepRetried
 from swecli.models.finding import STATES, Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.event_lines import render_finding
-from swecli.review.judge.ledger import (
-    build_repair_prompt,
-    build_suggestion_edit,
-    format_change,
-    recheck,
-)
+from swecli.review.judge.ledger import recheck
 from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import filter_findings, view
-from swecli.review.read.job import ReviewOptions, begin_job, prepare_check
+from swecli.review.read.job import ReviewOptions, prepare_check
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
-from swecli.tools.execute import execute
 
 _STEPS = {"n": 1, "p": -1}
 _MAX_REASONS = 3  # reasons of earlier dismissals that are offered
@@ -49,41 +49,34 @@ async def run_review(ctx: CommandContext, args: str) -> None:
     if words[:1] == ["--fix"]:
         await _repair(ctx, words[1])
         return
-    store = open_store(ctx.runtime.sessions, ctx.runtime.cwd)
     options = ReviewOptions(trusted=ctx.runtime.trusted, verify="--no-verify" not in words)
-    post, spec = (
-        "--post" in words,
-        [word for word in words if word not in ("--post", "--no-verify")],
-    )
+    post = "--post" in words
+    spec = [word for word in words if word not in ("--post", "--no-verify")]
     is_continued = spec == ["--continue"]
     needs_pr = UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
     if post and not is_continued and "--pr" not in spec:
         raise needs_pr
-    review = Review(
-        await begin_job(ctx.runtime.agent, store, None if is_continued else spec, options)
-    )
+    review = await begin_review(ctx.runtime, None if is_continued else spec, options)
     if post and review.job.plan.target.pr is None:
         raise needs_pr
     finished = await _run(ctx, review)
-    if post and finished is not None:
+    if post:
         await _post(ctx, review, finished, "confirmed" if options.verify else "any")
 
 
-async def _run(ctx: CommandContext, review: Review) -> ReviewFinished | None:
-    """Run the review and show its events. Returns the last one, None if it failed before."""
-    finished: ReviewFinished | None = None
+async def _run(ctx: CommandContext, review: Review) -> ReviewFinished:
+    """Run the review, show its events and return the last one."""
+
+    def show(event: Event) -> None:
+        if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
+            ctx.renderer.show(event)
+
     try:
         with ctx.renderer.working("Reviewing"):
-            async with aclosing(review.run()) as events:
-                async for event in events:
-                    if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
-                        ctx.renderer.show(event)
-                    finished = event if isinstance(event, ReviewFinished) else finished
+            return await follow(review, show)
     except asyncio.CancelledError:
-        ctx.renderer.show(review.finish("interrupted"))
         ctx.screen.note("/review --continue continues it")
         raise
-    return finished
 
 
 async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, least: str) -> None:
@@ -95,12 +88,8 @@ async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, l
         return
     require_token(ctx.runtime.start.environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
-    if (
-        await ctx.pick(
-            f"Post this to pull request {target.pr} of {push.github.repository}?", answers
-        )
-        != "yes"
-    ):
+    question = f"Post this to pull request {target.pr} of {push.github.repository}?"
+    if await ctx.pick(question, answers) != "yes":
         ctx.screen.note("nothing was posted")
         return
     for line in await asyncio.to_thread(push.post):
@@ -112,14 +101,18 @@ async def run_findings(ctx: CommandContext, name: str, rest: str) -> None:
     if handler := _HANDLERS.get(name):
         await handler(ctx, open_store(ctx.runtime.sessions, ctx.runtime.cwd), rest)
         return
-    if (
-        name in (*STATES, "all") or ":" in name or ">=" in name
-    ):  # a filter: `/findings open severity>=high`
-        name, rest = "list", f"{name} {rest}"
+    if _is_filter(name):
+        _act(ctx, "list", f"{name} {rest}")
+        return
     if name not in ACTIONS or name == "export":
         hint = f"/findings list {name} searches for the word, /help findings lists the actions."
         raise UsageError(f"Unknown findings action {name!r}.", hint)
     _act(ctx, name, rest)
+
+
+def _is_filter(word: str) -> bool:
+    """Return whether a word filters findings, so that `list` may be left out: `/findings open severity>=high`."""
+    return word in (*STATES, "all") or ":" in word or ">=" in word
 
 
 def _act(ctx: CommandContext, name: str, rest: str) -> None:
@@ -133,38 +126,21 @@ def _act(ctx: CommandContext, name: str, rest: str) -> None:
 
 async def _repair(ctx: CommandContext, ref: str) -> None:
     """Let the agent repair a finding in a turn, then recheck all findings. Raises SwecliError."""
-    agent, store = ctx.runtime.agent, open_store(ctx.runtime.sessions, ctx.runtime.cwd)
-    recheck(store, agent.ctx.root, [ref])
-    finding = store.get(ref)
-    if not finding.is_open:
-        raise BadInput(
-            f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again."
-        )
-    turn = agent.prepare(build_repair_prompt(finding, agent.ctx.root))
+    finding, turn = prepare_repair(ctx.runtime, ref)
     with ctx.renderer.working(f"Repairing {finding.id}"):
-        async with aclosing(agent.run(turn)) as events:
+        async with aclosing(ctx.runtime.agent.run(turn)) as events:
             async for event in events:
                 ctx.program.show(event)
-    for before, after in recheck(store, agent.ctx.root):
-        if before.state != after.state:
-            ctx.screen.line(format_change(before, after))
-    after = store.get(ref)
-    if after.state == "gone":
-        _note_gone(ctx, after)
-    elif after.is_open:
-        ctx.screen.note(
-            f"{after.id} is still open: its code exists · /findings fixed {after.id} marks it as fixed"
-        )
-
-
-def _note_gone(ctx: CommandContext, finding: Finding) -> None:
-    ctx.screen.note(
-        f"{finding.id} is gone, not verified · /findings check {finding.id} verifies it"
-    )
+    outcome = conclude_repair(ctx.runtime, finding.id)
+    for line in outcome.lines:
+        ctx.screen.line(line)
+    if outcome.note:
+        ctx.screen.note(outcome.note)
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    index, findings = 0, filter_findings(store.findings(), rest.split())
+    index = 0
+    findings = filter_findings(store.findings(), rest.split())
     if not findings:
         _act(ctx, "list", rest)
     while 0 <= index < len(findings):
@@ -219,25 +195,18 @@ async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding,
 
 
 async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    agent = ctx.runtime.agent
-    call, after = build_suggestion_edit(store.get(rest), agent.ctx.root)
-    # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
-    result, _ = await execute(
-        call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, ctx.approve
-    )
-    if result.ok:
-        store.update([after], "applied", "user")
-        _note_gone(ctx, after)
-    else:
-        ctx.screen.warn(
-            "nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0]
-        )
+    outcome = await apply_suggestion(ctx.runtime, store, rest, ctx.approve)
+    say = ctx.screen.warn if outcome.code else ctx.screen.note
+    say(outcome.lines[0])
 
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     verifier, claims, question = prepare_check(ctx.runtime.agent, store, rest.split())
-    if not claims or await ctx.pick(question, [("yes", "yes"), ("no", "no")]) != "yes":
-        ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
+    if not claims:
+        ctx.screen.note("there is nothing to check")
+        return
+    if await ctx.pick(question, [("yes", "yes"), ("no", "no")]) != "yes":
+        ctx.screen.note("nothing was checked")
         return
     with ctx.renderer.working("Checking"):
         event, result = await verifier.check(ctx.runtime.sessions, claims)
@@ -245,9 +214,8 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
         ctx.screen.warn(line)
     ctx.renderer.show(event)
     for after in event.findings:
-        ctx.screen.note(
-            f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}"
-        )
+        why = f", {after.judgement.why}" if after.judgement else ""
+        ctx.screen.note(f"{after.id}: {after.status}{why}")
 
 
 async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:

@@ -172,7 +172,7 @@ class _Pastes:
     def add_picture(self, path: Path) -> str:
         """Return the placeholder of a picture, with its size in pixels. Raises BadInput if it cannot be sent."""
         # late: the first prompt has no pictures
-        from swecli.context.mentions import read_picture
+        from swecli.context.pictures import read_picture
 
         placeholder, mention = str(read_picture(path, str(path))["label"]), f'@"{path}"'
         if self._texts.get(placeholder, mention) != mention:

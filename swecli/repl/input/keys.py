@@ -214,7 +214,7 @@ def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory) -
 def _parse_picture_path(text: str) -> Path | None:
     """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
     # late: the first prompt has no pictures
-    from swecli.context.mentions import is_picture
+    from swecli.context.pictures import is_picture
 
     try:
         words = [text.strip()] if text.strip().startswith("file://") else shlex.split(text)

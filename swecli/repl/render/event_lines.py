@@ -20,7 +20,7 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from swecli.repl.render.formatting import format_dollars, format_duration
-from swecli.repl.render.markdown import add_prefix
+from swecli.repl.render.prefix import add_prefix
 from swecli.repl.render.tools import render_diff
 from swecli.review.publish.view import FindingView, format_event, row_view
 from swecli.text import one_line, sanitize

@@ -13,10 +13,10 @@ from rich.text import Text
 from swecli.models import events
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import event_lines, tools
-from swecli.repl.render.markdown import MarkdownStream
 from swecli.repl.render.screen import Screen
+from swecli.repl.render.stream import MarkdownStream
 
-_MAX_LIVE_ROWS = 12  # a taller live region would jump, and each key press draws it again
+_ROWS_BELOW = 3  # of the terminal, left to the input line, the footer and one row above
 _FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
 
 
@@ -37,6 +37,7 @@ class Renderer:
         self._clock = clock
         self._activity = event_lines.Activity(clock)
         self._stream: MarkdownStream | None = None
+        self._unread: list[str] = []  # text that the stream gets at the next drawing
         self._reasoning: event_lines.Reasoning | None = None
         self._whole: Callable[[], RenderableType] | None = None  # renders what was folded last
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
@@ -152,8 +153,9 @@ class Renderer:
             self._print_block(None)
             self._activity.set_label("Writing")
             self._stream = MarkdownStream(self.screen.color)
-        for block in self._stream.feed(text):
-            self.screen.print(block)
+        self._unread.append(text)
+        if not self._working:
+            self._print_streamed()
 
     def _append_reasoning(self, text: str) -> None:
         if self._reasoning is None:
@@ -208,10 +210,20 @@ class Renderer:
             self._print_block(self._reasoning.render_summary(self.screen.width, self._clock()))
             self._reasoning = None
         if self._stream is not None:
-            for block in self._stream.finish():
-                self.screen.print(block)
-            self._stream, self._needs_gap = None, True
+            self._print_streamed()
+            for piece in self._stream.finish():
+                self.screen.print(piece)
+            self._stream = None
+            self._needs_gap = True
             self._activity.set_label("Working")
+
+    def _print_streamed(self) -> None:
+        """Print what the text since the last drawing has completed."""
+        if self._stream is not None and self._unread:
+            text = "".join(self._unread)
+            self._unread.clear()
+            for piece in self._stream.feed(text, self.screen.width):
+                self.screen.print(piece)
 
     def _stop_work(self) -> None:
         self._working = False
@@ -224,7 +236,8 @@ class Renderer:
             return
         if force or self._clock() - self._drawn_at >= _FRAME_SECONDS:
             self._drawn_at = self._clock()
-            rows = max(1, min(_MAX_LIVE_ROWS, self.screen.height - 3))
+            self._print_streamed()
+            rows = max(1, self.screen.height - _ROWS_BELOW)
             self.screen.show_live(self._render_live(rows), rows)
 
     def _render_live(self, rows: int) -> RenderableType:

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
-from swecli.repl.render.markdown import MarkdownStream, add_prefix, make_table
+from swecli.repl.render.prefix import add_prefix
+from swecli.repl.render.stream import MarkdownStream
+from swecli.repl.render.table import make_table
 from swecli.text import sanitize
 
 _MIN_WIDTH = 20
@@ -110,7 +112,9 @@ class Screen:
         self.print(add_prefix(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
-        self.print(Group(*MarkdownStream(self.color, text).finish()))
+        stream = MarkdownStream(self.color)
+        for piece in (*stream.feed(text, self.width), *stream.finish()):
+            self.print(piece)
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows of plain text under headers."""

@@ -14,7 +14,7 @@ from rich.text import Text
 from swecli.models.events import ToolFinished
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.formatting import ESCAPED, escape_invisible, format_duration
-from swecli.repl.render.markdown import add_prefix
+from swecli.repl.render.prefix import add_prefix
 from swecli.text import one_line, sanitize
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")

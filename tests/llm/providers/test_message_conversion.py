@@ -30,14 +30,14 @@ KEYS = dict.fromkeys(
 )
 
 
-def request_body(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
+def request_body(messages: list[Any], name: str) -> dict[str, Any]:
     """Return the body of a request with these messages."""
     model = model_for_endpoint(resolve(name, KEYS))
     assert isinstance(model, NativeModel | OpenAIModel)
     return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
 
 
-def history(call_id: str) -> list[dict[str, Any]]:
+def history(call_id: str) -> list[Any]:
     call = ToolCall(call_id, "read_file", {"path": "a"}, result="text")
     asked = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
     return [

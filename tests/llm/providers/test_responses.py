@@ -13,8 +13,8 @@ import pytest
 from swecli.config.model_entry import parse_models
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import resolve
+from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import find_row
-from swecli.llm.profile import LearnedFacts
 from swecli.llm.registry import make_model
 from swecli.llm.registry import model_at as on_its_wire
 from swecli.llm.reply import ReplyBuilder, stream_with_retry

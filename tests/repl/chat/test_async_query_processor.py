@@ -41,7 +41,7 @@ def test_the_messages_contain_the_window_and_the_playbook() -> None:
         session.add_message(ChatMessage(Role.ASSISTANT, f"Reply {n}", [call]))
     messages = AsyncQueryProcessor(repl(session))._prepare_messages("next", "next")
     assert len(messages) == 1 + 15 + 1
-    assert "make check" in messages[0]["content"]
+    assert "make check" in str(messages[0]["content"])
     assert [m["content"] for m in messages if m["role"] == "user"] == [
         f"Query {n}" for n in range(6, 11)
     ] + ["next"]

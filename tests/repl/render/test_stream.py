@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import itertools
+import re
 import sys
 
 import pytest
@@ -10,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import RenderableType
 
-from swecli.repl.render.markdown import MarkdownStream
 from swecli.repl.render.screen import Screen
+from swecli.repl.render.stream import MarkdownStream
 from tests.screen.canned import ANSWER
 from tests.screen.emulated import TextSurface
 
@@ -121,19 +123,75 @@ def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
     assert out.getvalue() == "First.\n\nSecond.\n\nThird.\n"
 
 
-def test_a_code_block_is_shown_live_and_printed_when_it_is_complete() -> None:
-    out = io.StringIO()
-    screen = Screen(TextSurface(out, 60), False)
-    stream = MarkdownStream(False)
-    print_blocks(
-        screen, stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500)))
-    )
-    tail = stream.tail(10, 60)
-    assert tail is not None
-    assert "line_499" in screen.render(tail)
-    assert out.getvalue() == ""
-    print_blocks(screen, stream.feed("```\n"))
-    assert out.getvalue().count("line_") == 500
+class Reader:
+    """Streams a text into a file, and has what is printed and what is live."""
+
+    def __init__(self, width: int = 60) -> None:
+        self._out = io.StringIO()
+        self._screen = Screen(TextSurface(self._out, width), False)
+        self._stream = MarkdownStream(False)
+        self._width = width
+
+    def read(self, text: str) -> None:
+        print_blocks(self._screen, self._stream.feed(text, self._width))
+
+    @property
+    def printed(self) -> str:
+        return self._out.getvalue()
+
+    @property
+    def live(self) -> str:
+        tail = self._stream.tail(10, self._width)
+        return "" if tail is None else self._screen.render(tail)
+
+
+def test_code_is_printed_line_by_line_before_its_fence_is_closed() -> None:
+    reader = Reader()
+    reader.read("```python\n")
+    for number in range(500):
+        reader.read(f"line_{number}")
+        assert reader.printed.count("line_") == number
+        assert reader.live.split() == [f"line_{number}"]
+        reader.read("\n")
+    assert reader.live == ""
+
+
+def test_the_items_of_a_list_are_printed_once_the_next_one_has_begun() -> None:
+    reader = Reader()
+    reader.read("- **one**\n- `two`\n")
+    assert reader.printed == "• one\n"
+    assert reader.live == "• `two`\n"
+    reader.read("  - inner\n  - more\n  ```\n  code\n")
+    assert reader.printed == "• one\n• `two`\n  • inner\n  • more\n    code\n"
+    reader.read("  ```\n- last\n\nAfter.\n\n")
+    assert reader.printed.endswith("    code\n• last\n\nAfter.\n")
+
+
+def test_the_rows_of_a_table_are_printed_one_by_one_in_the_columns_of_the_first_ones() -> None:
+    reader = Reader()
+    reader.read("| name | what |\n|---|--:|\n" + "| abc | 1234 |\n" * 9)
+    head, line, *rows = reader.printed.splitlines()
+    assert head.split() == ["name", "what"]
+    assert rows == ["abc    1234"] * 9
+    reader.read("| a longer name | 5 |\n")
+    assert reader.printed.splitlines()[11:] == ["a         5", "long", "er", "name"]
+    assert reader.live == ""
+
+
+def test_the_first_rows_of_a_long_line_are_printed_while_it_grows() -> None:
+    reader = Reader(20)
+    for word in ("The **first** words of a `long` line, which " * 4).split(" "):
+        reader.read(f"{word} ")
+    assert reader.printed.startswith("The first words of a\n`long` line, which\n")
+    assert len(reader.live.splitlines()) <= 3
+
+
+def test_a_line_whose_emphasis_is_still_open_waits_for_its_end() -> None:
+    reader = Reader(20)
+    reader.read("some **words that are not closed yet and go on and on ")
+    assert reader.printed == ""
+    reader.read("until here** and a few more words to go on")
+    assert "**" not in reader.printed + reader.live
 
 
 def test_a_long_numbered_list_is_numbered_without_gaps() -> None:
@@ -144,22 +202,83 @@ def test_a_long_numbered_list_is_numbered_without_gaps() -> None:
     )
 
 
-def test_a_table_is_printed_when_it_is_complete() -> None:
-    out = io.StringIO()
-    screen, stream = Screen(TextSurface(out, 60), False), MarkdownStream(False)
-    print_blocks(screen, stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"))
-    assert out.getvalue() == ""
-    print_blocks(screen, stream.feed("\nafter"))
-    assert "3" in out.getvalue()
-    assert "after" not in out.getvalue()
+def indent(lines: list[str], first: str, rest: str) -> list[str]:
+    return [f"{rest if number else first}{line}".rstrip() for number, line in enumerate(lines)]
 
 
+words = st.sampled_from(
+    ["WORD", "**WORD**", "`WORD`", "*WORD", "WORD_", "日本WORD", "[WORD](http://WORD)", "| WORD"]
+)
+sentences = st.lists(words, min_size=1, max_size=25).map(" ".join)
+paragraphs = st.lists(sentences, min_size=1, max_size=4)
+code = st.lists(st.sampled_from(["x = WORD", "\tWORD", "", "# WORD", "'''WORD", "~~~"]), max_size=9).map(
+    lambda lines: ["```python", *lines, "```"]
+)  # fmt: skip
+fences = st.lists(st.sampled_from(["```", "WORD", "~~~"]), max_size=6).map(
+    lambda lines: ["~~~~", *lines, "~~~~"]
+)
+tables = st.integers(1, 4).flatmap(
+    lambda columns: st.integers(0, 14).map(
+        lambda rows: [
+            f"|{' WORD |' * columns}",
+            f"|{'---|' * columns}",
+            *[f"|{' **WORD** |' * columns}"] * rows,
+        ]
+    )
+)
+headings = st.just(["## WORD"])
+rules = st.just(["---"])
+leaves = paragraphs | code | fences | tables | headings | rules
+
+
+def containers(inner: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]]:
+    flows = st.lists(inner, min_size=1, max_size=3).map(
+        lambda blocks: [line for block in blocks for line in (*block, "")][:-1]
+    )
+    bullets = st.lists(flows, min_size=1, max_size=4).map(
+        lambda items: [line for item in items for line in indent(item, "- ", "  ")]
+    )
+    numbers = st.lists(flows, min_size=1, max_size=12).map(
+        lambda items: [line for item in items for line in indent(item, "1. ", "   ")]
+    )
+    return bullets | numbers | flows.map(lambda lines: indent(lines, "> ", "> "))
+
+
+blocks = st.recursive(leaves, containers, max_leaves=6)
+
+
+def number_words(lines: list[str]) -> str:
+    """Give each word of a text a number of its own."""
+    first, *others = "\n".join(lines).split("WORD")
+    return first + "".join(f"w{number:03}q{rest}" for number, rest in enumerate(others))
+
+
+documents = st.lists(blocks, min_size=1, max_size=4).map(
+    lambda found: number_words([line for block in found for line in (*block, "")])
+)
+
+
+@given(documents, st.lists(st.integers(1, 40), min_size=1, max_size=9), st.integers(20, 90))
+@settings(max_examples=200, deadline=None)
 @pytest.mark.slow
-def test_the_live_tail_of_an_endless_table_stays_within_its_rows() -> None:
+def test_blocks_in_blocks_are_printed_the_same_wherever_the_stream_is_cut(
+    text: str, sizes: list[int], width: int
+) -> None:
     out = io.StringIO()
-    screen = Screen(TextSurface(out, 60), False)
-    stream = MarkdownStream(False)
-    print_blocks(screen, stream.feed("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000))
-    tail = stream.tail(10, 60)
-    assert tail is not None
-    assert len(screen.render(tail).splitlines()) <= 12
+    screen, stream = Screen(TextSurface(out, width), False), MarkdownStream(False)
+    at = 0
+    for size in itertools.cycle(sizes):
+        print_blocks(screen, stream.feed(text[at : at + size], width))
+        at += size
+        if at >= len(text):
+            break
+    print_blocks(screen, stream.finish())
+    assert out.getvalue() == render_whole(text, width)
+
+
+@given(documents, st.integers(1, 9), st.booleans())
+@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+def test_each_word_is_printed_once_and_in_order(text: str, size: int, color: bool) -> None:
+    printed = re.sub(r"\x1b\[[\d;]*m", "", render_stream(text, size, 4_000, color))
+    assert re.findall(r"w\d+q", printed) == re.findall(r"w\d+q", text)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swecli.models.api_message import Image
 from swecli.models.context import Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
@@ -77,7 +78,7 @@ def store_rich_session() -> SessionManager:
     manager = SessionManager(open_database("from.db"))
     for directory in ("/before", "/a"):
         session = manager.start(directory, "m/x", project="/p")
-        picture = {
+        picture: Image = {
             "name": "p.png",
             "label": "[image 1x1]",
             "media_type": "image/png",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.models.api_message import calls_of
 from swecli.models.errors import BadInput
 from swecli.models.message import Role
 from swecli.models.session import Session
@@ -179,7 +180,7 @@ def test_an_imported_transcript_can_be_continued_and_searched(
     _, session = import_transcript(manager, name)
     sent = session.to_api_messages()
     answered = {m["tool_call_id"] for m in sent if m["role"] == "tool"}
-    assert answered == {call["id"] for m in sent for call in m.get("tool_calls", ())}, (
+    assert answered == {call["id"] for m in sent for call in calls_of(m)}, (
         "also calls without a result"
     )
     before = session.interactions

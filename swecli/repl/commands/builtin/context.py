@@ -125,7 +125,7 @@ async def _playbook(ctx: CommandContext, args: str) -> None:
         name, rest = "list", args
     if name in ("good", "bad", "reflect"):
         raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
-    result = ctx.runtime.learning.perform(name, rest.split())
+    result = ctx.runtime.learning.perform(name, rest.split(), folder=ctx.runtime.cwd)
     if result.questions:
         await _review(ctx, result)
     else:

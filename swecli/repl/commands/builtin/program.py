@@ -248,14 +248,12 @@ async def _stats(ctx: CommandContext, args: str) -> None:
 async def _sql(ctx: CommandContext, args: str) -> None:
     """Query the database in SQL, read-only (alone: list the views and their columns)"""
     # late: as above
-    from swecli.models.action import ActionResult
-    from swecli.store.views import run_query
+    from swecli.actions.query import query
 
     stop = Event()
     try:
         # in a thread: a query must not block Esc and the prompt
-        found = await asyncio.to_thread(run_query, ctx.runtime.sessions.database, args, stop=stop)
+        found = await asyncio.to_thread(query, ctx.runtime.sessions.database, args, stop=stop)
     finally:
         stop.set()
-    lines = () if found.rows else ("no rows",)
-    ctx.report(ActionResult(found.records, lines, found.columns, found.cells, found.note))
+    ctx.report(found)

@@ -23,7 +23,7 @@ async def test_sql_prints_rows_under_their_column_names(
         ["turn", "query"],
         ["1", "first", "thing"],
     ]
-    assert "no rows" in await ctx.type("/sql SELECT * FROM findings")
+    assert "No rows." in await ctx.type("/sql SELECT * FROM findings")
 
 
 async def test_sql_without_a_query_lists_the_views(ctx: ScriptedContext) -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from swecli.context.validate import (
+from swecli.context.repair import (
     _EARLIER_LEFT_OUT,
     _EMPTY_TEXT,
     _GO_ON,
@@ -16,6 +16,7 @@ from swecli.context.validate import (
     _clean_text,
     normalize,
 )
+from swecli.models.api_message import calls_of
 from swecli.models.message import INTERRUPTED_RESULT
 from tests.support.histories import (
     Message,
@@ -134,7 +135,7 @@ def test_duplicate_call_ids_become_unique_and_keep_their_results() -> None:
             result("a", "3"),
         ]
     )
-    assert [c["id"] for m in out for c in m.get("tool_calls", [])] == ["a", "a-2", "a-3"]
+    assert [c["id"] for m in out for c in calls_of(m)] == ["a", "a-2", "a-3"]
     assert [(m["tool_call_id"], m["content"]) for m in out if m["role"] == "tool"] == [
         ("a", "1"),
         ("a-2", "2"),
@@ -145,7 +146,7 @@ def test_duplicate_call_ids_become_unique_and_keep_their_results() -> None:
 def test_a_signed_call_id_is_unchanged_and_other_ids_are_cut_and_cleaned() -> None:
     signed = "call_1__thought__" + "A+/=" * 30
     out = normalize([ASK, call_message(signed, "x" * 50, "with blank"), SAY])
-    assert [c["id"] for c in out[1]["tool_calls"]] == [signed, "x" * 40, "with_blank"]
+    assert [c["id"] for c in calls_of(out[1])] == [signed, "x" * 40, "with_blank"]
 
 
 def test_a_placeholder_reply_is_inserted_between_two_user_messages() -> None:
@@ -186,7 +187,7 @@ def test_arguments_that_are_not_a_json_object_are_kept_as_text(given_text: str) 
         "content": None,
         "tool_calls": [call("a", arguments=given_text)],
     }
-    fixed = normalize([ASK, message])[1]["tool_calls"][0]["function"]["arguments"]
+    fixed = calls_of(normalize([ASK, message])[1])[0]["function"]["arguments"]
     assert json.loads(fixed) == {"malformed_arguments": given_text}
 
 
@@ -194,7 +195,7 @@ def test_escaped_emoji_in_arguments_are_kept_and_lone_surrogates_replaced() -> N
     whole, half = '{"a": "\\ud83d\\ude00"}', '{"a": "\\ud83d"}'
     message: Message = {"role": "assistant", "content": None}
     message["tool_calls"] = [call("a", arguments=whole), call("b", arguments=half)]
-    fixed = [c["function"]["arguments"] for c in normalize([ASK, message])[1]["tool_calls"]]
+    fixed = [c["function"]["arguments"] for c in calls_of(normalize([ASK, message])[1])]
     assert fixed == [whole, '{"a": "\ufffd"}']
 
 
@@ -204,4 +205,4 @@ def test_nul_is_removed_from_text_and_lone_surrogates_are_replaced() -> None:
 
 def test_two_thousand_calls_with_the_same_id_get_unique_ids() -> None:
     out = normalize([ASK, *[m for _ in range(2000) for m in (call_message("a"), result("a"))]])
-    assert len({c["id"] for m in out for c in m.get("tool_calls", [])}) == 2000
+    assert len({c["id"] for m in out for c in calls_of(m)}) == 2000

@@ -1,19 +1,23 @@
-"""Normalizes a history, as the validator of every outgoing request, and edits the keyed messages that it is built
-from."""
+"""Repairs a history so that every provider accepts it: no outgoing request goes without."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from swecli.models.context import KEY, Edits, key_of
-from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
+from swecli.models.api_message import (
+    ApiCall,
+    ApiMessage,
+    AssistantMessage,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from swecli.models.message import INTERRUPTED_RESULT
 from swecli.text import join_surrogates
-
-SYSTEM_KEY = "s"
 
 _INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
 _EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
@@ -30,13 +34,17 @@ _MAX_ID = 40
 SIGNED = "__thought__"
 
 
+# A message from anywhere: nothing about it is certain.
+RawMessage = Mapping[str, Any]
+
+
 def _clean_text(text: str) -> str:
     """Return the text as valid UTF-8: NUL removed, surrogates joined or replaced."""
     return join_surrogates(text.replace("\0", ""))
 
 
-def normalize(messages: list[ApiMessage]) -> list[ApiMessage]:
-    """Return a history that every provider accepts, of messages in the shape of `ChatMessage.to_api`. The input is not
+def normalize(messages: Iterable[RawMessage]) -> list[ApiMessage]:
+    """Return a history that every provider accepts. The input, in about the shape of `ChatMessage.to_api`, is not
     changed; a valid one is returned equal.
 
     One system message comes first, then a user message; roles alternate; each assistant message has text or calls; call
@@ -51,35 +59,35 @@ def normalize(messages: list[ApiMessage]) -> list[ApiMessage]:
 
 @dataclass(slots=True)
 class _History:
-    system: list[ApiMessage] = field(default_factory=list)
+    system: list[SystemMessage] = field(default_factory=list)
     messages: list[ApiMessage] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     copies: dict[str, int] = field(default_factory=dict)
     # Original id → the stubs under it that have no result yet.
-    unanswered: dict[str, list[ApiMessage]] = field(default_factory=dict)
+    unanswered: dict[str, list[ToolMessage]] = field(default_factory=dict)
 
-    def add(self, message: ApiMessage) -> None:
+    def add(self, message: dict[str, Any]) -> None:
         role = message.get("role")
         if role == "tool":
             self._add_result(message)
         elif role == "assistant":
             self._add_assistant(message)
         elif role in ("system", "developer") and not self.messages:
-            self.system.append(message | {"role": "system"})
+            self.system.append(cast("SystemMessage", message | {"role": "system"}))
         else:
             self._add_user(_without(message, "tool_calls", "tool_call_id") | {"role": "user"})
 
     def _last_role(self) -> str:
-        return str(self.messages[-1]["role"]) if self.messages else ""
+        return self.messages[-1]["role"] if self.messages else ""
 
-    def _add_user(self, message: ApiMessage) -> None:
+    def _add_user(self, message: dict[str, Any]) -> None:
         if _is_blank(message.get("content")):
             message = message | {"content": _EMPTY_TEXT}
         if self._last_role() == "user":
             self.messages.append({"role": "assistant", "content": _INTERRUPTED_REPLY})
-        self.messages.append(message)
+        self.messages.append(cast("UserMessage", message))
 
-    def _add_assistant(self, message: ApiMessage) -> None:
+    def _add_assistant(self, message: dict[str, Any]) -> None:
         calls = message.get("tool_calls") or []
         message = _without(message, "tool_calls", "tool_call_id")
         if _is_blank(message.get("content")):
@@ -89,26 +97,32 @@ class _History:
         if self._last_role() in ("", "assistant"):
             stub = _GO_ON if self.messages else _EARLIER_LEFT_OUT
             self.messages.append({"role": "user", "content": stub})
-        self.messages.append(message)
-        stubs: dict[str, list[ApiMessage]] = {}
+        reply = cast("AssistantMessage", message)
+        self.messages.append(reply)
+        stubs: dict[str, list[ToolMessage]] = {}
         for call in calls:
             made = self._normalize_call(call)
-            message.setdefault("tool_calls", []).append(made)
-            self.messages.append(
-                {"role": "tool", "tool_call_id": made["id"], "content": INTERRUPTED_RESULT}
-            )
-            stubs.setdefault(call["id"], []).append(self.messages[-1])
+            reply.setdefault("tool_calls", []).append(made)
+            result: ToolMessage = {
+                "role": "tool",
+                "tool_call_id": made["id"],
+                "content": INTERRUPTED_RESULT,
+            }
+            self.messages.append(result)
+            stubs.setdefault(call["id"], []).append(result)
         # Results under an id that is used again belong to the newer call.
         self.unanswered.update(stubs)
 
-    def _normalize_call(self, call: dict[str, Any]) -> dict[str, Any]:
+    def _normalize_call(self, call: dict[str, Any]) -> ApiCall:
         function = call["function"]
         name = _BAD_NAME.sub("_", function["name"])[:_MAX_NAME] or "unknown"
+        arguments = _normalize_arguments(function["arguments"])
         fixed = {
-            "function": function
-            | {"name": name, "arguments": _normalize_arguments(function["arguments"])}
+            "id": self._unique_id(call["id"]),
+            "type": "function",
+            "function": {**function, "name": name, "arguments": arguments},
         }
-        return {**call, "id": self._unique_id(call["id"]), "type": "function", **fixed}
+        return cast("ApiCall", {**call, **fixed})
 
     def _unique_id(self, given: str) -> str:
         # an id with a signature is kept: the service that made it needs it
@@ -120,24 +134,22 @@ class _History:
         self.used.add(name)
         return name
 
-    def _add_result(self, message: ApiMessage) -> None:
-        if stubs := self.unanswered.get(str(message.get("tool_call_id") or "")):
-            result = stubs.pop(0)
-            found = {
-                "content": message.get("content") or "",
-                "tool_call_id": result["tool_call_id"],
-            }
-            result.clear()
-            result.update(_without(message, "tool_calls") | found)
+    def _add_result(self, message: dict[str, Any]) -> None:
+        stubs = self.unanswered.get(str(message.get("tool_call_id") or ""))
+        if not stubs:
+            return
+        result = stubs.pop(0)
+        fields = _without(message, "role", "content", "tool_calls", "tool_call_id")
+        result["content"] = message.get("content") or ""
+        result.update(cast("ToolMessage", fields))
 
 
-def _merge_system(found: list[ApiMessage]) -> list[ApiMessage]:
+def _merge_system(found: list[SystemMessage]) -> list[SystemMessage]:
     if len(found) < 2:
         return found
-    return [
-        found[0]
-        | {"content": "\n\n".join(m["content"] for m in found if not _is_blank(m["content"]))}
-    ]
+    texts = [message["content"] for message in found if not _is_blank(message["content"])]
+    merged: SystemMessage = {**found[0], "content": "\n\n".join(texts)}
+    return [merged]
 
 
 def _is_blank(content: str | None) -> bool:
@@ -161,7 +173,7 @@ def _to_json(value: dict[str, Any]) -> str:
     return _clean_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _without(message: ApiMessage, *keys: str) -> ApiMessage:
+def _without(message: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in message.items() if key not in keys}
 
 
@@ -174,41 +186,3 @@ def _clean(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_clean(item) for item in value]
     return value
-
-
-def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
-    """Return the messages without their keys, as they are sent."""
-    return [{name: value for name, value in message.items() if name != KEY} for message in messages]
-
-
-def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
-    """Apply `normalize` to keyed messages; each message that it inserts gets a key."""
-    out: list[ApiMessage] = []
-    before = ""
-    for message in normalize(list(messages)):
-        before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
-        out.append(message if KEY in message else message | {KEY: before})
-    return out
-
-
-def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
-    """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
-    precede old ones."""
-    old, kept = ({key_of(message): message for message in side} for side in (before, after))
-    replaced, inserted, pending = (
-        dict[str, ApiMessage](),
-        list[tuple[str, ApiMessage]](),
-        list[ApiMessage](),
-    )
-    for message in after:
-        key = key_of(message)
-        if key not in old:
-            pending.append(message)
-            continue
-        inserted += [(key, new) for new in pending]
-        pending = []
-        if key != SYSTEM_KEY and old[key] != message:
-            replaced[key] = {
-                name: value for name, value in message.items() if old[key].get(name) != value
-            }
-    return Edits(tuple(key for key in old if key not in kept), replaced, tuple(inserted))

@@ -1,0 +1,139 @@
+"""Requests a summary of a conversation from a model: the condenser that decides with `swecli.context.truncate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swecli.agent.request_builder import RequestBuilder
+from swecli.agent.turn import Effect, ModelStep, StepPlace
+from swecli.context import epochs
+from swecli.context.budget import RequestLimits
+from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Ladder
+from swecli.context.keyed import strip_keys
+from swecli.context.system_message import cache_marks, load_prompt, render_withdrawn
+from swecli.context.truncate import TruncateOptions, TruncateResponse
+from swecli.llm.base import ChatModel
+from swecli.models.context import Reduction
+from swecli.models.errors import ContextFull, SwecliError
+from swecli.models.message import (
+    ApiMessage,
+    ModelReply,
+    ModelRequest,
+    RequestRecord,
+    ToolSpec,
+    Usage,
+)
+from swecli.models.session import Session
+
+_ATTEMPTS = 2  # the turn waits for them
+_WITHDRAWN = "This was said or noted in this session and does not hold any more; leave it out of the summary:"
+
+
+@dataclass(slots=True)
+class CondensedResponse(TruncateResponse):
+    """A summarised conversation. `messages` may have been truncated since; `condensed` are those that the row leads
+    to."""
+
+    row: Reduction | None = None
+    condensed: tuple[ApiMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Condenser:
+    """Replaces the messages of `cut` by a summary. The sizes that it returns are in tokens, or in characters."""
+
+    model: ChatModel
+    limits: RequestLimits  # of that model
+    ladder: Ladder  # that the conversation is reduced to
+    builder: RequestBuilder
+    session: Session
+    specs: list[ToolSpec]
+    cut: epochs.SummaryCut
+    at: StepPlace
+    effects: list[Effect]  # gets a record of the request, whatever becomes of its answer
+    in_characters: bool = False
+    wish: str = ""  # what the user asks to focus on
+
+    async def condense(self, options: TruncateOptions) -> TruncateResponse:
+        """Return the conversation with the summary, or why there is none."""
+        try:
+            reply = await self._request_summary(options.custom_condensing_prompt)
+        except ContextFull:
+            return _failed(f"the conversation is too long for {self.model.name}")
+        except SwecliError as error:
+            return _failed(error.message)
+        cost = reply.cost or 0.0
+        summary = reply.text.strip()
+        if reply.calls:
+            return _failed("the model returned tool calls instead of a summary", cost)
+        if not summary:
+            return _failed("the model returned an empty summary", cost)
+        return self._apply(summary, cost)
+
+    def _apply(self, summary: str, cost: float) -> CondensedResponse:
+        head = self.builder.head(self.at.query, self.ladder.counter)
+        epoch, edits, messages = self.cut.apply(self.session, summary, head)
+        before = self.ladder.limits.measure(self.cut.messages, self.ladder.counter)
+        after = self.ladder.limits.measure(messages, self.ladder.counter)
+        row = Reduction(
+            how=epochs.CONDENSE,
+            interaction=self.at.interaction,
+            step=self.at.step,
+            before=before.tokens,
+            after=after.tokens,
+            detail=f"{self.cut.turns} summarised by {self.model.name}",
+            epoch=epoch,
+            edits=edits,
+        )
+        return CondensedResponse(
+            messages=messages,
+            summary=summary,
+            cost=cost,
+            new_context_tokens=after.characters if self.in_characters else after.tokens,
+            row=row,
+            condensed=tuple(messages),
+        )
+
+    async def _request_summary(self, prompt: str | None) -> ModelReply:
+        """Return the answer. The request extends the last one sent, which the provider has cached. Raises ContextFull
+        or ProviderError."""
+        question: ApiMessage = {"role": "user", "content": self._instruction(prompt)}
+        messages = [*strip_keys(self.cut.asked), question]
+        # truncated last if this model takes less than the session's: removed messages are not summarised
+        sent, _ = Ladder(self.limits, self.ladder.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))
+        request = ModelRequest(
+            self.model.name,
+            sent,
+            self.specs,
+            self.limits.reserve,
+            "condense",
+            marks=cache_marks(sent),
+        )
+        step = ModelStep(self.model, request, attempts=_ATTEMPTS)
+        reply = await step.finish()
+        usage = reply.usage or Usage(self.ladder.counter.count_messages(sent))
+        self.effects.append(
+            RequestRecord(
+                self.model.name,
+                "condense",
+                self.at.interaction,
+                0,
+                usage,
+                reply.cost,
+                step.duration_ms,
+            )
+        )
+        return reply
+
+    def _instruction(self, prompt: str | None) -> str:
+        parts = [prompt or load_prompt("condense")]
+        withdrawn = self.builder.withdrawn(self.session)
+        if withdrawn:
+            parts.append(f"{_WITHDRAWN}\n{render_withdrawn(withdrawn)}")
+        if self.wish:
+            parts.append(f"The user asks to focus on: {self.wish}")
+        return "\n\n".join(parts)
+
+
+def _failed(error: str, cost: float = 0.0) -> TruncateResponse:
+    return TruncateResponse(messages=[], cost=cost, error=error)

@@ -1,0 +1,113 @@
+"""What refusals have taught about models: what a model lacks for this session, how it is asked in a file."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from swecli.config.paths import Paths, write_file
+from swecli.models.errors import BadInput
+
+_VERSION = 1
+_OFF = "off."  # before the name of a request field that is left out
+
+
+class LearnedFacts:
+    """Learned facts by model origin. Those that `is_kept` are in a JSON file, the others end with this object. A
+    damaged file counts as empty; one of a newer version is not used or changed."""
+
+    def __init__(self, path: Path, today: float | None = None) -> None:
+        self._path = path
+        self._now = time.time() if today is None else today
+        self._session: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> LearnedFacts:
+        """Return the facts of this user: in one process always the same object, so that a model that is chosen again
+        is not asked in vain again."""
+        return _facts_in(Paths.find(environ).state / "models.json")
+
+    def of(self, origin: str) -> dict[str, Any]:
+        """Return the learned profile fields of a model; `off` as a set."""
+        known: dict[str, Any] = {}
+        for field, fact in (self._read() or {}).get(origin, {}).items():
+            value = fact.get("value") if isinstance(fact, dict) else None
+            if is_kept(field, value):
+                known[field] = value
+        known |= self._session.get(origin, {})
+        fields = {name: value for name, value in known.items() if not name.startswith(_OFF)}
+        off = frozenset(name.removeprefix(_OFF) for name in known if name.startswith(_OFF))
+        return fields | ({"off": off} if off else {})
+
+    def learn(self, origin: str, field: str, value: Any, words: str) -> None:
+        """Remember one fact; one that is kept goes to the file with its date and the refusal's message. Silently
+        skipped if the file cannot be written."""
+        if not is_kept(field, value):
+            self._session.setdefault(origin, {})[field] = value
+            return
+        fact = {"value": value, "on": _iso_date(self._now), "words": words}
+        with suppress(OSError), self._locked_update() as models:
+            models.setdefault(origin, {})[field] = fact
+
+    def forget(self, name: str) -> int:
+        """Delete all stored facts of models with this name or origin; return how many models. Raises BadInput for a
+        file of a newer version."""
+        if self._read() is None:
+            raise BadInput(
+                f"{self._path} was written by a newer swecli: it is neither used nor changed."
+            )
+        with self._locked_update() as models:
+            gone = [origin for origin in models if name == origin or name in origin.split()]
+            for origin in gone:
+                del models[origin]
+        return len(gone)
+
+    def _read(self) -> dict[str, dict[str, Any]] | None:
+        """Return the facts by origin, {} if the file is missing or damaged, None if it is of a newer version."""
+        try:
+            whole = json.loads(self._path.read_bytes())
+            models = {origin: dict(facts) for origin, facts in whole["models"].items()}
+            return None if whole["version"] > _VERSION else models
+        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            return {}
+
+    @contextmanager
+    def _locked_update(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Yield the facts under an exclusive file lock, and write them back."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            models = self._read()
+            yield {} if models is None else models
+            if models is not None:
+                whole = {"version": _VERSION, "models": models}
+                write_file(
+                    self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True)
+                )
+
+
+def is_kept(field: str, value: Any) -> bool:
+    """Return whether a fact outlives the session: it says how a model is asked, and takes nothing away. A service may
+    refuse tools or thinking by mistake or for an hour; the next session asks again."""
+    if field == "max_output":
+        return type(value) is int and value > 0
+    if field == "limit_name":
+        return value in ("max_tokens", "max_completion_tokens")
+    if field == "wire":
+        return bool(value == "responses")
+    return field == "think_back" and value == "with calls"
+
+
+@cache
+def _facts_in(path: Path) -> LearnedFacts:
+    return LearnedFacts(path)
+
+
+def _iso_date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))

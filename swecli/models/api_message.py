@@ -1,0 +1,111 @@
+"""Messages as they are sent to models, in the OpenAI chat format."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
+
+# Names of fields that never reach a service as they are.
+KEY: Final = "_key"  # addresses a message in edits
+BLOCKS: Final = "blocks"
+IMAGES: Final = "images"
+
+
+class Image(TypedDict):
+    """A picture that the user sent."""
+
+    name: str  # as the user wrote it
+    label: str  # its text form: [image 640x480]
+    media_type: str
+    data: str  # base64
+
+
+class Blocks(TypedDict):
+    """Opaque content of a reply, which goes back to the service that sent it."""
+
+    origin: str  # the model
+    prefix: str  # hash of the messages before it
+    content: list[dict[str, Any]]
+
+
+class FunctionCall(TypedDict):
+    name: str
+    arguments: str  # the text of a JSON object
+
+
+class ApiCall(TypedDict):
+    """A tool call of the model's."""
+
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class SystemMessage(TypedDict):
+    role: Literal["system"]
+    content: str
+    _key: NotRequired[str]
+
+
+class UserMessage(TypedDict):
+    role: Literal["user"]
+    content: str
+    images: NotRequired[list[Image]]
+    _key: NotRequired[str]
+
+
+class AssistantMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str | None  # None if there are only calls
+    tool_calls: NotRequired[list[ApiCall]]
+    blocks: NotRequired[Blocks]
+    _key: NotRequired[str]
+
+
+class ToolMessage(TypedDict):
+    role: Literal["tool"]
+    tool_call_id: str
+    content: str
+    _key: NotRequired[str]
+
+
+ApiMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+class MessageFields(TypedDict, total=False):
+    """Some fields of a message, to replace those that it has."""
+
+    content: str | None
+    tool_calls: list[ApiCall]
+    blocks: Blocks
+    images: list[Image]
+    _key: str
+
+
+def calls_of(message: ApiMessage) -> list[ApiCall]:
+    """Return the calls of a message; only an assistant's has any."""
+    return message.get("tool_calls", []) if message["role"] == "assistant" else []
+
+
+def images_of(message: ApiMessage) -> list[Image]:
+    """Return the pictures of a message; only a user's has any."""
+    return message.get("images", []) if message["role"] == "user" else []
+
+
+def blocks_of(message: ApiMessage) -> Blocks | None:
+    """Return the opaque content of a message; only an assistant's has any."""
+    return message.get("blocks") if message["role"] == "assistant" else None
+
+
+def call_id_of(message: ApiMessage) -> str:
+    """Return the id of the call that a message is the result of; "" for any other message."""
+    return message["tool_call_id"] if message["role"] == "tool" else ""
+
+
+def with_fields(message: ApiMessage, fields: MessageFields) -> ApiMessage:
+    """Return a copy of a message with some fields replaced, which are fields of its role."""
+    return cast("ApiMessage", {**message, **fields})
+
+
+def without_fields(message: ApiMessage, *names: str) -> ApiMessage:
+    """Return a copy of a message without some fields, which are optional in its role."""
+    return cast("ApiMessage", {name: one for name, one in message.items() if name not in names})

@@ -1,0 +1,28 @@
+"""Removes duplicates of findings, which need not have been parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # a caller that has dicts needs no findings
+    from swecli.models.finding import Finding
+
+_AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
+
+
+def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
+    """Return the findings (or dicts with `code_smell_type` or `codeSmellType`) in their order without duplicates: of
+    those with the same path, line and smell type the first is kept."""
+    first: dict[str, _AnyFinding] = {}
+    for one in findings:
+        # as text: a model may send a list instead of a number
+        first.setdefault(repr(_key_of(one)), one)
+    return list(first.values())
+
+
+def _key_of(one: Finding | dict[str, Any]) -> tuple[Any, ...]:
+    if not isinstance(one, dict):
+        return one.key
+    kind = one.get("code_smell_type", one.get("codeSmellType"))
+    return one.get("path"), one.get("line"), kind

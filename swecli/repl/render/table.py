@@ -1,0 +1,99 @@
+"""Lay out tables whose last rows may not be known yet: the widths of the columns come from the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from swecli.repl.render.prefix import add_prefix
+
+_GAP = 3  # columns between two columns: those of `box.SIMPLE_HEAD` with its padding
+_LEAST_WIDTH = 4  # of a column in a grid; below, a row is shown as a list of its cells
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """The header of a table, and the widths that its cells would like to have."""
+
+    header: tuple[Text, ...]
+    natural: tuple[int, ...]
+
+    @classmethod
+    def measure(cls, header: Sequence[Text], rows: Sequence[Sequence[Text]]) -> TableShape:
+        """Return the shape that the header and some rows ask for."""
+        widths = [_cell_width(cell) for cell in header]
+        for row in rows:
+            for column, cell in enumerate(row[: len(widths)]):
+                widths[column] = max(widths[column], _cell_width(cell))
+        return cls(tuple(header), tuple(widths))
+
+    def fit(self, columns: int) -> list[int] | None:
+        """Return the widths in a terminal of so many columns; None if they are too narrow to be read."""
+        room = columns - _GAP * (len(self.natural) - 1)
+        if room < _LEAST_WIDTH * len(self.natural) and room < sum(self.natural):
+            return None
+        cap = max(room, 1)
+        while sum(min(width, cap) for width in self.natural) > room:
+            cap -= 1
+        widths = [min(width, cap) for width in self.natural]
+        spare = room - sum(widths)
+        for column, natural in enumerate(self.natural):
+            if natural > cap and spare > 0:
+                widths[column] += 1
+                spare -= 1
+        return widths
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Rows of a table, below its header if `has_header`."""
+
+    shape: TableShape
+    rows: Sequence[Sequence[Text]]
+    has_header: bool = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = self.shape.fit(options.max_width)
+        if widths is None:
+            yield from self._as_records()
+            return
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            show_edge=False,
+            show_header=self.has_header,
+            border_style="quiet",
+            header_style="head",
+        )
+        for header, width in zip(self.shape.header, widths, strict=True):
+            justify = header.justify or "left"
+            table.add_column(header, justify=justify, overflow="fold", width=width)
+        for row in self.rows:
+            table.add_row(*row)
+        yield table
+
+    def _as_records(self) -> list[RenderableType]:
+        """Return each row as lines of header and cell, with an empty line between two rows."""
+        lines: list[RenderableType] = []
+        for index, row in enumerate(self.rows):
+            if index or not self.has_header:
+                lines.append(Text(""))
+            for header, cell in zip(self.shape.header, row, strict=False):
+                name = Text.assemble((header.plain, "head"), ": ", end="")
+                lines.append(Text.assemble(name, cell) if cell.plain else name.copy())
+        return [add_prefix(line, "", rest="  ") for line in lines]
+
+
+def _cell_width(cell: Text) -> int:
+    return max((Text(line).cell_len for line in cell.plain.split("\n")), default=0)
+
+
+def make_table(rows: Sequence[Sequence[Text]]) -> TableRows:
+    """Return a table with a line under its header, the first of the rows, and no other borders."""
+    header, *body = rows
+    return TableRows(TableShape.measure(header, body), body)
