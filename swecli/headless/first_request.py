@@ -75,7 +75,7 @@ def _store_first_message(
     builder = RequestBuilder(store, settings, root, system, instructions=lambda: found.text)  # type: ignore[arg-type]
     query = Query(prompt.text, (prompt.enclosed,) if prompt.attached else (), jobs=frozenset())
     turn = builder.prepare(query, model, counter)
-    tools = usable_specs(specs, more=turn.selection.more, skills=found.skills)
+    tools = usable_specs(specs, more=turn.selection.more, skills=found.skills, settings=settings)
     tools = lean_specs(specs) if is_lean(model.profile.window) else tools
     reserve = model.profile.reserve(settings.max_tokens)
     request = ModelRequest(

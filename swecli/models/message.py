@@ -198,7 +198,8 @@ class Offer:
     in_small_windows: bool = False  # there every description counts
     in_tasks: bool = True
     in_reviews: bool = True
-    needs: Literal["", "strategies", "skills"] = ""  # strategies: more than the prompt has room for
+    # strategies: more than the prompt has room for; diagnostics, search: configured
+    needs: Literal["", "strategies", "skills", "diagnostics", "search"] = ""
 
 
 @dataclass(frozen=True, slots=True)
