@@ -243,7 +243,12 @@ class Agent:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
         if is_lean(self.model.profile.window) or self.model.name in self.observed.small:
             return lean_specs(self.tools.specs())
-        return usable_specs(self.tools.specs(), more=self._has_more, skills=self.ctx.skills)
+        return usable_specs(
+            self.tools.specs(),
+            more=self._has_more,
+            skills=self.ctx.skills,
+            settings=self.settings,
+        )
 
     def _result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from swecli.config.settings import Start
 from swecli.context.tokens import TokenCounter
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
     Event,
     Notice,
@@ -46,6 +46,7 @@ from swecli.tools.limits import (
 from swecli.tools.permissions import Permissions
 from swecli.tools.repeats import LoopGuard, unchanged_notice
 from swecli.tools.sandbox import Sandbox
+from swecli.tools.search_provider import SearchProvider
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 
@@ -94,7 +95,15 @@ class Toolkit:
             timeout=float(start.settings.command_timeout),
             environ=start.environ,
             sandbox=Sandbox.of(start),
+            diagnostics=start.settings.diagnostics,
         )
+        try:
+            settings = start.settings
+            ctx.search = SearchProvider.of(
+                settings.search_url, settings.search_header, settings.search_key_env, start.environ
+            )
+        except ConfigError as error:
+            notices.append(f"web searches are not available: {error}")
         return cls(tools, permissions, ctx, ask), notices
 
     @classmethod

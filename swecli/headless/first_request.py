@@ -106,7 +106,7 @@ def _prepare(
     attached = (prompt.enclosed,) if prompt.attached else ()
     query = Query(prompt.text, attached, jobs=frozenset(), mode=settings.mode)
     turn = builder.prepare(query, model, counter)
-    tools = usable_specs(specs, more=turn.selection.more, skills=found.skills)
+    tools = usable_specs(specs, more=turn.selection.more, skills=found.skills, settings=settings)
     if is_lean(profile.window):
         tools = lean_specs(specs)
     reserve = profile.reserve(settings.max_tokens)

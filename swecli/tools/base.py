@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
 from swecli.models.message import (
     MODES,
+    Decision,
     Display,
     Effects,
     Mode,
@@ -29,6 +31,7 @@ from swecli.models.message import (
 )
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
+from swecli.tools.search_provider import SearchProvider
 from swecli.tools.tool_schema import plain_schema
 
 if TYPE_CHECKING:
@@ -82,6 +85,10 @@ class ChangeRecorder(Protocol):
 DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
 
 
+# Asks the user a question with choices; without any for a free text.
+AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
+
+
 def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
 
@@ -127,6 +134,15 @@ class ToolContext:
     skills: dict[str, Skill] = field(default_factory=dict)
     # runs a task in a child session; None: there are none in this run
     do_task: DoTask | None = None
+    # None: nobody can be asked
+    ask_user: AskUser | None = None
+    # the questions of `ask_user` that are open
+    questions: list[str] = field(default_factory=list)
+    # the commands that check the project, as configured, and what each said when it first ran
+    diagnostics: Sequence[str] = ()
+    known_problems: dict[str, Counter[str]] = field(default_factory=dict)
+    # the provider of web searches; None: none is configured
+    search: SearchProvider | None = None
     # called for requests of tasks, with US $
     on_usage: Callable[[Usage, float | None], None] = _ignore
 

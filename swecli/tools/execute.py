@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -71,7 +71,11 @@ async def execute(
     readers = frozenset(
         {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
     )
-    ctx = replace(ctx, may_read=partial(permissions.may_read, readers=readers))
+    ctx = replace(
+        ctx,
+        may_read=partial(permissions.may_read, readers=readers),
+        ask_user=partial(_ask_user, call, ask),
+    )
     try:
         tool = _find_tool(call, registry, ctx, problem)
         params, note = read_arguments(tool, call.parameters)
@@ -197,6 +201,15 @@ async def _check_permission(
         ) as error:  # the rule applies to this session only; /permissions shows why
             permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
+
+
+async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
+    """Ask the user the question of a call, and record who answered."""
+    shown = Display(body=question)
+    summary = f"Ask {one_line(question)}"
+    decision = await ask(AskRequest(call, question, summary, shown, choices=tuple(choices)))
+    call.decision = decision.by
+    return decision
 
 
 def _refusal_text(decision: Decision) -> str:

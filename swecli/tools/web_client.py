@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from swecli.tools.base import ToolError
 from swecli.tools.limits import one_line
@@ -70,7 +70,10 @@ async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = 
 
 
 def _without_secret(text: str, request: WebRequest) -> str:
-    return text.replace(request.secret, "***") if request.secret else text
+    if not request.secret:
+        return text
+    # as it is in a header, and as it is in an address
+    return text.replace(request.secret, "***").replace(quote(request.secret, safe=""), "***")
 
 
 async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:

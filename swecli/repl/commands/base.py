@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
+from swecli.repl.input.user_question import answer_question
 from swecli.repl.program import Background, Program
 from swecli.repl.render.formatting import escape_invisible
 from swecli.text import one_line
@@ -91,6 +92,8 @@ class CommandContext:
         return decision
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
+        if request.choices is not None:
+            return await answer_question(self.asker, request)
         answers = _answers(request)
         title = request.question
         if request.preview.kind == "diff":  # whose head line may have left the screen

@@ -120,6 +120,9 @@ def render_decision(
     request: AskRequest, decision: Decision, root: Path | None = None
 ) -> RenderableType:
     """Render the user's decision on a call as one line."""
+    if request.choices is not None:
+        answer = sanitize(one_line(decision.answer)) or "no answer"
+        return add_prefix(Text(f"answered: {answer}", style="quiet"), "✓ ", "ok")
     summary = one_line(request.summary)
     if not decision.allow:
         text = Text(f"refused: {summary}", style="denied")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from swecli.tools.builtin.run_command import _OutputThrottle
+from swecli.tools.shell import OutputThrottle
 
 
 async def test_throttled_output_is_complete_and_in_order() -> None:
     chunks: list[str] = []
-    reporter = _OutputThrottle(chunks.append)
+    reporter = OutputThrottle(chunks.append)
     for number in range(100):
         reporter.add(f"{number}\n")
     reporter.add("")
@@ -20,7 +20,7 @@ async def test_throttled_output_is_complete_and_in_order() -> None:
 
 async def test_waiting_output_is_reported_without_further_output() -> None:
     chunks: list[str] = []
-    reporter = _OutputThrottle(chunks.append)
+    reporter = OutputThrottle(chunks.append)
     reporter.add("first")
     reporter.add("second")
     while len(chunks) < 2:
@@ -30,7 +30,7 @@ async def test_waiting_output_is_reported_without_further_output() -> None:
 
 async def test_of_a_flood_of_output_the_newest_part_is_reported() -> None:
     chunks: list[str] = []
-    reporter = _OutputThrottle(chunks.append)
+    reporter = OutputThrottle(chunks.append)
     reporter.add("start\n")
     for _ in range(100):
         reporter.add("x" * 10_000)
