@@ -20,7 +20,7 @@ from swecli.context.system_message import load_prompt
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
-from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
+from swecli.models.message import Ask, Mode, ModelChoice
 from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
@@ -169,14 +169,14 @@ def build_runtime(
     ask: Ask,
     model: ChatModel | None = None,
     *,
-    begun: tuple[Session, ChatMessage] | None = None,
+    sessions: SessionManager | None = None,
 ) -> Runtime:
-    """Build the runtime. `begun` is a session and its new message, which is stored already. Raises SwecliError for a
-    problem with the database, model, key or session."""
+    """Build the runtime, with the open store `sessions` if it is given, in whose session a turn may have begun. Raises
+    SwecliError for a problem with the database, model, key or session."""
     hide_environment()
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
-    sessions = SessionManager.open(start.database)
+    sessions = sessions or SessionManager.open(start.database)
     toolkit, idle = Toolkit.open(start, sessions, ask)
     ctx, root = toolkit.ctx, toolkit.ctx.root
 
@@ -221,11 +221,9 @@ def build_runtime(
             f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
         )
         learning.mark_reported(missing)
-    if begun is not None:
-        session, message = begun
-        # before its message is added, which tells the model of them
-        notices += [ended_line(name, LOST) for name in lost_jobs(session.messages, ())]
-        runtime.restore_todos(sessions.use(session, message))
+    if sessions.current_session is not None:
+        runtime.restore_todos(sessions.session)
+        notices += runtime.losses()
     elif start.resume is None:
         runtime.new_session()
     else:

@@ -26,7 +26,7 @@ from swecli.playbook.selection import SelectionRequest
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.learned import BulletRow
+from swecli.store.tables.playbook import BulletRow
 from tests.support.scripted import ScriptedModel
 
 FEW, MANY = 100, 10_000

@@ -92,20 +92,12 @@ class Agent:
         )
 
     def warm(self) -> None:
-        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, and begin a turn in a
-        database in memory, which compiles the statements for every database."""
+        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, prepare a request,
+        and load what the store needs for the lessons of a turn."""
         self.counter.count_tools(self.specs())
-        scratch = self.sessions.open(":memory:")
-        scratch.start(str(self.ctx.root), self.model.name)
-        scratch.store_query("hello")
-        builder = replace(self.builder, sessions=scratch, stale=None)
-        TurnRecord(scratch, self.counter).begin(
-            builder.prepare(Query("hello"), self.model, self.counter)
-        )
-        scratch.database.close()
-        session = self.sessions.current_session
-        if session is not None and session.get_playbook().bullets:
+        if self.sessions.current_session is not None:
             self.prepare("")
+        self.sessions.warm()
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         self.notes.clear()

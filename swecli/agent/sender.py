@@ -90,16 +90,19 @@ class Sending:
                     yield report
             if outgoing.failure is not None:
                 raise outgoing.failure
+            was_answered = False
             try:
                 async for event in self.stream(outgoing):
                     yield event
-                if self.reply.stop == "window_full":
+                was_answered = self.reply.stop == "window_full"
+                if was_answered:
                     raise ContextOverflow("The answer reached the end of the model's window.")
                 for line in source.check(self.reply, self.reply.usage):
                     yield Notice(line, "warning")
                 return
             except ContextOverflow as error:
-                if overflows == _MAX_OVERFLOWS:
+                # an answer is paid for: one more, not three
+                if overflows == _MAX_OVERFLOWS or (was_answered and overflows > 0):
                     raise
                 source.record_refusal(error)
                 if self.partial:

@@ -305,6 +305,10 @@ class Dispatcher:
                 await startup.processor.run_shell(line.text, share=line.shared)
             else:
                 await startup.processor.process_query(line.text)
+                # late: loaded after the prompt is shown
+                from swecli.repl.commands.restated import ask_about_restated
+
+                await ask_about_restated(startup.context)
         except Exception as error:  # noqa: BLE001
             self._program.report(error)
 

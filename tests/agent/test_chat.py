@@ -19,7 +19,7 @@ from tests.support.scripted import Reply, ScriptedModel
 
 def outcome(runtime: Runtime) -> str:
     session = runtime.sessions.session
-    info = runtime.sessions.playbook.turn(session.id, session.interactions)
+    info = runtime.sessions.turns.turn(session.id, session.interactions)
     assert info is not None
     return info.status
 

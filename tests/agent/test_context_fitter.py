@@ -28,7 +28,8 @@ from swecli.models.message import ApiMessage, Usage
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database, reader
+from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.orm import reader
 from tests.support.histories import Message, call, complaint, legal_histories, result
 from tests.support.scripted import ScriptedModel
 

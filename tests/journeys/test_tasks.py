@@ -83,13 +83,15 @@ async def test_a_task_is_stored_as_an_unlisted_child_session_that_can_be_resumed
     assert parent is not None
     (child,) = child_sessions(runtime)
     assert finished_tool(events).result.for_user.title == f"1 step · session {child}"
-    assert [row.id for row in runtime.sessions.list_sessions()] == [parent.id]
-    assert [row.id for row in runtime.sessions.list_sessions(str(runtime.cwd))] == [parent.id]
-    assert [message["role"] for message in runtime.sessions.export(child)["messages"]] == [
+    assert [row.id for row in runtime.sessions.catalog.list_sessions()] == [parent.id]
+    assert [row.id for row in runtime.sessions.catalog.list_sessions(str(runtime.cwd))] == [
+        parent.id
+    ]
+    assert [message["role"] for message in runtime.sessions.archive.export(child)["messages"]] == [
         "user",
         "assistant",
     ]
-    assert runtime.sessions.playbook.pending(child) == []
+    assert runtime.sessions.turns.pending(child) == []
     runtime.close()
     again = make_runtime(["Go on."], resume=child)
     assert again.sessions.current_session is not None
@@ -117,7 +119,9 @@ async def test_the_cost_of_a_task_is_counted_once_in_the_parent_session_and_in_t
     assert totals.by_purpose["turn"].requests == 2
     assert [event.cost for event in events if isinstance(event, TurnFinished)] == [1.25]
     (child,) = child_sessions(runtime)
-    assert runtime.sessions.export(child)["totals"]["requests"] == 0, "each request is counted once"
+    assert runtime.sessions.archive.export(child)["totals"]["requests"] == 0, (
+        "each request is counted once"
+    )
     runtime.close()
 
 
@@ -242,7 +246,7 @@ async def test_cancelling_the_turn_cancels_the_task_and_keeps_its_partial_answer
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    whole = runtime.sessions.export(child_sessions(runtime)[0])
+    whole = runtime.sessions.archive.export(child_sessions(runtime)[0])
     assert whole["messages"][-1]["content"].startswith("word word")
     assert whole["messages"][-1]["status"] == "partial"
     parent = runtime.sessions.current_session

@@ -434,7 +434,7 @@ async def test_diff_shows_the_changes_of_a_turn_or_session_with_binary_files_and
 async def test_reading_commands_record_no_changes_and_undo_keeps_ignored_files() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))
-    assert runtime.sessions.undo.load_changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
+    assert runtime.sessions.file_changes.load(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
     await ScriptedContext(runtime).type("/undo 2")
     assert Path("a.log").exists()
     runtime.close()

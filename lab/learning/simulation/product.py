@@ -150,7 +150,7 @@ class Product:
         )
 
     def _reflectors(self) -> list[Any]:
-        return list(self.sessions.playbook.reflectors().values())
+        return list(self.sessions.turns.reflectors().values())
 
     def states(self) -> Counter[str]:
         """Count the proposals by their state."""
@@ -279,7 +279,7 @@ class Product:
         self._adds = [one for one in facts.proposals if one.channel == "reflector"]
         part = self.learning.after_turn()
         events = list(part.events)
-        record = self.sessions.playbook.turn(self.session.id, part.interaction)
+        record = self.sessions.turns.turn(self.session.id, part.interaction)
         self._asked = ReflectionAsked(number, shown, record.good if record else None)
         if part.needs_model or self._adds:
             events += await self.learning.reflect(part.interaction, asked=bool(self._adds))

@@ -33,6 +33,7 @@ from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
+RESTATED = "it says more than you wrote"  # the reason if the user may say at once what was meant
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 _MAX_QUOTE = 300  # characters of stored evidence
 _KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
@@ -184,7 +185,7 @@ class Curator:
             return ""
         old = self.session.playbook.bullets.get(add.replaces)
         if not self._is_said(add.content, old):
-            return "it says more than you wrote"
+            return RESTATED
         return self.objection(add.content, add.scope, old)
 
     def objection(self, content: str, scope: Scope, replaced: Bullet | None) -> str:
@@ -394,6 +395,11 @@ def needs_approval(bullet: Bullet, evidence: Sequence[Evidence]) -> bool:
     if bullet.trust not in OUTSIDE or doubts[-1:] != [_PROVISIONAL]:
         return True
     return bool(_EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content))
+
+
+def is_restated(evidence: Sequence[Evidence]) -> bool:
+    """Return True if a waiting bullet quotes the user, and says it in other words."""
+    return [item.quote for item in evidence if item.source == DOUBT][-1:] == [RESTATED]
 
 
 def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:

@@ -25,6 +25,7 @@ from swecli.playbook.learning.answer import (
     answer_schema,
     read_answer,
 )
+from swecli.playbook.learning.curator import is_restated
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import (
@@ -225,7 +226,7 @@ class LearningService:
         asked: Mapping[str, Bullet],
     ) -> list[LearningEvent]:
         """Store the lessons of an answer, except of turns that were undone meanwhile, and return one event."""
-        store, events = self.sessions.playbook, list[LearningEvent]()
+        store, events = self.sessions.turns, list[LearningEvent]()
         for turn in turns:
             number, pays = turn.digest.interaction, turn is turns[-1]
             record = store.turn(session.id, number)
@@ -237,6 +238,25 @@ class LearningService:
                 events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
         return _join(events)
 
+    def restated(self) -> list[Bullet]:
+        """Return the strategies that the model stored in the newest turn as the user's, in words that are not the
+        user's. They wait for a yes."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled or not session.interactions:
+            return []
+        number = session.interactions
+        rows = self.sessions.playbook.deltas_of_turns(session, number, number)
+        stored = [
+            name for row in rows if row.delta.reason == lessons.REMEMBERED for name in row.added
+        ]
+        waiting = [
+            bullet
+            for name in reversed(stored)
+            if (bullet := session.playbook.bullets.get(name)) and bullet.state == "quarantined"
+        ]
+        evidence = self.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
+        return [one for one in waiting if is_restated(evidence[one.id])]
+
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
         the one before if the query corrects it."""
@@ -244,7 +264,7 @@ class LearningService:
         if session is None or not self.enabled or not session.interactions:
             return []
         newest = session.interactions
-        waiting = {one.interaction for one in self.sessions.playbook.pending(session.id)}
+        waiting = {one.interaction for one in self.sessions.turns.pending(session.id)}
         due = {number for number in waiting if number < newest}
         has_model = self.reflector.model is not None
         if has_model and self._lessons(session).digest(newest).corrects_previous:
@@ -257,7 +277,7 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled or self.reflector.model is None:
             return []
-        store, newest = self.sessions.playbook, session.interactions
+        store, newest = self.sessions.turns, session.interactions
         turn = store.turn(session.id, newest)
         if turn is None or turn.status == "running":
             return []
@@ -269,8 +289,8 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled:
             return []
-        own = self.sessions.playbook.pending(session.id)[::-1]
-        return [*own, *self.sessions.playbook.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
+        own = self.sessions.turns.pending(session.id)[::-1]
+        return [*own, *self.sessions.turns.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
 
     def pending_by_session(self) -> list[tuple[str, list[int]]]:
         """Return the pending turns, oldest first, of each session, newest session first."""
@@ -285,7 +305,7 @@ class LearningService:
         session = self.sessions.current_session
         if session is None:
             return []
-        pending = [one.interaction for one in self.sessions.playbook.pending(session_id)]
+        pending = [one.interaction for one in self.sessions.turns.pending(session_id)]
         numbers = [number for number in interactions if number in pending]
         if session_id == session.id:
             events = [event for number in numbers for event in self.after_turn(number).events]
@@ -329,12 +349,12 @@ class LearningService:
 
     def _find_left_session(self, session: Session) -> str | None:
         """Return the id of the newest session of the project but the current one."""
-        newest = self.sessions.list_sessions(session.project or session.working_directory, 2)
+        newest = self.sessions.catalog.list_sessions(session.project or session.working_directory, 2)
         return next((one.id for one in newest if one.id != session.id), None)
 
     def _is_consolidated(self, session: Session) -> bool:
         name = _consolidated_name(session)
-        known = self.sessions.playbook.figures([name]).get(name)
+        known = self.sessions.turns.figures([name]).get(name)
         return bool(known == consolidation.fingerprint(session))
 
     async def _consolidate(self, session: Session) -> list[LearningEvent]:
@@ -384,7 +404,7 @@ class LearningService:
         for epoch in range(1, epochs + 1):
             for name in ids:
                 for number in range(1, self.sessions.resume(name, "").interactions + 1):
-                    if self.sessions.playbook.count_reflections(name, number) < epoch:
+                    if self.sessions.turns.count_reflections(name, number) < epoch:
                         yield name, number, await self.learn(number)
 
     async def check_anchors(self) -> list[LearningEvent]:
@@ -439,7 +459,7 @@ class LearningService:
             return False
         if turn.is_processed and not asked:
             waiting = StoredTurn(session.id, turn.digest.interaction)
-            return waiting in self.sessions.playbook.pending(session.id)
+            return waiting in self.sessions.turns.pending(session.id)
         success = turn.first_success and not (model is not None and model.profile.offline)
         return asked or self.reflector.every_turn or turn.friction or success
 
@@ -478,7 +498,9 @@ class LearningService:
             )
             applied = store.record_lessons(session, learned)
         if learned.failure:
-            kept = StoredTurn(session.id, learned.interaction) in store.pending(session.id)
+            kept = StoredTurn(session.id, learned.interaction) in self.sessions.turns.pending(
+                session.id
+            )
             reason, cost = learned.failure, learned.cost
             return [ReflectionFailed(learned.interaction, reason, kept, cost=cost)]
         if applied is not None or learned.lines or refused or learned.usage.total or answer:

@@ -23,7 +23,8 @@ from swecli.models.review_events import (
 from swecli.repl.render.diff import render_diff
 from swecli.repl.render.formatting import format_dollars, format_duration, format_tokens
 from swecli.repl.render.prefix import add_prefix
-from swecli.review.publish.view import FindingView, format_event, row_view
+from swecli.review.publish.event_lines import format_event
+from swecli.review.publish.view import FindingView, row_view
 from swecli.text import one_line, sanitize
 
 _TURN_STOPS = {

@@ -11,7 +11,8 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, pluralize, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
-from swecli.review.publish.view import format_coverage, row_view
+from swecli.review.publish.event_lines import format_coverage
+from swecli.review.publish.view import row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
 from swecli.review.target.targets import Target

@@ -26,10 +26,11 @@ from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, 
 from swecli.review.judge.grounding import ground, identify_all
 from swecli.review.judge.sources import Sources, normalize_code
 from swecli.review.read.conversation import Conversation
-from swecli.review.read.extract import REPORT_TOOL, Extraction, extract
+from swecli.review.read.extract import Extraction, extract
 from swecli.review.read.job import ReviewJob
 from swecli.review.read.part_message import write_part_message
 from swecli.review.read.progress import Progress
+from swecli.review.read.report_tool import REPORT_TOOL
 from swecli.review.target.plan import Part
 
 _PARTIAL = "partial"  # the reports of an interrupted reply, in what a review has spent
@@ -156,7 +157,7 @@ class ReviewDialogue:
         ):
             at.answered.add(at.part.number)
         self.text = reply.text.strip() or self.text
-        read = self._read = extract(reply, state.steps, self.names, self._shown)
+        read = self._read = extract(reply, state.steps, self._shown)
         root = self.job.verifier.sources.root
         found = await asyncio.to_thread(ground, read.findings, Sources(root), self.names)
         accumulated = self._store_findings(found, read.lost, state.steps)
@@ -164,7 +165,7 @@ class ReviewDialogue:
 
     def store_partial(self, text: str) -> None:
         """Store the findings of an interrupted reply."""
-        read = extract(ModelReply(text), self.record.loops + 1, self.names)
+        read = extract(ModelReply(text), self.record.loops + 1)
         found = ground(read.findings, Sources(self.job.verifier.sources.root), self.names)
         self._store_findings(found, (), self.record.loops, partial=True)
 

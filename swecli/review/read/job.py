@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
 
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, worst_first
+from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
 from swecli.models.review_events import FindingsJudged
-from swecli.regular_files import MAX_BYTES, decode_text, open_regular
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
+from swecli.review.read.rules import build_system_prompt, load_rules
 from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import run_git
 
 _PART_SHARE = 0.3  # of the model's window, for one part
-_PROMPT = Path(__file__).parent / "prompts" / "review.md"
-_FOLDER, _REVIEW, _AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
-MAX_RULES = 12_000  # characters of all rules together
-_MAX_CHECKS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +160,7 @@ async def _make_job(
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     is_own = not target.spec or target.spec[0] == "--staged"
     base = "" if is_own and options.trusted else target.base
-    rules, notes = await asyncio.to_thread(_load_rules, root, plan.files, base, agent.ctx.environ)
+    rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not base and not options.trusted:
         rules, notes = (
             {},
@@ -180,7 +173,7 @@ async def _make_job(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
         )
     record = ReviewRecord(
-        store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules)
+        store.project, target.spec, target.label, session.id, prompt=build_system_prompt(rules)
     )
     _adopt(store, target.earlier.findings)
     record = store.begin(record)
@@ -251,67 +244,3 @@ def prepare_check(
         f for f in open_ones if f.state == "gone" or f.is_unchecked
     ]
     return verifier, *verifier.estimate(listed)
-
-
-# The system message, with the project's own rules
-
-
-def _build_system_prompt(rules: Mapping[str, str]) -> str:
-    """Return the system message, which is the same for every part and push."""
-    smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
-    text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
-    own = "\n\n".join(f"### {name}\n{rule}" for name, rule in rules.items())
-    return (
-        f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
-        if own
-        else text
-    )
-
-
-def _load_rules(
-    root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
-) -> tuple[dict[str, str], list[str]]:
-    """Return the project's own rules for these files by name, and a line for each rule that is truncated or cannot be
-    used. For a change that is compared with the commit `base` the rules are that commit's, so that no change can
-    instruct its own reviewer; "" means the work tree."""
-    if base and _read(root, "", base, environ) is None:
-        hint = f"git fetch --depth=1 origin {base}"
-        return {}, [f"{base[:12]} is not in this clone: its rules are not used (fetch it: {hint})"]
-    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
-    by_depth = sorted(folders, key=lambda folder: (len(folder.parts), folder))
-    agents = [(folder / _AGENTS).as_posix() for folder in by_depth]
-    # git prints a tree as a title, an empty line and the names
-    tree = (_read(root, _FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
-    listed = tree if base else [path.name for path in (root / _FOLDER).glob("*.md")]
-    checks = [f"{_FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:_MAX_CHECKS]
-    found, notes, room = dict[str, str](), list[str](), MAX_RULES
-    for where in [_REVIEW, *agents, *checks]:
-        text = _read(root, where, base, environ)
-        if text is None:
-            continue
-        text = text.strip()
-        if "\0" in text or "\ufffd" in text or not text:
-            notes.append(
-                f"{where} {'cannot be read as text' if text else 'is empty'} and is not used"
-            )
-            continue
-        if len(text) > room:
-            notes.append(
-                f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}"
-            )
-        if room > 0:
-            found[PurePosixPath(where).stem if where.startswith(_FOLDER) else where] = text[:room]
-        room = max(0, room - len(text))
-    return found, notes
-
-
-def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
-    """Return the text of a file (of a folder in a commit: its listing); None if it is missing or a link."""
-    path = root / where
-    with suppress(BadInput, OSError):
-        if base:
-            return run_git(root, "show", f"{base}:{where}", environ=environ)
-        if not path.is_symlink():
-            with open_regular(path) as file:
-                return decode_text(file.read(MAX_BYTES))
-    return None

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from swecli.models.finding import ReviewEnd
 from swecli.models.message import ModelReply
-from swecli.review.read.extract import REPORT_TOOL, Extraction
+from swecli.review.read.extract import Extraction
+from swecli.review.read.report_tool import REPORT_TOOL
 from swecli.review.target.plan import Part, Plan
 
 _FREE_STEPS = 4  # loops of one part after which only the report tool is offered

@@ -18,8 +18,8 @@ from swecli.models.message import AskRequest, Decision, Usage
 from swecli.models.review_events import ReviewFinished, ReviewStarted
 from swecli.review.judge.verify import Verification
 from swecli.review.read.dialogue import ReviewDialogue
-from swecli.review.read.extract import review_tools
 from swecli.review.read.job import ReviewJob
+from swecli.review.read.report_tool import review_tools
 
 _MAX_RESULT = 30_000  # characters of one result
 
@@ -154,7 +154,7 @@ class Review:
         if session.interactions:
             self._turns.settle(self._state)
             sessions.finish_interaction("done")
-            sessions.playbook.skip(session.id, session.interactions)
+            sessions.turns.skip(session.id, session.interactions)
 
     def _total(self) -> tuple[Usage, float | None]:
         """Return the usage of reading and verifying, and its cost in US dollars (None: unknown)."""

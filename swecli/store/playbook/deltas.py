@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, get_args
 
 import sqlmodel
-from sqlalchemy import Text, cast, func, insert
+from sqlalchemy import Text, cast, func, insert, text
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -35,12 +35,14 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.playbook.bullets import Bullets, applies, number_of, project_of
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, TurnRow
+from swecli.store.journal.deltas import EVIDENCE, UNDOABLE
+from swecli.store.journal.reader import number_of, project_of
+from swecli.store.journal.values import clean_text, values
+from swecli.store.playbook.bullets import Bullets, applies
+from swecli.store.records import TurnLessons
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
-
-EVIDENCE = EvidenceRow.shared_with(Evidence)
+from swecli.store.tables.turns import TurnRow
 
 FREE = frozenset({"user", "import"})  # authors without caps: both are the user
 _CAPS: tuple[tuple[Callable[[Op], bool], int, str], ...] = (
@@ -78,6 +80,48 @@ class Deltas:
     def find(self, delta_id: str) -> DeltaRow | None:
         """Return the row of a delta."""
         return self._db.exec(select(DeltaRow).filter_by(id=clean_text(delta_id))).first()
+
+    @property
+    def changed(self) -> set[int]:
+        """The numbers of the bullets that this transaction changed."""
+        return self._bullets.changed
+
+    def find_undoable(self, session: Session, n: int) -> list[DeltaRow]:
+        """Return the newest `n` deltas visible to a session, newest first, except those that only add evidence."""
+        changes = (cast(col(DeltaRow.before), Text) != "{}") | col(DeltaRow.reason).like("mark %")
+        which = _visible_to(session).where(changes).filter_by(undone=False)
+        newest = which.order_by(col(DeltaRow.number).desc()).limit(n)
+        return list(self._db.exec(newest).all())
+
+    def find_undone(self, session: Session, n: int) -> list[DeltaRow]:
+        """Return the `n` most recently undone deltas visible to a session."""
+        which = _visible_to(session).where(col(DeltaRow.turned) > 0).filter_by(undone=True)
+        newest = which.order_by(col(DeltaRow.turned).desc()).limit(n)
+        return list(self._db.exec(newest).all())
+
+    def learn(self, session: Session, lessons: TurnLessons) -> tuple[DeltaRow | None, bool]:
+        """Apply the delta of lessons, once, with the mark of their turn, in place of those that it replaces. Returns
+        its row, None if they have none, and whether it is new."""
+        delta = lessons.delta
+        if delta is None:
+            return None, False
+        known = self.find(delta.id)
+        if known is not None:
+            return known, False
+        for name in lessons.replaces:
+            earlier = self.find(name)
+            if earlier is not None and not earlier.undone:
+                self.revert(earlier, redo=False)
+                earlier.turned = 0  # not undone by the user, so redo must not find it
+        row = self.apply(delta, session, lessons.verdicts)
+        if lessons.mark:
+            self.mark_turn(row, lessons.mark, lessons.why)
+        self._db.flush()
+        return row, True
+
+    def fade(self, names: Sequence[str]) -> None:
+        """Move the beliefs of bullets that were held back in a turn towards their priors."""
+        self._bullets.fade(names)
 
     def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
@@ -253,6 +297,12 @@ def _is_removal_of_models_own(op: Op, rows: Mapping[str, BulletRow]) -> bool:
     if op.op != "REMOVE" or row is None:
         return False
     return row.trust != "user" and row.state != "pinned" and row.scope != "user"
+
+
+def _visible_to(session: Session) -> Any:
+    """Select the deltas of a session, and those of its project whose bullets others see."""
+    visible = text(UNDOABLE).bindparams(own=session.id, project=project_of(session))
+    return select(DeltaRow).where(visible)
 
 
 def _new_bullet(

@@ -43,8 +43,8 @@ class Consolidator:
         for _ in range(turns):
             await run_turn(runtime, "do it", learn=False)
         add(runtime, *bullets)
-        for pending in runtime.sessions.playbook.pending():
-            runtime.sessions.playbook.skip(pending.session_id, pending.interaction)
+        for pending in runtime.sessions.turns.pending():
+            runtime.sessions.turns.skip(pending.session_id, pending.interaction)
         start_another(runtime)
         return runtime
 
@@ -252,7 +252,7 @@ async def test_an_answer_that_cannot_be_used_is_paid_for_once() -> None:
 async def test_what_it_took_is_in_the_costs_of_the_session_that_ended() -> None:
     consolidator = Consolidator([])
     runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
-    left = next(one.id for one in runtime.sessions.list_sessions() if one.interactions)
+    left = next(one.id for one in runtime.sessions.catalog.list_sessions() if one.interactions)
     await runtime.learning.consolidate()
     runtime.sessions.resume(left, "")
     assert "reflect" in runtime.sessions.totals().by_purpose

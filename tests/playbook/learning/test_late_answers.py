@@ -93,7 +93,7 @@ async def test_a_remembered_strategy_with_a_missing_path_is_stale_and_not_shown(
     assert bullets_of(runtime)["P-1"].stale == f"{path} does not exist"
     runtime.new_session()
     await run_turn(runtime, "hello")
-    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
+    info = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert info.shown == ()
 

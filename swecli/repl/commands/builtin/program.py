@@ -37,7 +37,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
     runtime, session = ctx.runtime, ctx.runtime.session
     sandbox = runtime.agent.ctx.sandbox
-    pending, trusted = len(runtime.sessions.playbook.pending(session.id)), runtime.trusted
+    pending, trusted = len(runtime.sessions.turns.pending(session.id)), runtime.trusted
     rows = [
         ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
         ("mode", runtime.agent.permissions.mode),

@@ -9,7 +9,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.ledger import build_repair_prompt, build_suggestion_edit
+from swecli.review.judge.repair import build_repair_prompt, build_suggestion_edit
 from swecli.review.judge.sources import Sources
 
 

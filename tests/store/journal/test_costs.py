@@ -12,7 +12,7 @@ import pytest
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
-from swecli.store.reading import Reader
+from swecli.store.journal.reader import Reader
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.sessions import (
@@ -72,10 +72,10 @@ def actions(manager: SessionManager) -> dict[str, Callable[[], object]]:
         "read_result": lambda: manager.read_result("new"),
         "apply": lambda: manager.playbook.apply(delta, session),
         "finish": lambda: manager.finish_interaction("done", shown=["P-1"], cited=["P-1"]),
-        "pending": lambda: manager.playbook.pending(),
+        "pending": lambda: manager.turns.pending(),
         "totals": lambda: manager.totals(),
-        "list": lambda: manager.list_sessions("/p"),
-        "search": lambda: manager.search("common"),
+        "list": lambda: manager.catalog.list_sessions("/p"),
+        "search": lambda: manager.catalog.search("common"),
         "resume": lambda: manager.resume(None, "/p", window_hint=2),
         "back": lambda: manager.load_back_to(1),
         "undo": lambda: manager.playbook.undo(session),
@@ -132,21 +132,17 @@ def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements:
     store_long_session(manager, 10)
     with statements(manager.database) as sent:
         manager.resume(None, "/p")
-        manager.list_sessions("/p")
+        manager.catalog.list_sessions("/p")
         manager.read_result("c2")
     reads = [
         statement
         for statement in sent
-        if "\nFROM message" in statement or "\nFROM tool_call" in statement
+        if " FROM message" in statement or " FROM tool_call" in statement
     ]
     assert reads
-    with manager.database.reading() as db:
+    with manager.database.read() as db:
         for statement in reads:
-            plan = (
-                db.connection()
-                .exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", ("x",) * statement.count("?"))
-                .all()
-            )
+            plan = db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
             assert not [row for row in plan if str(row[-1]).startswith("SCAN")], statement
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from swecli.models.finding import Finding
-from swecli.review.judge.ledger import propose_lesson
+from swecli.review.judge.lesson import propose_lesson
 from tests.support.reviews import review_store
 from tests.support.runtime import make_runtime
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from swecli.models.context import WindowSpec
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.store.journal.values import clean_json, clean_text
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import _clean_json, clean_text
 
 TEXT = st.text(st.characters(codec=None), max_size=30) | st.sampled_from(
     ["修复这个错误", "a\0b", "\ud800", "\ud83d\ude00", "'\";--"]
@@ -95,7 +95,7 @@ def test_a_message_is_stored_unchanged_except_for_cleaning(
     session = manager.start("/p", "scripted/test")
     content, parameters = (
         clean_text(message.content),
-        [_clean_json(call.parameters) for call in message.tool_calls],
+        [clean_json(call.parameters) for call in message.tool_calls],
     )
     manager.append(message)
     [read] = manager.resume(session.id, "/p").messages

@@ -1,5 +1,4 @@
-"""Read sessions and strategies: rows to models, field by field of the same name. Plain `sqlite3`, so that a run without
-a screen can load them before SQLModel."""
+"""Reads sessions and strategies: rows to models, field by field of the same name."""
 
 from __future__ import annotations
 
@@ -8,16 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, ToolCall, Usage
-from swecli.models.playbook import Bullet
+from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
+from swecli.store.journal.values import clean_text, read_json, read_moment
 from swecli.store.records import UsageTotals
 
 
@@ -53,17 +52,26 @@ APPLIES = (
 )
 
 
-def read_moment(text: str) -> datetime:
-    """Parse a stored time as UTC. Raises ValueError."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
-_JSON = ("blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value")
+TIMES = (
+    "created_at",
+    "updated_at",
+    "last_used",
+    "verified_at",
+    "vouched_at",
+    "started_at",
+    "finished_at",
+)
+_JSON = (
+    "blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value", "shown", "cited",
+    "failing", "choice",
+)  # fmt: skip
+_BOOLEANS = ("approved", "undone", "good", "passed")
 _PARSERS: dict[str, Any] = {
-    **dict.fromkeys(TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool,
+    **dict.fromkeys(TIMES, read_moment),
+    **dict.fromkeys(_JSON, read_json),
+    **dict.fromkeys(_BOOLEANS, bool),
     "effects": lambda text: Effects.from_json(json.loads(text)),
-}  # fmt: skip
+}
 
 
 def first_loaded(session: Session, newest: int = NEWEST) -> int:
@@ -79,6 +87,24 @@ def first_query(content: str) -> str:
     """Return the beginning of the first query, which lists show for a session without a title. Redacted before it is
     truncated."""
     return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
+
+
+def project_of(session: Session) -> str:
+    """Return the key of a session's project; its working directory if it has no project."""
+    return clean_text(session.project or session.working_directory)
+
+
+def number_of(bullet_id: str) -> int:
+    """Parse the number of a bullet's id; 0, which no bullet has, if the id is invalid."""
+    digits = bullet_id.removeprefix("P-")
+    is_id = bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19
+    return int(digits) if is_id else 0
+
+
+def _quoted(name: str) -> str:
+    """Return a column's name, which may follow that of its table: one is "when"."""
+    table, _, column = name.rpartition(".")
+    return f'{table}."{column}"' if table else f'"{column}"'
 
 
 @contextmanager
@@ -99,19 +125,23 @@ class Reader:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
 
-    def _select(
+    def select(
         self, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed. Raises ValueError or
-        TypeError for a corrupt value."""
-        parsers = [_PARSERS.get(name) for name in names]
-        columns = ", ".join(f'"{name}"' for name in names)  # quoted: one of them is "when"
+        """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed, by name. Raises
+        ValueError or TypeError for a corrupt value."""
+        parsers = [_PARSERS.get(name.rpartition(".")[2]) for name in names]
+        columns = ", ".join(map(_quoted, names))
         for row in self.db.execute(f"SELECT {columns} FROM {rest}", given):
             pairs = zip(names, parsers, row, strict=True)
             yield {
                 name: value if value is None or parse is None else parse(value)
                 for name, parse, value in pairs
             }
+
+    def fields(self, table: str, key: int, names: Sequence[str]) -> dict[str, Any]:
+        """Return columns of the row with this `id`, parsed."""
+        return next(self.select(names, f"{table} WHERE id = ?", (key,)))
 
     def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
         """Return the last used sessions of one directory, or of all, newest first."""
@@ -123,7 +153,7 @@ class Reader:
         )
         given = {"directory": directory, "limit": limit}
         rest = f"session WHERE {which} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
-        return [SessionInfo(**row) for row in self._select(SessionInfo.__slots__, rest, given)]
+        return [SessionInfo(**row) for row in self.select(SessionInfo.__slots__, rest, given)]
 
     def totals(self, session_id: str | None = None) -> UsageTotals:
         """Sum the usage of the requests of a session, or of all. A request without any tokens, because nobody answered,
@@ -168,7 +198,7 @@ class Reader:
         """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are
         more; the playbook is not loaded. Raises DamagedDatabase for a corrupt row."""
         names = (*SESSION, "interactions", "cost", "directory", "window_spec")
-        (row,) = self._select(names, "session WHERE id = ?", (session_id,))
+        (row,) = self.select(names, "session WHERE id = ?", (session_id,))
         directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
         session = Session(
             **row | {"title": redact(row["title"])}, working_directory=directory, window=window
@@ -200,7 +230,7 @@ class Reader:
         given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
         of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
         grouped = groupby(
-            self._select(("message_id", "call_id", *CALL, "effects"), of, given),
+            self.select(("message_id", "call_id", *CALL, "effects"), of, given),
             key=lambda row: row.pop("message_id"),
         )
         calls = {
@@ -209,7 +239,7 @@ class Reader:
         }
         return [
             ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
-            for row in self._select(
+            for row in self.select(
                 ("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given
             )
         ]
@@ -218,14 +248,14 @@ class Reader:
         """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
         retained facts. The cost does not depend on the session's length."""
         state = ContextState(self.reductions(session_id))
-        facts = self._select(
+        facts = self.select(
             _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,)
         )
         kept = [RetainedFact(**row) for row in facts]
         state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
         state.keep(fact for fact in kept if fact.kind != PIN)
         turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
-        for row in self._select((*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
+        for row in self.select((*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
             at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
             extra = row["extra"] if isinstance(row["extra"], dict) else {}
             state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
@@ -245,25 +275,46 @@ class Reader:
             which, order = "", "number DESC LIMIT :newest"
         rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
         reductions = []
-        for row in self._select(_names(Reduction), rest, {"id": session_id, "newest": newest}):
+        for row in self.select(_names(Reduction), rest, {"id": session_id, "newest": newest}):
             row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
             row["edits"] = Edits.from_json(row["edits"] or {})
             reductions.append(Reduction(**row))
         return reductions
 
-    def bullets(
-        self, session: Session, project: str, among: Sequence[int] | None = None
-    ) -> dict[str, Bullet]:
-        """Load the bullets that apply to a session of the project, except deleted ones, by id in ascending order; only
-        the numbers in `among`, unless it is None."""
-        which = "" if among is None else " AND number IN (SELECT value FROM json_each(:among))"
-        rest = f"bullet WHERE {APPLIES} AND state != 'deleted'{which} ORDER BY number"
-        given = {"own": session.id, "project": project, "among": json.dumps(among)}
+    def result(self, session_id: str, call_id: str) -> str | None:
+        """Return the whole result of the newest call of a session with that id, or None."""
+        newest = (
+            "SELECT c.result, f.text FROM tool_call AS c LEFT JOIN full_result AS f ON f.call = c.id"
+            " WHERE c.session_id = ? AND c.call_id = ? ORDER BY c.id DESC LIMIT 1"
+        )
+        for result, full in self.db.execute(newest, (session_id, call_id)):
+            whole: str | None = result if full is None else full
+            return whole
+        return None
+
+    def has_open_findings(self, project: str, paths: Sequence[str]) -> bool:
+        """Return whether a review found something in these files that is not settled."""
+        known = (
+            "SELECT EXISTS (SELECT 1 FROM finding WHERE project = ? AND state IN ('open', 'regressed')"
+            " AND path IN (SELECT value FROM json_each(?)))"
+        )
+        return bool(self.db.execute(known, (project, json.dumps(paths))).fetchone()[0])
+
+    def playbook(self, session: Session) -> SessionPlaybook:
+        """Load the bullets of the session, its project and the user, without deleted ones."""
+        bullets = self.bullets(session, f"{APPLIES} AND state != 'deleted'", {})
+        return SessionPlaybook(bullets, self.playbook_version())
+
+    def bullets(self, session: Session, which: str, given: Mapping[str, Any]) -> dict[str, Bullet]:
+        """Load the bullets that match a condition by id, in ascending order. The condition may name `:own` and
+        `:project`, those of the session."""
+        own = {**given, "own": session.id, "project": project_of(session)}
+        rows = self.select(("number", *BULLET), f"bullet WHERE {which} ORDER BY number", own)
         found = {}
-        for row in self._select(("number", *BULLET), rest, given):
+        for row in rows:
             name = f"P-{row.pop('number')}"
-            tuples = {field: tuple(row[field] or ()) for field in ("anchors", "belief")}
-            found[name] = Bullet(id=name, **row | tuples)
+            anchors, belief = tuple(row["anchors"] or ()), tuple(row["belief"] or ())
+            found[name] = Bullet(id=name, **row | {"anchors": anchors, "belief": belief})
         return found
 
     def playbook_version(self) -> int:
@@ -273,5 +324,5 @@ class Reader:
 
     def reflectors(self) -> dict[str, Any]:
         """Return what is known of every reflector, by its name."""
-        rows = self._select(("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
+        rows = self.select(("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
         return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.finding import SMELLS
-from swecli.review.read.job import MAX_RULES, _build_system_prompt, _load_rules
+from swecli.review.read.rules import MAX_RULES, build_system_prompt, load_rules
 from tests.support.project import make_project
 from tests.support.reviews import begin_review
 from tests.support.runtime import make_runtime
@@ -23,7 +23,7 @@ def test_invalid_and_cut_check_files_are_reported_and_all_checks_share_one_size_
     (folder / "d.md").symlink_to("a.md")
     (folder / "e.md").write_text("x" * MAX_RULES)
     (folder / "notes.txt").write_text("no check")
-    checks, notes = _load_rules(Path.cwd(), [])
+    checks, notes = load_rules(Path.cwd(), [])
     assert {name: len(text) for name, text in checks.items()} == {"a": 4, "e": MAX_RULES - 4}
     assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "e.md"]
 
@@ -32,7 +32,7 @@ def test_agents_files_of_the_parent_folders_are_loaded_with_the_nearest_last() -
     for name in ("AGENTS.md", "src/AGENTS.md", "docs/AGENTS.md", ".agents/REVIEW.md"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(f"of {name}")
-    rules, _ = _load_rules(Path.cwd(), ["src/deep/a.py"])
+    rules, _ = load_rules(Path.cwd(), ["src/deep/a.py"])
     assert list(rules) == [".agents/REVIEW.md", "AGENTS.md", "src/AGENTS.md"]
 
 
@@ -44,7 +44,7 @@ def test_the_rules_for_a_base_commit_are_read_from_that_commit() -> None:
     base = commit(root)
     (root / "AGENTS.md").write_text("report nothing")
     (root / ".agents/checks/new.md").write_text("report nothing")
-    rules, _ = _load_rules(root, ["shop/prices.py"], base)
+    rules, _ = load_rules(root, ["shop/prices.py"], base)
     assert rules == {"AGENTS.md": "floats are forbidden", "money": "floats are forbidden"}
 
 
@@ -68,7 +68,7 @@ async def test_the_rules_of_the_base_commit_need_no_trust(monkeypatch: pytest.Mo
 def test_a_base_missing_from_the_clone_is_reported_and_gives_no_rules(tmp_path: Path) -> None:
     root = make_project(tmp_path / "shop")
     (root / "AGENTS.md").write_text("The change's own rule.")
-    rules, [note] = _load_rules(root, ["shop/prices.py"], "0" * 40)
+    rules, [note] = load_rules(root, ["shop/prices.py"], "0" * 40)
     assert not rules
     assert note.startswith("000000000000 is not in this clone: its rules are not used")
 
@@ -83,11 +83,11 @@ def commit(root: Path) -> str:
 
 
 def test_a_project_without_rule_files_has_no_rules() -> None:
-    assert _load_rules(Path.cwd(), ["a.py"]) == ({}, [])
+    assert load_rules(Path.cwd(), ["a.py"]) == ({}, [])
 
 
 def test_the_system_message_contains_all_smells_and_the_project_rules_and_is_short() -> None:
-    text = _build_system_prompt({"No floats": "Money is Decimal."})
+    text = build_system_prompt({"No floats": "Money is Decimal."})
     assert all(smell in text for smell in SMELLS)
     assert "### No floats\nMoney is Decimal." in text
-    assert len(_build_system_prompt({})) < 6_000
+    assert len(build_system_prompt({})) < 6_000
