@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
     _Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
 
 SUBCOMMANDS = {  # name -> summary for --help
+    "tutorial": "try it in ten minutes, offline",
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
     "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
     "learn": "--from SESSION: learn from stored sessions",

@@ -296,6 +296,7 @@ class Start:
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
     config: Path | None = None
+    suggestions: tuple[str, ...] = ()  # lines to type next, for a tutorial
 
     @property
     def trusted(self) -> bool:

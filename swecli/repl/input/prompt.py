@@ -28,6 +28,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.input.buffer import CommandSource, LineBuffer, LineCompleter, LineHistory
+from swecli.repl.input.ghost import Ghost
 from swecli.repl.input.keys import make_keys, run_editor
 from swecli.repl.input.question import Option, Picker, Question
 from swecli.repl.input.terminal import (
@@ -107,6 +108,7 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
+        self._ghost = Ghost(start.suggestions, self.buffer)
         answer_keys = DynamicKeyBindings(
             lambda: self.question.keys if self.question is not None else None
         )
@@ -117,7 +119,11 @@ class PromptLine:
             breaks_lines_when_narrowed(environ),
             layout=self._layout(),
             key_bindings=merge_key_bindings(
-                [make_keys(program, self.history, environ), answer_keys]
+                [
+                    make_keys(program, self.history, environ),
+                    self._ghost.keys(),
+                    answer_keys,
+                ]
             ),
             style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
@@ -290,6 +296,7 @@ class PromptLine:
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode
+        self._ghost.sent(buffer.text)
         self._program.submit(buffer.text)
         return False
 
@@ -298,7 +305,7 @@ class PromptLine:
         line = Window(
             BufferControl(
                 self.buffer,
-                [_RestoredMark(self.buffer)],
+                [_RestoredMark(self.buffer), self._ghost],
                 search_buffer_control=search.control,
                 preview_search=True,
             ),
