@@ -13,7 +13,6 @@ from swecli.context.tokens import TokenCounter
 from swecli.headless.first_request import load_http, send_first_request
 from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
-from swecli.headless.writers.base import RunFacts, make_writer
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.program import parse_line
@@ -41,6 +40,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
         ahead = await send_first_request(start, prompt, model, counter, sessions)
     # late: the first request is already on its way while the tools and the agent are imported
     from swecli.app import build_runtime
+    from swecli.headless.writers.base import RunFacts, make_writer
 
     runtime = build_runtime(start, refuse, model, sessions=sessions)
     runtime.settle()
