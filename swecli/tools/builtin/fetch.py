@@ -24,7 +24,7 @@ class FetchParams(Params):
 
 def _plan(params: FetchParams, ctx: ToolContext) -> ToolPlan:
     url, host = normalize_url(params.url.strip())
-    check_host(host, _environ(ctx))
+    check_host(host, environ_of(ctx))
     return ToolPlan(
         f"Fetch {one_line(url, 200)}",
         preview=Display(body=url),
@@ -34,14 +34,15 @@ def _plan(params: FetchParams, ctx: ToolContext) -> ToolPlan:
     )
 
 
-def _environ(ctx: ToolContext) -> Mapping[str, str]:
+def environ_of(ctx: ToolContext) -> Mapping[str, str]:
+    """Return the variables that say how the web is reached."""
     # reads the environment: the default, as for child processes
     return ctx.environ or os.environ
 
 
 @tool(FETCH, FetchParams, _plan)
 async def fetch(params: FetchParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    return await fetch_page(plan.state, _environ(ctx))
+    return await fetch_page(plan.state, environ_of(ctx))
 
 
 async def fetch_page(
