@@ -196,6 +196,29 @@ class _Runs:
             )
         return (self.service.came - began) * 1000, _cpu(used), used.ru_maxrss / 1024
 
+    def to_text(self, *command: str) -> Callable[[], float]:
+        """Measure the milliseconds from exec to the first byte on stdout."""
+
+        def measured() -> float:
+            environ = self.place.environ("home", self.service.environ)
+            began = time.monotonic()
+            with subprocess.Popen(
+                command,
+                cwd=self.place.project,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+            ) as process:
+                assert process.stdout is not None, "a pipe"
+                first = process.stdout.read(1)
+                taken = (time.monotonic() - began) * 1000
+                process.stdout.read()
+            if process.returncode or not first:
+                raise MeasuringError(f"{command[-1]!r} ended with {process.returncode}")
+            return taken
+
+        return measured
+
     def to_request(self, *command: str, home: str = "home") -> Callable[[], float]:
         return lambda: self.once(command, home)[0]
 
@@ -218,6 +241,10 @@ def _requests(run: _Runs, effort: Effort) -> Iterator[Row]:
     yield Row(
         "M1 the same over Responses", "ms", ours_there, floor_there, "a bare httpx script", 1.3
     )
+    ours, floor = medians(effort.starts, run.to_text(*swecli(*ASK)), run.to_text(*run.httpx))
+    yield Row("M1 -p, exec to first text", "ms", ours, floor, "a bare httpx script", 2.7)
+    ours, floor = medians(effort.starts, run.cpu(*swecli(*ASK)), run.cpu(*run.httpx))
+    yield Row("M1 -p, CPU of the run", "ms", ours, floor, "a bare httpx script", 2.7)
     if codex := shutil.which("codex"):
         (other,) = medians(effort.starts, run.to_request(codex, "exec", "hello"))
         yield Row("M1 -p, exec to request", "ms", ours, other, "codex", 1.5)
