@@ -6,6 +6,7 @@ import argparse
 import os
 
 from swecli.headless import writers
+from swecli.llm import default_models
 from swecli.models.errors import UsageError
 
 TYPE_CHECKING = False
@@ -107,7 +108,7 @@ class Parser(argparse.ArgumentParser):
             "-m",
             "--model",
             metavar="PROVIDER/NAME",
-            help="for example openai/gpt-4o, ollama_chat/qwen3, demo",
+            help=default_models.EXAMPLES,
         )
         add(
             "--window",

@@ -17,6 +17,7 @@ from swecli.cli.subcommands import named_file, open_runtime, positive_int, print
 from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.headless.runner import refuse_unpriced
 from swecli.headless.signals import until_signal
+from swecli.llm import default_models
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
@@ -156,7 +157,7 @@ def _review(parser: Parser) -> None:
         default=[],
         help="review these files even if a rule skips them",
     )
-    add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
+    add("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
     add(
         "--allow-home",

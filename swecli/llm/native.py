@@ -15,7 +15,8 @@ from typing import Any
 from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.http import load_httpx, open_post, run_key_command
+from swecli.llm.http import load_httpx, open_post
+from swecli.llm.key_command import run_key_command
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
