@@ -66,8 +66,9 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
+    from swecli.review.publish.filters import filter_findings
     from swecli.review.publish.posting import as_markdown
-    from swecli.review.publish.view import as_sarif, filter_findings
+    from swecli.review.publish.sarif import as_sarif
 
     with open_sessions(args) as sessions:
         findings = filter_findings(

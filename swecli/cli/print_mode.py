@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import SUBCOMMANDS
 from swecli.context.tokens import TokenCounter
-from swecli.headless.first_request import first_request
+from swecli.headless.first_request import load_http, send_first_request
 from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
 from swecli.headless.writers.base import RunFacts, make_writer
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.program import parse_line
+from swecli.store.session_manager import SessionManager
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -34,15 +34,15 @@ async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
     model = make_model(start.choice.name, start.settings, start.environ)
     refuse_unpriced(model, start.settings)
     counter = TokenCounter(model.profile.encoding, exact=False)
-    async with AsyncExitStack() as stack:
-        ahead = None
-        if not is_stream and schema is None:
-            sending = first_request(start, prompt, model, counter)
-            ahead = await stack.enter_async_context(sending)
-        # late: the first request is already on its way while the store and the tools are imported
-        from swecli.app import build_runtime
+    load_http(model)
+    sessions = SessionManager.open(start.database)
+    ahead = None
+    if not is_stream and schema is None:
+        ahead = await send_first_request(start, prompt, model, counter, sessions)
+    # late: the first request is already on its way while the tools and the agent are imported
+    from swecli.app import build_runtime
 
-        runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
+    runtime = build_runtime(start, refuse, model, sessions=sessions)
     runtime.settle()
     runtime.agent.counter = counter
     tools = tuple(spec.name for spec in runtime.agent.specs())
@@ -52,7 +52,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
         prompts = read_prompts(prompt, 0 if is_stream else None, check=refuse_command)
-        return await run_prompts(runtime, prompts, writer, ahead and ahead[0], schema)
+        return await run_prompts(runtime, prompts, writer, ahead, schema)
     finally:
         runtime.close()
 

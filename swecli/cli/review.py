@@ -21,8 +21,10 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
+from swecli.review.publish.event_lines import format_event
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
-from swecli.review.publish.view import as_sarif, format_event, row_view
+from swecli.review.publish.sarif import as_sarif
+from swecli.review.publish.view import row_view
 from swecli.review.read.job import ReviewOptions, plan_review
 from swecli.review.read.run import Review
 from swecli.text import one_line

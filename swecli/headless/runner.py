@@ -176,11 +176,11 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
         return
     try:
         if ask and runtime.settings.reflect_at_end:
-            pending = runtime.sessions.playbook.pending(session.id)
+            pending = runtime.sessions.turns.pending(session.id)
             numbers = [one.interaction for one in pending]
             for event in await learning.reflect(*numbers, ended=True):
                 writer.write(event)
-        waiting = runtime.sessions.playbook.pending(session.id)
+        waiting = runtime.sessions.turns.pending(session.id)
     except Exception:  # noqa: BLE001 - a boundary
         _log.exception("reflecting failed")  # the answer is written: the exit code must not change
         return

@@ -166,6 +166,12 @@ class Endpoint:
         """Whether a wire of our own can be used at a configured address: it only knows keys."""
         return self.base is not None and bool(self.key or self.key_command)
 
+    @property
+    def is_openrouter(self) -> bool:
+        """Whether OpenRouter answers: it lists its models with their prices, and reports costs."""
+        host = urlsplit(self.address).hostname or ""
+        return self.provider == "openrouter" or host == "openrouter.ai"
+
     def mask(self, text: str) -> str:
         """Return foreign text without the key and the values of the user's headers."""
         return mask_secrets(text, [self.key or "", *self.headers.values()])
@@ -216,6 +222,7 @@ class Endpoint:
             (self.local or parts.hostname in LOOPBACK)
             and parts.scheme == "http"
             and self.api == "openai"
+            and not self.is_openrouter
         )
         return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 

@@ -28,6 +28,7 @@ MAX_WORDS = 60
 MAX_WHEN = 40  # words of `Bullet.when`
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
+CONSOLIDATED = "consolidated"  # reason of the deltas that tidy a playbook after a session
 _HARMS = 0.6  # probability of harm from which a bullet is held back and listed for review
 FORGET = 0.01  # share of the prior mixed in with each turn, because facts may change
 NEUTRAL: Belief = (1.0, 1.0, 1.0)  # factors that leave a belief unchanged

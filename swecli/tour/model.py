@@ -52,7 +52,7 @@ shows it, `/playbook` lists it, `/prompt` shows it in the next request."""
 _NO_REVIEW = (
     "The tour reviews nothing, so it finds nothing. Name a model for a review: -m provider/name"
 )
-_NO_LESSONS = '{"strategies": [], "lessons": []}'
+_NO_LESSONS = '{"strategies": [], "lessons": [], "findings": []}'
 
 
 class _Tour:

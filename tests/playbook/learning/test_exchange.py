@@ -136,7 +136,7 @@ async def test_effects_are_kept_with_their_reasons_and_only_three_of_them_are_ev
     assert bullets_of(runtime)["P-2"].worth == pytest.approx(Bullet("P-9", "x").worth)
     shown = runtime.learning.perform("show", ["P-2"]).lines
     assert any("ignored: no entry was written" in line for line in shown)
-    turn = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
+    turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert turn is not None
     assert (turn.judged, turn.judged_why) == ("mixed", "one was wrong")
 

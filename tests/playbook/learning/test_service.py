@@ -430,7 +430,7 @@ async def test_a_message_that_begins_with_no_marks_the_turn_and_blames_no_strate
     lines = [line for event in events for line in getattr(event, "lines", ())]
     assert lines == ["counts as corrected"]
     assert (before.harmful, find_bullet(runtime, "P-1").harmful) == (0, 0)
-    turn = runtime.sessions.playbook.turn(current_session_of(runtime).id, 1)
+    turn = runtime.sessions.turns.turn(current_session_of(runtime).id, 1)
     assert turn is not None
     assert (turn.good, turn.why) == (False, "no, every text goes through _()")
 
@@ -527,7 +527,7 @@ sys.exit(bool(bad))
 
 async def outcomes(runtime: Runtime) -> list[tuple[bool | None, str]]:
     session = current_session_of(runtime)
-    turns = [runtime.sessions.playbook.turn(session.id, n + 1) for n in range(session.interactions)]
+    turns = [runtime.sessions.turns.turn(session.id, n + 1) for n in range(session.interactions)]
     return [(turn.good, turn.reason) for turn in turns if turn is not None]
 
 
@@ -569,7 +569,7 @@ async def test_undo_takes_the_state_of_checks_back_and_redo_restores_it() -> Non
     assert [good for good, _ in await outcomes(runtime)] == [None, False]
     history = runtime.history
     assert history is not None
-    known = runtime.sessions.playbook.checks
+    known = runtime.sessions.turns.checks
     history.undo(2, UNDO_PARTS, history.plan(2))
     runtime.resume(current_session_of(runtime).id)
     assert known(current_session_of(runtime))["./check.sh"].passed
