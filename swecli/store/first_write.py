@@ -24,7 +24,7 @@ from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 if TYPE_CHECKING:  # most requests hold the whole session
     from swecli.store.records import FoundInteraction
 
-SHAPE = 19  # the schema version that these statements match
+SHAPE = 20  # the schema version that these statements match
 _PATIENCE = 0.2  # seconds to wait for another writer
 _COUNTS = (
     "SELECT interactions, messages, (SELECT count(*) FROM interaction WHERE session_id = session.id AND"
@@ -123,9 +123,6 @@ class EarlyStore:
 
     def refresh(self, session: Session) -> None:
         """Do nothing: the playbook has just been loaded."""
-
-    def reflectors(self) -> dict[str, Any]:
-        return self.reader.reflectors()
 
     def withdrawn(self, session: Session) -> list[Withdrawn]:
         """Return []. Raises Unsupported if a strategy was changed since the stored session began."""

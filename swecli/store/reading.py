@@ -59,7 +59,7 @@ def read_moment(text: str) -> datetime:
 
 
 TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
-_JSON = ("blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value")
+_JSON = ("blocks", "images", "parameters", "extra", "epoch", "edits", "anchors")
 _PARSERS: dict[str, Any] = {
     **dict.fromkeys(TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool,
     "effects": lambda text: Effects.from_json(json.loads(text)),
@@ -262,16 +262,11 @@ class Reader:
         found = {}
         for row in self._select(("number", *BULLET), rest, given):
             name = f"P-{row.pop('number')}"
-            tuples = {field: tuple(row[field] or ()) for field in ("anchors", "belief")}
-            found[name] = Bullet(id=name, **row | tuples)
+            row["anchors"] = tuple(row["anchors"] or ())
+            found[name] = Bullet(id=name, **row)
         return found
 
     def playbook_version(self) -> int:
         """Return a number that grows with every delta, undo and redo, without reading the deltas."""
         which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
         return int(self.db.execute(which).fetchone()[0])
-
-    def reflectors(self) -> dict[str, Any]:
-        """Return what is known of every reflector, by its name."""
-        rows = self._select(("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
-        return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}

@@ -17,7 +17,6 @@ from swecli.models.playbook import (
     MAX_CHARACTERS,
     MAX_WHEN,
     OUTSIDE,
-    PRIORS,
     Bullet,
     Delta,
     Evidence,
@@ -28,13 +27,12 @@ from swecli.models.playbook import (
     State,
     Trust,
     Verdict,
-    factors_of_counts,
     length_problem,
-    update_belief,
 )
 from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.playbook.bullets import Bullets, applies, number_of, project_of
+from swecli.store.playbook.counts import IMPORTED, Counts
 from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow
@@ -102,7 +100,7 @@ class Deltas:
                 before.setdefault(op.bullet_id, changed.snapshot())
                 _change_row(changed, op, delta, session)
                 found, number = op.evidence, changed.number or 0
-            at = {"bullet": number, "kind": "", "factors": None}
+            at = {"bullet": number, "kind": ""}
             evidence += [
                 at | values(item, EVIDENCE) | {"created_at": item.created_at or delta.created_at}
                 for item in found
@@ -123,8 +121,8 @@ class Deltas:
         if evidence:
             owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
-        # they decide on the prior and on which evidence counts
-        fields = ("content", "trust", "vouched_at")
+        # they decide on which evidence counts
+        fields = ("content", "vouched_at")
         self._bullets.recompute(
             [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)]
         )
@@ -275,14 +273,13 @@ def _new_bullet(
         )
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return bullet, []
-    factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
-    counts = Evidence("counts", f"{bullet.helpful} {bullet.harmful} {bullet.neutral}")
-    item = values(counts, EVIDENCE) | {
-        "bullet": bullet.number,
-        "kind": "before",
-        "factors": factors,
-    }
-    return replace(bullet, belief=update_belief(prior, prior, factors, 0.0)), [item]
+    given_counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
+    item = values(Evidence("counts", given_counts), EVIDENCE)
+    item |= {"bullet": bullet.number, "kind": IMPORTED}
+    # as many as count here
+    counts = Counts.of([EvidenceRow(**item)], None)
+    counted = replace(bullet, helpful=counts.helpful, harmful=counts.harmful)
+    return counted, [item]
 
 
 def _find_row(rows: Mapping[str, BulletRow], op: Op) -> BulletRow:

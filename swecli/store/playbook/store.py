@@ -35,7 +35,6 @@ from swecli.store.tables.learned import (
     CheckRow,
     DeltaRow,
     EvidenceRow,
-    LearnedRow,
     TurnRow,
 )
 from swecli.store.tables.sessions import InteractionRow
@@ -114,8 +113,6 @@ class PlaybookStore(TurnRecords):
                 if lessons.mark:
                     deltas.mark_turn(row, lessons.mark, lessons.why)
             if fresh or lessons.delta is None:
-                for name, value in lessons.figures.items():
-                    db.merge(LearnedRow(name=name, value=value))
                 for command, check in lessons.checks.items():
                     result = CheckRow(command=command, passed=check.passed)
                     result.project, result.failing = project_of(session), list(check.failing)
@@ -125,7 +122,7 @@ class PlaybookStore(TurnRecords):
                     TurnRow.record(db, session.id, lessons.interaction, **lessons.known)
                 for used in changed.rows(lessons.shown).values():
                     used.uses += 1
-                changed.fade(lessons.held_back)
+                changed.hold_back(lessons.held_back)
             if lessons.final:
                 self._record_attempt(
                     db, session.id, lessons.interaction, "failed" if lessons.failure else "done"

@@ -21,7 +21,6 @@ from swecli.store.tables.learned import (
     ChoiceRow,
     DeltaRow,
     EvidenceRow,
-    LearnedRow,
     ReflectionRow,
     TurnRow,
 )
@@ -97,16 +96,6 @@ class TurnRecords:
         which = select(CheckRow).where(col(CheckRow.id).in_(newest))
         rows = self._database.rows(which.order_by(col(CheckRow.id).desc()).limit(_MAX_CHECKS))
         return {row.command: CheckResult(row.passed, tuple(row.failing or ())) for row in rows}
-
-    def figures(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the scoring figures stored under these names."""
-        rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).in_(names)))
-        return {row.name: row.value for row in rows}
-
-    def reflectors(self) -> dict[str, Any]:
-        """Return every reflector's stored figures by its name."""
-        with self._database.reading() as db:
-            return reader(db).reflectors()
 
     def skip(self, session_id: str, interaction: int) -> None:
         """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""

@@ -3,17 +3,15 @@ And find problems in a database of the newest version."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 
 from swecli.models.errors import StoreError
-from swecli.models.playbook import PRIORS, factors_of_counts, update_belief
 from swecli.store.sqlite.files import APPLICATION_ID
 from swecli.store.sqlite.search_index import SEARCHED, index_statements, rebuild_statement
 from swecli.store.tables import learned  # noqa: F401  # defines tables
@@ -67,28 +65,15 @@ def _mark_guessed_fixes_gone(connection: Connection) -> None:
 
 
 def _convert_counts_to_verdicts(connection: Connection) -> None:
-    """Convert the counts of each bullet to one verdict, and compute its belief."""
+    """Convert the counts of each bullet to one verdict."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_standing")
-    question = "SELECT number, trust, helpful, harmful, neutral FROM bullet WHERE helpful + harmful + neutral > 0"
-    adding = (
-        "INSERT INTO evidence (bullet, source, quote, session_id, call_id, trust, kind, tag, factors, forget)"
-        " VALUES (:bullet, 'counts', :counts, '', '', 'reasoning', 'before', '', :factors, 0)"
+    counted = "WHERE helpful + harmful + neutral > 0"
+    connection.exec_driver_sql(
+        "INSERT INTO evidence (bullet, source, quote, session_id, call_id, trust, kind, tag)"
+        " SELECT number, 'counts', helpful || ' ' || harmful || ' ' || neutral, '', '', 'reasoning', 'before', ''"
+        f" FROM bullet {counted}"
     )
-    for row in connection.execute(text(question)).all():
-        factors = factors_of_counts(row.helpful, row.harmful)
-        prior = PRIORS.get(row.trust, PRIORS["reasoning"])
-        belief, uses = (
-            list(update_belief(prior, prior, factors, 0.0)),
-            row.helpful + row.harmful + row.neutral,
-        )
-        counts = f"{row.helpful} {row.harmful} {row.neutral}"
-        connection.execute(
-            text(adding), {"bullet": row.number, "counts": counts, "factors": json.dumps(factors)}
-        )
-        change = "UPDATE bullet SET belief = :belief, uses = :uses WHERE number = :number"
-        connection.execute(
-            text(change), {"belief": json.dumps(belief), "uses": uses, "number": row.number}
-        )
+    connection.exec_driver_sql(f"UPDATE bullet SET uses = helpful + harmful + neutral {counted}")
 
 
 def _drop_unused(connection: Connection) -> None:
@@ -150,6 +135,18 @@ def _to_19(connection: Connection) -> None:
     _say_effects(connection)
 
 
+_BELIEF = (("bullet", "belief"), ("evidence", "factors"), ("evidence", "forget"))
+
+
+def _to_20(connection: Connection) -> None:
+    """A strategy has counts and no belief any more. They stay as they are until it is judged again."""
+    found = inspect(connection)
+    for table, name in _BELIEF:
+        if name in {column["name"] for column in found.get_columns(table)}:
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
+    _drop_table("playbook_learned", connection)
+
+
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
 # Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -172,6 +169,7 @@ STEPS: tuple[Step, ...] = (
     partial(_drop_table, "judgement"),  # replaced by columns of findings
     partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
     _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
+    _to_20,  # strategies have counts, and no belief
 )
 
 
