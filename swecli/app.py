@@ -11,6 +11,7 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
+from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
@@ -19,11 +20,12 @@ from swecli.context.system_message import load_prompt
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
-from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
+from swecli.models.message import Ask, Mode, ModelChoice
 from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.tools.jobs import LOST, ended_line, lost_jobs
+from swecli.tools.surroundings import Surroundings
 from swecli.undo.history import TurnHistory
 
 _COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
@@ -168,16 +170,18 @@ def build_runtime(
     ask: Ask,
     model: ChatModel | None = None,
     *,
-    begun: tuple[Session, ChatMessage] | None = None,
+    sessions: SessionManager | None = None,
 ) -> Runtime:
-    """Build the runtime. `begun` is a session and its new message, which is stored already. Raises SwecliError for a
-    problem with the database, model, key or session."""
+    """Build the runtime, with the open store `sessions` if it is given, in whose session a turn may have begun. Raises
+    SwecliError for a problem with the database, model, key or session."""
     hide_environment()
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
-    sessions = SessionManager.open(start.database)
+    sessions = sessions or SessionManager.open(start.database)
     toolkit, idle = Toolkit.open(start, sessions, ask)
     ctx, root = toolkit.ctx, toolkit.ctx.root
+    surroundings = Surroundings(root, start.environ)
+    surroundings.begin()  # git may take longer than what follows
 
     def project() -> Project:
         found = load_project(start, start.read_trust(), window=agent.model.profile.window)
@@ -186,11 +190,26 @@ def build_runtime(
 
     prompt = load_prompt("system", model.profile.window)
     learning = LearningService.open(
-        sessions, settings, load_prompt("reflect"), lambda: f"{prompt}\n{project().text}"
+        sessions,
+        settings,
+        load_prompt("reflect"),
+        lambda: f"{prompt}\n{project().text}",
+        send,
+        load_prompt("consolidate"),
     )
     stale, instructions = learning.open_stale_strategies(), lambda: project().text
     agent = Agent(
-        model, toolkit, RequestBuilder(sessions, settings, root, prompt, stale, instructions)
+        model,
+        toolkit,
+        RequestBuilder(
+            sessions,
+            settings,
+            root,
+            prompt,
+            stale,
+            instructions,
+            surroundings=surroundings,
+        ),
     )
     notices = [*sessions.database.notices, *project().notices, *idle]
     if settings.condense_model:
@@ -215,11 +234,9 @@ def build_runtime(
             f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
         )
         learning.mark_reported(missing)
-    if begun is not None:
-        session, message = begun
-        # before its message is added, which tells the model of them
-        notices += [ended_line(name, LOST) for name in lost_jobs(session.messages, ())]
-        runtime.restore_todos(sessions.use(session, message))
+    if sessions.current_session is not None:
+        runtime.restore_todos(sessions.session)
+        notices += runtime.losses()
     elif start.resume is None:
         runtime.new_session()
     else:

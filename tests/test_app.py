@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from swecli.agent.turn import TurnRecord
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
 from swecli.context.budget import _LEAN_WINDOW
 from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
-from swecli.store.sqlite.database import _COMPILED
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -57,7 +55,7 @@ async def test_a_new_session_leaves_the_old_one_as_it_is() -> None:
     runtime.new_session("second")
     assert runtime.sessions.current_session is not None
     assert runtime.sessions.current_session.messages == []
-    assert [row.interactions for row in runtime.sessions.list_sessions()] == [1]
+    assert [row.interactions for row in runtime.sessions.catalog.list_sessions()] == [1]
 
 
 @pytest.mark.slow
@@ -130,18 +128,10 @@ def test_a_small_window_has_no_skills() -> None:
     assert "poems" in system_message(make_runtime(ScriptedModel()))
 
 
-def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
+def test_warming_up_stores_nothing() -> None:
     runtime = make_runtime(["done"])
-    _COMPILED.clear()
     runtime.agent.warm()
-    before = len(_COMPILED)
-    runtime.sessions.store_query("hello")
-    TurnRecord(runtime.sessions, runtime.agent.counter).begin(runtime.agent.prepare("hello"))
-    assert before
-    assert len(_COMPILED) == before
-    assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], (
-        "nothing else was stored"
-    )
+    assert runtime.sessions.catalog.list_sessions() == []
 
 
 def test_garbage_of_turns_is_collected_once_the_program_is_loaded() -> None:

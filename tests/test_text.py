@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.repl.render.formatting import escape_invisible
-from swecli.store.tables.columns import clean_text
+from swecli.store.journal.values import clean_text
 from swecli.text import (
     escape_hidden,
     fence,

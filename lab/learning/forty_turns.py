@@ -173,7 +173,7 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
             (name, item.quote.partition(": ")[0], item.source)
             for name, item in found.get(number, ())
         ]
-        info = runtime.sessions.playbook.turn(runtime.sessions.session.id, number)
+        info = runtime.sessions.turns.turn(runtime.sessions.session.id, number)
         shown = info.shown if info else ()
         given = {
             f"P-{at}": _EFFECTS[tag] for at, tag in enumerate(turn.tags, 1) if f"P-{at}" in shown

@@ -14,7 +14,7 @@ from typing import Any
 from scripts.benchmarks.planting import commit, git, reviewed
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewFinished
-from swecli.review.judge.ledger import build_suggestion_edit
+from swecli.review.judge.repair import build_suggestion_edit
 
 PROBLEMS = 24  # of them a third is repaired, a third moved, a third left
 PER_FILE = 6

@@ -31,6 +31,7 @@ from swecli.tools.offers import bundled_specs, lean_specs
 
 MODEL = ("-m", "openai/gpt-4.1")
 ASK = ("-p", "hello", *MODEL, "--no-reflect")
+ASK_RESPONSES = ("-p", "hello", "-m", "openai/gpt-6.1-sol", "--no-reflect")
 WAITS = 5.0  # seconds at the prompt before the first turn
 SMALL_WINDOW, BYTES_A_TOKEN = 4_096, 4
 HTTPX = """
@@ -43,6 +44,18 @@ with httpx.Client(timeout=60) as client:
             if line.startswith("data: {"):
                 for choice in json.loads(line[6:])["choices"]:
                     sys.stdout.write(choice["delta"].get("content") or "")
+"""
+HTTPX_RESPONSES = """
+import json, os, sys
+import httpx
+body = {"model": "gpt-6.1-sol", "stream": True, "store": False, "input": "hello"}
+with httpx.Client(timeout=60) as client:
+    with client.stream("POST", os.environ["OPENAI_BASE_URL"] + "/responses", json=body) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: {"):
+                event = json.loads(line[6:])
+                if event["type"] == "response.output_text.delta":
+                    sys.stdout.write(event["delta"])
 """
 COUNTING = """
 import sys
@@ -60,7 +73,8 @@ LOOPS = ("tests/journeys/test_ten_steps.py", "tests/llm/providers/test_opaque_pa
 
 
 class Service:
-    """An OpenAI-compatible service in a thread that records when the last request was complete."""
+    """An OpenAI-compatible service in a thread, over both of OpenAI's protocols, that records when the last request was
+    complete."""
 
     def __init__(self) -> None:
         self.came = 0.0
@@ -80,9 +94,11 @@ class Service:
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("connection", "close")
                 self.end_headers()
-                for piece in service.pieces:
-                    self.wfile.write(_event({"content": piece}))
-                self.wfile.write(_event({}, "stop") + b"data: [DONE]\n\n")
+                is_responses = self.path.endswith("/responses")
+                for event in (
+                    _item_events(service.pieces) if is_responses else _chunks(service.pieces)
+                ):
+                    self.wfile.write(event)
                 self.close_connection = True
 
             def log_message(self, *_: Any) -> None:
@@ -97,6 +113,32 @@ class Service:
 
     def close(self) -> None:
         self._server.shutdown()
+
+
+def _chunks(pieces: Sequence[str]) -> Iterator[bytes]:
+    for piece in pieces:
+        yield _event({"content": piece})
+    yield _event({}, "stop") + b"data: [DONE]\n\n"
+
+
+def _item_events(pieces: Sequence[str]) -> Iterator[bytes]:
+    """Yield the events of an answer on the Responses protocol."""
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+    text = {"type": "output_text", "text": "".join(pieces), "annotations": []}
+    done = item | {"content": [text]}
+    deltas = [
+        {"item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": piece}
+        for piece in pieces
+    ]
+    yield _item_event("response.output_item.added", output_index=0, item=item | {"content": []})
+    for delta in deltas:
+        yield _item_event("response.output_text.delta", **delta)
+    yield _item_event("response.output_item.done", output_index=0, item=done)
+    yield _item_event("response.completed", response={"status": "completed", "output": [done]})
+
+
+def _item_event(kind: str, **fields: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
 def _event(delta: dict[str, str], reason: str | None = None) -> bytes:
@@ -132,6 +174,7 @@ class _Runs:
     def __init__(self, place: Place, service: Service) -> None:
         self.place, self.service = place, service
         self.httpx = (sys.executable, "-c", HTTPX)
+        self.httpx_responses = (sys.executable, "-c", HTTPX_RESPONSES)
 
     def once(self, command: Sequence[str], home: str = "home") -> tuple[float, float, float]:
         """Run to the end; return the milliseconds from exec to its request, the CPU milliseconds and the peak MiB."""
@@ -153,6 +196,29 @@ class _Runs:
             )
         return (self.service.came - began) * 1000, _cpu(used), used.ru_maxrss / 1024
 
+    def to_text(self, *command: str) -> Callable[[], float]:
+        """Measure the milliseconds from exec to the first byte on stdout."""
+
+        def measured() -> float:
+            environ = self.place.environ("home", self.service.environ)
+            began = time.monotonic()
+            with subprocess.Popen(
+                command,
+                cwd=self.place.project,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+            ) as process:
+                assert process.stdout is not None, "a pipe"
+                first = process.stdout.read(1)
+                taken = (time.monotonic() - began) * 1000
+                process.stdout.read()
+            if process.returncode or not first:
+                raise MeasuringError(f"{command[-1]!r} ended with {process.returncode}")
+            return taken
+
+        return measured
+
     def to_request(self, *command: str, home: str = "home") -> Callable[[], float]:
         return lambda: self.once(command, home)[0]
 
@@ -167,6 +233,18 @@ def _cpu(used: resource.struct_rusage) -> float:
 def _requests(run: _Runs, effort: Effort) -> Iterator[Row]:
     ours, floor = medians(effort.starts, run.to_request(*swecli(*ASK)), run.to_request(*run.httpx))
     yield Row("M1 -p, exec to request", "ms", ours, floor, "a bare httpx script", 1.3)
+    ours_there, floor_there = medians(
+        effort.starts,
+        run.to_request(*swecli(*ASK_RESPONSES)),
+        run.to_request(*run.httpx_responses),
+    )
+    yield Row(
+        "M1 the same over Responses", "ms", ours_there, floor_there, "a bare httpx script", 1.3
+    )
+    ours, floor = medians(effort.starts, run.to_text(*swecli(*ASK)), run.to_text(*run.httpx))
+    yield Row("M1 -p, exec to first text", "ms", ours, floor, "a bare httpx script", 2.7)
+    ours, floor = medians(effort.starts, run.cpu(*swecli(*ASK)), run.cpu(*run.httpx))
+    yield Row("M1 -p, CPU of the run", "ms", ours, floor, "a bare httpx script", 2.7)
     if codex := shutil.which("codex"):
         (other,) = medians(effort.starts, run.to_request(codex, "exec", "hello"))
         yield Row("M1 -p, exec to request", "ms", ours, other, "codex", 1.5)
@@ -187,14 +265,18 @@ def _streams(run: _Runs, effort: Effort) -> Iterator[Row]:
     run.service.pieces = "x" * 20_000
     ours, floor = medians(times, run.cpu(*swecli(*ASK)), run.cpu(*run.httpx))
     yield Row("M3 20 KB in 1-character deltas, CPU of -p", "ms", ours, floor, "httpx + json", 3.0)
-    sizes = []
-    for pieces in (("hi",), "x" * 100_000, ["x" * 50] * 20_000):
-        run.service.pieces = pieces
-        sizes.append(statistics.median(run.once(swecli(*ASK))[2] for _ in range(times)))
-    yield Row(
-        "M3 memory, 100 KB in 1-character deltas", "MiB", sizes[1], sizes[0], "a short answer", 1.2
-    )
-    yield Row("M3 memory, 1 MB in deltas of 50", "MiB", sizes[2], sizes[0], "a short answer", 1.2)
+    ours, floor = medians(times, run.cpu(*swecli(*ASK_RESPONSES)), run.cpu(*run.httpx_responses))
+    yield Row("M3 the same over Responses, CPU of -p", "ms", ours, floor, "httpx + json", 3.0)
+    for asked, where in ((ASK, ""), (ASK_RESPONSES, " over Responses")):
+        sizes = []
+        for pieces in (("hi",), "x" * 100_000, ["x" * 50] * 20_000):
+            run.service.pieces = pieces
+            sizes.append(statistics.median(run.once(swecli(*asked))[2] for _ in range(times)))
+        short, small, large = sizes
+        figure = f"M3 memory, 100 KB in 1-character deltas{where}"
+        yield Row(figure, "MiB", small, short, "a short answer", 1.2)
+        figure = f"M3 memory, 1 MB in deltas of 50{where}"
+        yield Row(figure, "MiB", large, short, "a short answer", 1.2)
     run.service.pieces = ("hi",)
 
 

@@ -10,10 +10,10 @@ from functools import partial
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import long_session
-from swecli.context.epochs import OpeningConditions
 from swecli.context.prepare import RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.context.window import OpeningConditions
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.session import Session

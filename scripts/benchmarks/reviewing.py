@@ -21,7 +21,7 @@ from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
 from swecli.models.review_events import ReviewFinished, ReviewProgressed
 from swecli.review.judge.grounding import _identify, ground, identify_all
-from swecli.review.judge.ledger import _recheck_finding, set_state
+from swecli.review.judge.ledger import recheck_finding, set_state
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import _apply_judgement, _parse_judgement
 from swecli.review.publish.posting import plan_push
@@ -152,11 +152,9 @@ def _shapes() -> Iterator[Figure]:
             }
             for n, (kind, words) in enumerate(list(PROBLEMS.items())[number % 5 : number % 5 + 2])
         ]
-        text, calls, broken = _shape(number % 12, rows)
+        text, calls, broken = _shape(number % 9, rows)
         problems = {"c": "broken"} if broken else {}
-        found = extract(
-            ModelReply(text, calls=calls, malformed=problems, broken=broken), paths={"a.py"}
-        )
+        found = extract(ModelReply(text, calls=calls, malformed=problems, broken=broken))
         got = {(f.path, f.line, f.code_smell_type) for f in found.findings}
         want = {(str(r["path"]), r["line"], str(r["codeSmellType"])) for r in rows}
         planted += len(want)
@@ -174,16 +172,6 @@ def _shapes() -> Iterator[Figure]:
 
 def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall], dict[str, str]]:
     body = json.dumps({"findings": rows})
-    yaml = "\n".join(
-        f"- path: {r['path']}\n  line: {r['line']}\n  type: {r['codeSmellType']}\n  message: {r['message']}"
-        for r in rows
-    )
-    table = "\n".join(
-        f"| {r['path']} | {r['line']} | {r['codeSmellType']} | {r['message']} |" for r in rows
-    )
-    bullets = "\n".join(
-        f"- `{r['path']}:{r['line']}` {r['codeSmellType']}: {r['message']}" for r in rows
-    )
     texts = [
         body,
         f"I found this:\n```json\n{body}\n```\nThat is all.",
@@ -201,13 +189,10 @@ def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall]
             }
         ),
         "\n".join(map(json.dumps, rows)),
-        f"Here you are:\n{yaml}",
-        f"| file | line | type | message |\n|---|---|---|---|\n{table}",
-        bullets,
     ]
     if number < len(texts):
         return texts[number], [], {}
-    if number == 10:
+    if number == 7:
         return "", [ToolCall("c", "report_findings", {"findings": rows})], {}
     return "", [ToolCall("c", "report_findings", {})], {"c": body[:-1]}
 
@@ -258,7 +243,7 @@ def _states() -> Iterator[Figure]:
         )
     ]
     Path("a.py").write_text("# moved\n\n" + CODE.replace("    first", "        first"))
-    moved = [_recheck_finding(f, Sources(Path.cwd())) for f in found]
+    moved = [recheck_finding(f, Sources(Path.cwd())) for f in found]
     kept = sum(
         after.state == "open" and after.line == before.line + 2
         for before, after in zip(found, moved, strict=True)
@@ -266,7 +251,7 @@ def _states() -> Iterator[Figure]:
     yield Figure("moved places kept", f"{kept} of 40", "all", kept == 40)
     Path("a.py").write_text(CODE.replace("given + ", "given  +  0 + "))
     sources = Sources(Path.cwd())
-    broken = [_recheck_finding(f, sources) for f in found]
+    broken = [recheck_finding(f, sources) for f in found]
     called = sum(f.state == "fixed" for f in broken)
     yield Figure("rewritten but broken, called fixed", f"{called} of 40", "0", called == 0)
     quotes = [sources.get("a.py").lines[f.line - 1].strip() for f in broken]

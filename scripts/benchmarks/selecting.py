@@ -12,6 +12,7 @@ import sqlalchemy
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
@@ -25,7 +26,7 @@ from swecli.playbook.selection import SelectionRequest
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.learned import BulletRow
+from swecli.store.tables.playbook import BulletRow
 from tests.support.scripted import ScriptedModel
 
 FEW, MANY = 100, 10_000
@@ -105,7 +106,7 @@ class _Turning:
             db.connection().execute(sqlalchemy.insert(BulletRow), rows)
         self._sessions.start(root, "scripted/model", project=root)
         self._builder = RequestBuilder(self._sessions, Settings(), folder, "", StaleStrategies())
-        self._learning = LearningService(self._sessions, ReflectorModel(""))
+        self._learning = LearningService(self._sessions, ReflectorModel(""), send)
         self._record, self._counter = TurnRecord(self._sessions, counter), counter
         self._turn: Turn | None = None
         self.ask()

@@ -92,7 +92,7 @@ def _questions(sessions: SessionManager, session: str) -> list[tuple[str, Callab
     """Return the measured queries by name."""
     return [
         ("resume a session", lambda: sessions.resume(session, "")),
-        ("list 20 sessions", lambda: sessions.list_sessions(limit=20)),
-        ("search a rare word", lambda: sessions.search(RARE)),
-        ("search a common word", lambda: sessions.search(COMMON)),
+        ("list 20 sessions", lambda: sessions.catalog.list_sessions(limit=20)),
+        ("search a rare word", lambda: sessions.catalog.search(RARE)),
+        ("search a common word", lambda: sessions.catalog.search(COMMON)),
     ]

@@ -43,8 +43,10 @@ def perform_action(
     """Perform an action; `words` are its name and arguments, `command` is the prefix of commands in hints, "" for a
     slash. Raises SwecliError."""
     # late: most sessions review nothing
-    from swecli.review.judge.ledger import format_change, propose_lesson, recheck, set_state
-    from swecli.review.publish.view import filter_findings, view
+    from swecli.review.judge.ledger import format_change, recheck, set_state
+    from swecli.review.judge.lesson import propose_lesson
+    from swecli.review.publish.filters import filter_findings
+    from swecli.review.publish.view import view
 
     store, (name, *rest) = open_store(sessions, folder), words
     if name == "list":

@@ -15,12 +15,8 @@ from swecli.models.events import Event
 from swecli.models.finding import Finding
 from swecli.models.message import Ask
 from swecli.models.review_events import ReviewFinished
-from swecli.review.judge.ledger import (
-    build_repair_prompt,
-    build_suggestion_edit,
-    format_change,
-    recheck,
-)
+from swecli.review.judge.ledger import format_change, recheck
+from swecli.review.judge.repair import build_repair_prompt, build_suggestion_edit
 from swecli.review.read.job import ReviewOptions, begin_job
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore

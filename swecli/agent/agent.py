@@ -6,43 +6,49 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from swecli.agent.calls import CallRunner, Toolkit
+from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.task import task_prompt, task_result
+from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
-from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
-from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
+from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
+from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
-from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.base import ToolContext
 from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
-_TASK = (
-    "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
-    "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
-)
 
 
 class Agent:
     """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles."""
 
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
-        self.model, self.kit, self.builder = model, kit, builder
-        self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
-        self.sessions, self.settings = builder.sessions, builder.settings
+        self.model = model
+        self.kit = kit
+        self.builder = builder
+        self.tools = kit.tools
+        self.permissions = kit.permissions
+        self.ctx = kit.ctx
+        self.ctx.is_offered = self._is_offered
+        self.sessions = builder.sessions
+        self.settings = builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding, exact=False)
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
+        self.schema: dict[str, Any] | None = None  # of the answers of this run
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
@@ -57,15 +63,16 @@ class Agent:
         if prompt != self.builder.system_prompt:
             self.builder = replace(self.builder, system_prompt=prompt)
             self.begin_epoch("the model has other tools")
-        self.counter, self.observed = (
-            TokenCounter(model.profile.encoding, exact=False),
-            ModelLimits(),
-        )
+        self.counter = TokenCounter(model.profile.encoding, exact=False)
+        self.observed = ModelLimits()
 
     def count_exactly(self) -> None:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
         if not self._running and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()
+
+    def _is_offered(self, tool: str) -> bool:
+        return any(spec.name == tool for spec in self.specs())
 
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
@@ -82,26 +89,26 @@ class Agent:
         `attached` is piped input; `session` replaces the current one, for previews."""
         texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(
-            Query(query, texts, session, self._reopen, jobs=self.ctx.jobs.names),
+            Query(
+                query,
+                texts,
+                session,
+                self._reopen,
+                jobs=self.ctx.jobs.names,
+                running=tuple(str(job) for job in self.ctx.jobs.running),
+                mode=self.permissions.mode,
+            ),
             self.model,
             self.counter,
         )
 
     def warm(self) -> None:
-        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, and begin a turn in a
-        database in memory, which compiles the statements for every database."""
+        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, prepare a request,
+        and load what the store needs for the lessons of a turn."""
         self.counter.count_tools(self.specs())
-        scratch = self.sessions.open(":memory:")
-        scratch.start(str(self.ctx.root), self.model.name)
-        scratch.store_query("hello")
-        builder = replace(self.builder, sessions=scratch, stale=None)
-        TurnRecord(scratch, self.counter).begin(
-            builder.prepare(Query("hello"), self.model, self.counter)
-        )
-        scratch.database.close()
-        session = self.sessions.current_session
-        if session is not None and session.get_playbook().bullets:
+        if self.sessions.current_session is not None:
             self.prepare("")
+        self.sessions.warm()
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         self.notes.clear()
@@ -116,32 +123,32 @@ class Agent:
             self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
         )
         self._has_more = turn.selection.more
-        limit, fitter, record = (
-            self._result_limit(),
-            self.make_fitter(),
-            TurnRecord(self.sessions, self.counter),
-        )
+        limit = self._result_limit()
+        fitter = self.make_fitter()
+        record = TurnRecord(self.sessions, self.counter)
         self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
         # new for each turn: model, settings and counter may have changed
-        loop = Loop(
+        chat = Chat(
             self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
         )
         self._running = True
         try:
-            async with aclosing(loop.run(turn)) as events:
+            async with aclosing(chat.run(turn)) as events:
                 async for event in events:
                     if isinstance(event, TurnFinished) and event.reason == "done":
                         self.ctx.todos.clear()  # the list ends with the turn's answer
                     yield event
         finally:
-            self._running, self.observed = False, fitter.observed
+            self._running = False
+            self.observed = fitter.observed
 
     async def do_task(
         self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext
     ) -> ToolResult:
         """Run a task in a child session with the reading tools and those named in `tools`; its last message is the
         result. `ctx` is the context of the call. Raises ToolError if the task fails."""
-        sessions, ask_user = self.sessions.start_task(title), self.kit.ask
+        sessions = self.sessions.start_task(title)
+        ask_user = self.kit.ask
 
         async def ask(request: AskRequest) -> Decision:
             why = f"{request.why} Asked for the task {title!r}.".strip()
@@ -163,14 +170,20 @@ class Agent:
         )
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
-        settings = replace(self.settings, max_budget_usd=self._budget_left())
-        child = Agent(
-            self.model, kit, replace(self.builder, sessions=sessions, settings=settings, stale=None)
+        builder = replace(
+            self.builder,
+            sessions=sessions,
+            settings=replace(self.settings, max_budget_usd=self._budget_left()),
+            stale=None,
         )
-        child.condense_model, child.thinking = self.condense_model, self.thinking
+        child = Agent(self.model, kit, builder)
+        prompt_of_task = task_prompt(spec.name for spec in child.specs())
+        child.builder = replace(builder, system_prompt=prompt_of_task)
+        child.condense_model = self.condense_model
+        child.thinking = self.thinking
         event: Event | None = None
         try:
-            async with aclosing(child.run(child.prepare(prompt, _TASK))) as events:
+            async with aclosing(child.run(child.prepare(prompt))) as events:
                 async for event in events:
                     if isinstance(event, ToolStarted):
                         ctx.report(f"{event.summary}\n")
@@ -178,25 +191,13 @@ class Agent:
                         ctx.on_usage(event.usage, event.cost)
         finally:
             await inner.jobs.close()
-        if not isinstance(event, TurnFinished):
-            raise ToolError(
-                f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}"
-            )
-        early = "" if event.reason == "done" else f" · ended by {event.reason}"
-        steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
-        title = f"{steps}{early} · session {sessions.session.id}"
-        text = f"{event.text or '(no answer)'}" + (
-            f"\n[It was not finished: {event.reason}.]" if early else ""
-        )
-        return ToolResult(not early, text, Display(title, event.text))
+        return task_result(event, sessions.session)
 
     def _budget_left(self) -> float | None:
         """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
-        most, before, now = (
-            self.settings.max_budget_usd,
-            self._cost_before,
-            self.sessions.totals().cost,
-        )
+        most = self.settings.max_budget_usd
+        before = self._cost_before
+        now = self.sessions.totals().cost
         return (
             most
             if most is None or before is None or now is None
@@ -210,7 +211,7 @@ class Agent:
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
         if self.condense_model is not None:
-            await TurnRecord(self.sessions, self.counter).generate_title(self.condense_model)
+            await generate_title(self.sessions, self.condense_model)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""
@@ -230,19 +231,30 @@ class Agent:
             )
         own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(
-            self.model, *own, self.condense_model or self.model, self.observed, self.thinking
+            self.model,
+            *own,
+            self.condense_model or self.model,
+            self.observed,
+            self.thinking,
+            self.schema,
         )
 
     def specs(self) -> list[ToolSpec]:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
         if is_lean(self.model.profile.window) or self.model.name in self.observed.small:
             return lean_specs(self.tools.specs())
-        return usable_specs(self.tools.specs(), more=self._has_more, skills=self.ctx.skills)
+        return usable_specs(
+            self.tools.specs(),
+            more=self._has_more,
+            skills=self.ctx.skills,
+            settings=self.settings,
+        )
 
     def _result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's
         window (a twentieth of a small one), a fifth of the room for the conversation, and the fixed maximum."""
-        window, room = self.model.profile.window, self._room
+        window = self.model.profile.window
+        room = self._room
         if not window or room is None:
             return _MAX_RESULT
         return max(

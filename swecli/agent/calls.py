@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from swecli.config.settings import Start
 from swecli.context.tokens import TokenCounter
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
     Event,
     Notice,
@@ -46,6 +46,7 @@ from swecli.tools.limits import (
 from swecli.tools.permissions import Permissions
 from swecli.tools.repeats import LoopGuard, unchanged_notice
 from swecli.tools.sandbox import Sandbox
+from swecli.tools.search_provider import SearchProvider
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 
@@ -85,7 +86,8 @@ class Toolkit:
     @classmethod
     def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
-        tools, root = ToolRegistry.discover(), start.cwd.resolve()
+        tools = ToolRegistry.discover()
+        root = start.cwd.resolve()
         permissions, notices = Permissions.load(start, root, tools)
         ctx = ToolContext(
             root,
@@ -93,7 +95,15 @@ class Toolkit:
             timeout=float(start.settings.command_timeout),
             environ=start.environ,
             sandbox=Sandbox.of(start),
+            diagnostics=start.settings.diagnostics,
         )
+        try:
+            settings = start.settings
+            ctx.search = SearchProvider.of(
+                settings.search_url, settings.search_header, settings.search_key_env, start.environ
+            )
+        except ConfigError as error:
+            notices.append(f"web searches are not available: {error}")
         return cls(tools, permissions, ctx, ask), notices
 
     @classmethod
@@ -129,12 +139,23 @@ class Toolkit:
 
 class CallRunner:
     """Runs one turn's calls and stores their results. `limit` is the maximum length of a result in characters;
-    `used_ids` are the ids of all calls so far."""
+    `used_ids` are the ids of all calls so far. With `repeats`, a result that the request already contains is given
+    again."""
 
     def __init__(
-        self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter
+        self,
+        kit: Toolkit,
+        sessions: SessionManager,
+        limit: int,
+        counter: TokenCounter,
+        *,
+        repeats: bool = False,
     ) -> None:
-        self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
+        self._kit = kit
+        self._sessions = sessions
+        self.limit = limit
+        self._counter = counter
+        self._repeats = repeats
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
         self._guard = LoopGuard()
@@ -153,7 +174,7 @@ class CallRunner:
         """Run the calls. Each result is stored before its `ToolFinished` is yielded; on cancellation running calls are
         stored with their output so far. `problems` maps call ids to errors in their arguments; a result that the
         request `sent` already contains is not repeated."""
-        self._sent = sent
+        self._sent = () if self._repeats else sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}
@@ -174,7 +195,8 @@ class CallRunner:
         ]
         for task in tasks:
             task.add_done_callback(lambda _: events.put_nowait(None))
-        running, stopped = len(tasks), False
+        running = len(tasks)
+        stopped = False
         try:
             while running and not stopped:
                 try:
@@ -202,11 +224,13 @@ class CallRunner:
     async def _run_one(
         self, call: ToolCall, problem: str | None, emit: Callable[[Event], None]
     ) -> _Outcome:
-        output, started_summary = HeadTail(), ""
+        output = HeadTail()
+        started_summary = ""
 
         def started(call: ToolCall, summary: str) -> None:
             nonlocal started_summary
-            started_summary, self._running[call.id] = summary, output
+            started_summary = summary
+            self._running[call.id] = output
             emit(ToolStarted(call, summary))
 
         kit = self._kit
@@ -237,7 +261,8 @@ class CallRunner:
         """Store a result with a note as the model gets it, and the complete result if that is longer."""
         text, is_shorter = truncate_result(result, self.limit, call.id)
         if line := unchanged_notice(call, text, self._sent):
-            text, is_shorter = line, True
+            text = line
+            is_shorter = True
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result)
         self._sessions.record_call(call, result if is_shorter else None)
@@ -250,10 +275,8 @@ class CallRunner:
             if output.size != self._saved.get(name, 0):
                 result = interrupted_text("swecli ended while this ran", output.text())
                 text, is_shorter = truncate_result(result, self.limit, name)
-                outputs[name], self._saved[name] = (
-                    (text, result if is_shorter else None),
-                    output.size,
-                )
+                outputs[name] = (text, result if is_shorter else None)
+                self._saved[name] = output.size
         return outputs
 
     async def may_continue(self) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from swecli.agent.fitted import Effect, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Effect, ModelStep, StepPlace
+from swecli.agent.sender import send
 from swecli.context import epochs
 from swecli.context.budget import RequestLimits
 from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Ladder
@@ -15,14 +16,7 @@ from swecli.context.truncate import TruncateOptions, TruncateResponse
 from swecli.llm.base import ChatModel
 from swecli.models.context import Reduction
 from swecli.models.errors import ContextFull, SwecliError
-from swecli.models.message import (
-    ApiMessage,
-    ModelReply,
-    ModelRequest,
-    RequestRecord,
-    ToolSpec,
-    Usage,
-)
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
 from swecli.models.session import Session
 
 _ATTEMPTS = 2  # the turn waits for them
@@ -109,21 +103,13 @@ class Condenser:
             "condense",
             marks=cache_marks(sent),
         )
-        step = ModelStep(self.model, request, attempts=_ATTEMPTS)
-        reply = await step.finish()
-        usage = reply.usage or Usage(self.ladder.counter.count_messages(sent))
-        self.effects.append(
-            RequestRecord(
-                self.model.name,
-                "condense",
-                self.at.interaction,
-                0,
-                usage,
-                reply.cost,
-                step.duration_ms,
-            )
+        return await send(
+            self.model,
+            request,
+            self.effects.append,
+            interaction=self.at.interaction,
+            attempts=_ATTEMPTS,
         )
-        return reply
 
     def _instruction(self, prompt: str | None) -> str:
         parts = [prompt or load_prompt("condense")]

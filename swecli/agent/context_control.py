@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from swecli.agent.agent import Agent
-from swecli.agent.turn import StepPlace, TurnRecord
+from swecli.agent.fitted import StepPlace
+from swecli.agent.turn import TurnRecord
 from swecli.context.epochs import CONDENSE, SummaryCut
 from swecli.context.fit import Ladder
 from swecli.context.prepare import past_request
@@ -76,7 +77,8 @@ class ContextControl:
     """Works on the current session. Every method may raise BadInput if there is none, or nothing to do."""
 
     def __init__(self, agent: Agent) -> None:
-        self._agent, self._sessions = agent, agent.sessions
+        self._agent = agent
+        self._sessions = agent.sessions
 
     @property
     def session(self) -> Session:
@@ -88,7 +90,8 @@ class ContextControl:
 
     def undo(self) -> Reduction:
         """Undo the newest reduction. It is not repeated at once unless the request is too long without it."""
-        session, agent = self.session, self._agent
+        session = self.session
+        agent = self._agent
         spec = agent.builder.conditions(session, agent.model).resolve(session.window)
         before = sum(row.before for row in self._sessions.context.log(session, 1))
         return self._sessions.undo_reduction(
@@ -97,13 +100,15 @@ class ContextControl:
 
     def pin(self, interaction: int | None = None) -> int:
         """Pin an interaction (None: the newest). Returns its tokens. Raises BadInput if no request has room for it."""
-        session, agent = self.session, self._agent
+        session = self.session
+        agent = self._agent
         agent.count_exactly()
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
         named = (f"pinned {number}", f"interaction {number}")
-        prepared, limits = agent.prepare("").request, agent.make_fitter().limits
+        prepared = agent.prepare("").request
+        limits = agent.make_fitter().limits
         tokens = sum(part.tokens for part in prepared.segments if part.name in named)
         room = int(Ladder(limits, agent.counter).room(prepared.keyed))
         if limits.limit and tokens > room:
@@ -124,10 +129,12 @@ class ContextControl:
 
     def plan(self) -> ReductionPlan:
         """Return the next reduction exactly as it would happen now."""
-        session, agent = self.session, self._agent
+        session = self.session
+        agent = self._agent
         agent.count_exactly()
         prepared = agent.prepare("").request
-        epoch, fitter = session.context.epoch, agent.make_fitter()
+        epoch = session.context.epoch
+        fitter = agent.make_fitter()
         tokens = fitter.measure(prepared.keyed).tokens
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
@@ -135,7 +142,8 @@ class ContextControl:
             return ReductionPlan(
                 "window", when, names, fitter.measure(past_request(session)).tokens, tokens
             )
-        keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
+        keyed = prepared.keyed
+        when = "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, SummaryCut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
@@ -168,15 +176,14 @@ class ContextControl:
 
     def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
         """Compare the next request with the one under another window (None: no change). Nothing is stored."""
-        agent, session = self._agent, self._sessions.current_session
+        agent = self._agent
+        session = self._sessions.current_session
         agent.count_exactly()
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
             session = replace(session, window=spec)
-        requests, fitter = (
-            (agent.prepare("").request, agent.prepare("", session=session).request),
-            agent.make_fitter(),
-        )
+        requests = (agent.prepare("").request, agent.prepare("", session=session).request)
+        fitter = agent.make_fitter()
         before, after = (fitter.measure(request.keyed).tokens for request in requests)
         now, then = (
             {interaction_of(message) for message in request.keyed[1:-1]} for request in requests
@@ -192,7 +199,9 @@ class ContextControl:
         if not text.strip():
             raise BadInput("Missing text: /context why TEXT.")
         session = self.session
-        request, log, found = past_request(session), self._sessions.context.log(session)[::-1], []
+        request = past_request(session)
+        log = self._sessions.context.log(session)[::-1]
+        found = []
         for place in self._sessions.find(text.strip()):
             number = place.interaction
             messages = [message for message in request if interaction_of(message) == number]
@@ -208,7 +217,8 @@ class ContextControl:
     async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
         """Summarise the whole request now. Raises BadInput if there is nothing to summarise."""
         self._agent.count_exactly()
-        session, fitter = self.session, self._agent.make_fitter()
+        session = self.session
+        fitter = self._agent.make_fitter()
         query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
         past = past_request(session)
         if session.context.epoch is None:  # an imported session: no request was sent yet
@@ -237,8 +247,10 @@ class ContextControl:
         """Measure the next request for a query. Nothing is stored. If not `exact`, tokens may be estimated."""
         if exact:
             self._agent.count_exactly()
-        agent, fitter = self._agent, self._agent.make_fitter()
-        prepared, limits = agent.prepare(query).request, fitter.limits
+        agent = self._agent
+        fitter = self._agent.make_fitter()
+        prepared = agent.prepare(query).request
+        limits = fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from swecli.agent.condenser import CondensedResponse, Condenser
+from swecli.agent.fitted import Effect, FittedRequest, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Effect, FittedRequest, StepPlace
 from swecli.context import budget, epochs
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import (
@@ -66,7 +67,9 @@ class _Fitting:
 
     def apply(self, result: RungResult | None, epoch: Epoch | None = None) -> None:
         if result is not None:
-            at, context, edits = self.at, self.session.context, result.edits
+            at = self.at
+            context = self.session.context
+            edits = result.edits
             if (
                 epoch is not None
             ):  # a truncation: the head must retain the facts of removed messages
@@ -90,6 +93,7 @@ class ContextFitter:
     condense_model: ChatModel
     observed: ModelLimits = field(default_factory=ModelLimits)
     thinking: str = ""
+    schema: dict[str, Any] | None = None  # of the answer
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
@@ -120,9 +124,16 @@ class ContextFitter:
         final = self.measure(fitting.messages)
         self._learn(fitting, final)
         sent = strip_keys(fitting.messages)
-        reserve, marks = self.limits.reserve, cache_marks(sent)
+        reserve = self.limits.reserve
+        marks = cache_marks(sent)
         request = ModelRequest(
-            self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks
+            self.model.name,
+            sent,
+            self.specs,
+            reserve,
+            thinking=self.thinking,
+            marks=marks,
+            schema=self.schema,
         )
         counted = self.counter.count_messages(sent) + self._tools_tokens()
         return FittedRequest(
@@ -198,10 +209,8 @@ class ContextFitter:
         if check.tokens_read:
             few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
             error = ContextOverflow(f"The provider read {few} and did not report it.")
-            error.limit, error.reported = (
-                check.tokens_read,
-                f"the provider read only {few} of the request",
-            )
+            error.limit = check.tokens_read
+            error.reported = f"the provider read only {few} of the request"
             raise error
         return check.notice
 
@@ -215,11 +224,10 @@ class ContextFitter:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
-        deep, ladder = (
-            self.observed.is_reduced_too_often(at.interaction, at.step),
-            Ladder(self.limits, self.counter),
-        )
-        size, target = self.measure(messages), ladder
+        deep = self.observed.is_reduced_too_often(at.interaction, at.step)
+        ladder = Ladder(self.limits, self.counter)
+        size = self.measure(messages)
+        target = ladder
         if size.over and (deep or not size.fits):
             target = ladder.lower(messages, LEFT_DEEP if deep else LEFT)
         session = replace(self.session, context=replace(self.session.context))
@@ -227,11 +235,10 @@ class ContextFitter:
 
     @property
     def limits(self) -> RequestLimits:
-        context, settings = self.session.context, self.builder.settings
-        own, percent = (
-            (settings.thresholds, settings.profile),
-            settings.auto_condense_context_percent,
-        )
+        context = self.session.context
+        settings = self.builder.settings
+        own = (settings.thresholds, settings.profile)
+        percent = settings.auto_condense_context_percent
         percent = budget.effective_threshold(percent, *own)
         return replace(
             self._limits(self.model), threshold=percent, hold=context.hold_tokens, pins=context.pins
@@ -239,7 +246,9 @@ class ContextFitter:
 
     def _limits(self, model: ChatModel) -> RequestLimits:
         """Return a model's limits by its profile and by what was observed."""
-        known, profile, shape = self.observed, model.profile, self._shape(model)
+        known = self.observed
+        profile = model.profile
+        shape = self._shape(model)
         return RequestLimits(
             window=known.windows.get(model.name, profile.window),
             reserve=known.answer_tokens(
@@ -366,9 +375,10 @@ class ContextFitter:
         for epoch in (rebuilt, fitting.epoch):
             before = epochs.with_epoch(epoch, fitting.messages)
             after = epochs.with_epoch(epoch, kept)
-            further = fitting.target.reduce(after, TRUNCATE)
-            if further is not None:
-                after = further.messages
+            if not fitting.target.limits.measure(after, self.counter).fits:
+                # from the beginning: the stubs of one truncation are not messages of the next
+                further = fitting.target.reduce(before, TRUNCATE)
+                after = further.messages if further is not None else after
             shrunk = fitting.ladder.reduce(after, SHRINK)
             final = shrunk.messages if shrunk is not None else after
             is_truncated = len(after) < len(before)

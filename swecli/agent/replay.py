@@ -71,12 +71,16 @@ class _PastModel:
         self.profile = Profile(
             assumed.context_window, assumed.max_output, images=True, offline=True
         )
-        self._history, self._assumed, self._pending = history, assumed, deque[PastStep]()
+        self._history = history
+        self._assumed = assumed
+        self._pending = deque[PastStep]()
         self.sent: list[SentRequest] = []
         self.step = PastStep(0.0)
 
     def begin(self, turn: PastTurn) -> None:
-        self._pending, self.sent, self.step = deque(turn.steps), [], turn.steps[0]
+        self._pending = deque(turn.steps)
+        self.sent = []
+        self.step = turn.steps[0]
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.step.at, UTC)
@@ -132,14 +136,13 @@ class _ReplayAgent(Agent):
     def __init__(
         self, history: History, assumed: Assumptions, settings: Settings, sessions: SessionManager
     ) -> None:
-        self.past, self._history, self._window = (
-            _PastModel(history, assumed),
-            history,
-            assumed.window,
-        )
+        self.past = _PastModel(history, assumed)
+        self._history = history
+        self._window = assumed.window
         settings = replace(settings, max_turns=_MAX_STEPS, max_budget_usd=None)
         settings = replace(settings, window=assumed.window, cache_minutes=round(assumed.ttl / 60))
-        root, prompt = Path(history.session.working_directory), history.prompt
+        root = Path(history.session.working_directory)
+        prompt = history.prompt
         builder = RequestBuilder(
             sessions,
             settings,
@@ -173,7 +176,7 @@ class _ReplayAgent(Agent):
             session.playbook.bullets |= {
                 bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new
             }
-            query = Query(turn.query, sent=turn.sent, images=turn.images)
+            query = Query(turn.query, sent=turn.sent, images=turn.images, situation=turn.situation)
             events = [
                 event
                 async for event in self.run(self.builder.prepare(query, self.past, self.counter))

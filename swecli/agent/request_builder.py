@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING
 
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, request_limit
-from swecli.context.epochs import (
-    CONDENSE,
-    Opening,
-    OpeningConditions,
-    environment_notes,
-    held_strategies,
-    render_excerpts,
-)
+from swecli.context.epochs import CONDENSE
+from swecli.context.notes import held_strategies, render_excerpts
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request
+from swecli.context.situation import environment_lines, jobs_line, mode_line
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
-from swecli.models.message import ApiMessage, Image
+from swecli.models.message import ApiMessage, Image, Mode
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
 from swecli.tools.jobs import LOST, ended_line, lost_jobs
+from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.finding import Finding
@@ -43,18 +40,19 @@ _MAX_FOUND = 3  # earlier interactions that are quoted
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The text that the user typed. `attached` are texts of other origin, such as piped input; `session` replaces the
-    current one, for previews; `reopen` is why a new epoch must begin, or ""; `sent` is the text with its @files as sent
-    before, with `images` ("": the files are read now); `jobs` are the names of this run's background commands, so that
-    others count as lost (None: a replay, which does not know them)."""
+    """What the user typed, with all else that its turn depends on."""
 
     text: str
-    attached: tuple[str, ...] = ()
-    session: Session | None = None
-    reopen: str = ""
-    sent: str = ""
+    attached: tuple[str, ...] = ()  # texts of other origin, such as piped input
+    session: Session | None = None  # replaces the current one, for previews
+    reopen: str = ""  # why a new epoch must begin
+    sent: str = ""  # the text with its @files as sent before, with `images` ("": read now)
     images: tuple[Image, ...] = ()
+    # names of this run's background commands: others are lost (None: a replay, which does not know them)
     jobs: frozenset[str] | None = None
+    running: tuple[str, ...] = ()  # those of them that still run
+    mode: Mode | None = None  # the permission mode; None: not told
+    situation: tuple[str, ...] = ()  # lines that held when it was sent before; () are made now
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,7 @@ class RequestBuilder:
     system_prompt: str
     stale: StaleStrategies | None = None
     instructions: Callable[[], str] = str
+    surroundings: Surroundings = field(default_factory=NoSurroundings)
     index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -92,10 +91,12 @@ class RequestBuilder:
         """Prepare the turn for a query. Nothing is stored; two calls in a row return equal turns. If the result
         depends on exact token counts, the counter loads its table. Raises BadInput for a picture that cannot be sent,
         or not to this model."""
+        self.surroundings.begin()
         turn = self._prepare(query, model, counter)
         if not counter.estimated:
             return turn
-        chosen, profile = turn.selection, model.profile
+        chosen = turn.selection
+        profile = model.profile
         limits = RequestLimits(profile.window, profile.reserve(self.settings.max_tokens))
         is_tight = chosen.more or chosen.missed or chosen.tokens * 4 > chosen.budget * 3
         if not is_tight and limits.fit_easily(turn.messages):
@@ -111,28 +112,23 @@ class RequestBuilder:
         self.sessions.playbook.refresh(session)  # another process may have changed it
         counter.cache_stored(session.messages)
         conditions = self.conditions(session, model)
-        text, images, files, notices = (
-            query.sent or query.text,
-            query.images,
-            tuple[Path, ...](),
-            tuple[str, ...](),
-        )
+        text = query.sent or query.text
+        images = query.images
+        files = tuple[Path, ...]()
+        notices = tuple[str, ...]()
         if "@" in text and not query.sent:
             # late: most queries mention no file
             from swecli.context.mentions import expand_mentions
 
-            room, text_only = (
-                (conditions.allowed or 0) * _MENTIONED,
-                "" if model.profile.images else model.name,
-            )
+            room = (conditions.allowed or 0) * _MENTIONED
+            text_only = "" if model.profile.images else model.name
             found = expand_mentions(text, self.root, room or None, text_only)
-            text, images, files, notices = (
-                found.text,
-                tuple(found.images),
-                tuple(found.files),
-                tuple(found.notes),
-            )
-        sent, past = "\n\n".join([text, *query.attached]), past_request(session)
+            text = found.text
+            images = tuple(found.images)
+            files = tuple(found.files)
+            notices = tuple(found.notes)
+        sent = "\n\n".join([text, *query.attached])
+        past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         conditions = replace(conditions, reopen=query.reopen or selection.reopen)
         opening = conditions.next_opening(session, sent, past, counter)
@@ -147,17 +143,28 @@ class RequestBuilder:
         if opening is not None:
             head = self._with_withdrawn(head, session)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
-        today = self.clock().astimezone().date()
-        losses = _notes_on_losses(session, query.jobs)
-        notes = (*environment_notes(self.root, today), *losses, *quoted)
-        request = build_request(RequestInput(session, sent, head, notes, opening, images), counter)
+        situation = query.situation or self._situation(query)
+        notes = (*_notes_on_losses(session, query.jobs), *quoted)
+        request = build_request(
+            RequestInput(session, sent, head, notes, opening, images, situation), counter
+        )
         notices = (*notices, *(self.stale.notices() if self.stale and self.stale.found else ()))
         return Turn(query.text, request, selection, notices, files, tuple(interactions), images)
+
+    def _situation(self, query: Query) -> tuple[str, ...]:
+        today = self.clock().astimezone().date()
+        lines = environment_lines(self.root, today)
+        if query.mode is not None:
+            lines.append(mode_line(query.mode))
+        if query.jobs is not None:
+            lines.append(jobs_line(query.running))
+        return (*lines, *self.surroundings.lines())
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
         session = self.sessions.session
-        selection, findings = self._select(session, query, counter), self._open_findings(session)
+        selection = self._select(session, query, counter)
+        findings = self._open_findings(session)
         head = HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
         return self._with_withdrawn(head, session)
 
@@ -240,7 +247,8 @@ class RequestBuilder:
 
     def conditions(self, session: Session, model: ChatModel) -> OpeningConditions:
         """Return what the start of the next turn depends on besides the session."""
-        state, settings = session.context, self.settings
+        state = session.context
+        settings = self.settings
         cached_since = self.clock() - timedelta(minutes=settings.cache_minutes)
         cold = state.asked_at is not None and (
             state.asked_at < cached_since or state.asked_model != model.name
@@ -252,8 +260,11 @@ class RequestBuilder:
 def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[str]:
     """Yield notes on what the model cannot know from the messages: that its answer was cut off, and that background
     commands ended with an earlier run."""
-    if session.messages and session.messages[-1].status == "partial":
+    last = session.messages[-1] if session.messages else None
+    if last is not None and last.status == "partial":
         yield "Your last answer above was interrupted; it is incomplete."
+    elif last is not None and last.tool_calls:
+        yield "Your last turn ended before you answered: it was interrupted or reached a limit."
     if jobs is not None:
         for name in lost_jobs(session.messages, jobs):
             yield ended_line(name, LOST)

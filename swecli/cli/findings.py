@@ -11,6 +11,7 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.cli.workspace import working_folder
 from swecli.headless.plain import LONGEST_LINE, dumps
+from swecli.llm import default_models
 from swecli.models.action import ActionResult
 from swecli.redact import redact_value
 from swecli.text import one_line
@@ -30,7 +31,7 @@ def _findings(parser: Parser) -> None:
         if name == "check":
             added.add_argument("--yes", action="store_true", help="really ask")
             added.add_argument(
-                "-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o"
+                "-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES
             )
         elif name == "export":
             added.add_argument(
@@ -66,8 +67,9 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
+    from swecli.review.publish.filters import filter_findings
     from swecli.review.publish.posting import as_markdown
-    from swecli.review.publish.view import as_sarif, filter_findings
+    from swecli.review.publish.sarif import as_sarif
 
     with open_sessions(args) as sessions:
         findings = filter_findings(

@@ -6,6 +6,7 @@ import argparse
 import os
 
 from swecli.headless import writers
+from swecli.llm import default_models
 from swecli.models.errors import UsageError
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
     _Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
 
 SUBCOMMANDS = {  # name -> summary for --help
+    "tutorial": "try it in ten minutes, offline",
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
     "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
     "learn": "--from SESSION: learn from stored sessions",
@@ -54,7 +56,7 @@ A prompt is one argument: swecli "fix the tests". A single word is read as a sub
 or put two dashes before it: swecli -- hello. In your home folder, or above it, swecli needs --allow-home.
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
-may help · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
+may help · 76 the answer does not follow --json-schema · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
 _FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
     "--yolo": "--mode auto",
     "--full-auto": "--mode auto",
@@ -106,7 +108,7 @@ class Parser(argparse.ArgumentParser):
             "-m",
             "--model",
             metavar="PROVIDER/NAME",
-            help="for example openai/gpt-4o, ollama_chat/qwen3, demo",
+            help=default_models.EXAMPLES,
         )
         add(
             "--window",
@@ -121,6 +123,8 @@ class Parser(argparse.ArgumentParser):
         add("--output-format", choices=_format_names(), help="with -p (default text)")
         piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
         add("--input-format", choices=("text", "stream-json"), help=piped)
+        schema = "with -p: the answer is JSON that follows this JSON schema"
+        add("--json-schema", metavar="FILE", help=schema)
         add("--no-color", action="store_const", const=False, dest="color", help="plain text")
         add("--db", metavar="URL", help="database file or sqlite:/// URL")
         add("--config", metavar="FILE", help="use this settings file")
@@ -227,19 +231,21 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     args, rest = parser.parse_known_args(argv)
     empty = [
         name
-        for name in ("model", "window", "mode", "db", "config", "cwd")
+        for name in ("model", "window", "mode", "db", "config", "cwd", "json_schema")
         if getattr(args, name) == ""
     ]
     if empty:
-        raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag out.")
+        flag = empty[0].replace("_", "-")
+        raise UsageError(f"--{flag} has no value.", "Give one, or leave the flag out.")
     if args.continue_last and args.resume is not None:
         raise UsageError("-c and -r cannot be used together.", "Use one of them.")
     if args.headless and args.resume == "":
         raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")
-    if not args.headless and (args.output_format or args.input_format):
-        raise UsageError(
-            "--output-format and --input-format need -p.", "Add -p, or leave them out."
-        )
+    if not args.headless:
+        for name in ("output_format", "input_format", "json_schema"):
+            if getattr(args, name):
+                flag = name.replace("_", "-")
+                raise UsageError(f"--{flag} needs -p.", "Add -p, or leave it out.")
     if rest or (not args.headless and "--" not in argv):
         _refuse_words(args.prompt, rest)
     return args

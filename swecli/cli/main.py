@@ -12,14 +12,9 @@ from swecli import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would double what --version loads
-    import argparse
     from typing import NoReturn
 
-    from swecli.config.settings import Start
-    from swecli.headless.runner import Prompt
     from swecli.models.errors import SwecliError
-
-_MAX_SHOWN = 80  # characters of arguments in a hint
 
 
 def main() -> NoReturn:
@@ -92,14 +87,15 @@ def _run(argv: list[str]) -> int:
     from swecli.cli.event_loop import run_event_loop
 
     if args.headless:
-        prompt, is_stream = _read_prompt(start, args), args.input_format == "stream-json"
-        return run_event_loop(
-            _run_headless(start, prompt, args.output_format or "text", is_stream=is_stream)
-        )
+        # late: a session needs no writers
+        from swecli.cli.print_mode import run_print_mode
+
+        return run_event_loop(run_print_mode(start, args))
     # late: runs without a screen need no line editor
+    from swecli.cli.startup import offer_tutorial
     from swecli.repl.repl import REPL
 
-    return run_event_loop(REPL(start).run())
+    return run_event_loop(REPL(offer_tutorial(start)).run())
 
 
 def _fail(error: SwecliError, argv: list[str]) -> int:
@@ -115,89 +111,6 @@ def _fail(error: SwecliError, argv: list[str]) -> int:
         for one in (error, write_error):
             make_writer("text", sys.stdout, sys.stderr).refuse(one)
     return error.exit_code
-
-
-def _read_prompt(start: Start, args: argparse.Namespace) -> Prompt:
-    """Combine the prompt argument and piped text; stream-json is read later. Raises UsageError, BadInput."""
-    # late: only -p reads a prompt
-    from swecli.headless.runner import Prompt, read_piped
-    from swecli.models.errors import BadInput, UsageError
-
-    is_stream = args.input_format == "stream-json"
-    piped, is_terminal = "", os.isatty(0)
-    if is_stream and is_terminal:
-        raise UsageError(
-            "--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in."
-        )
-    if not is_stream:
-        piped = "" if is_terminal else read_piped(0, lambda line: print(line, file=sys.stderr))
-        if not (start.prompt.strip() or piped):
-            raise BadInput(
-                "There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.'
-            )
-    prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
-    _refuse_command(prompt.text)
-    return prompt
-
-
-async def _run_headless(
-    start: Start, prompt: Prompt, output_format: str, *, is_stream: bool
-) -> int:
-    """Run one turn, or one for each line of stdin, and write it to stdout. Raises SwecliError."""
-    # late: --help needs none of these
-    from contextlib import AsyncExitStack
-
-    # late: as above
-    from swecli.context.tokens import TokenCounter
-    from swecli.headless.first_request import first_request
-    from swecli.headless.runner import refuse_unpriced
-    from swecli.llm.registry import make_model
-
-    model = make_model(start.choice.name, start.settings, start.environ)
-    refuse_unpriced(model, start.settings)
-    counter = TokenCounter(model.profile.encoding, exact=False)
-    async with AsyncExitStack() as stack:
-        ahead = (
-            None
-            if is_stream
-            else await stack.enter_async_context(first_request(start, prompt, model, counter))
-        )
-        # late: the first request is already on its way while the store and the tools are imported
-        from swecli.app import build_runtime
-        from swecli.headless.runner import read_prompts, refuse, run_prompts
-        from swecli.headless.writers.base import RunFacts, make_writer
-
-        runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
-    runtime.settle()
-    runtime.agent.counter = counter
-    tools = tuple(spec.name for spec in runtime.agent.specs())
-    facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
-    writer = make_writer(output_format, sys.stdout, sys.stderr, facts)
-    try:
-        for line in runtime.opening_lines():
-            writer.note(f"swecli: {line}")
-        prompts = read_prompts(prompt, 0 if is_stream else None, check=_refuse_command)
-        return await run_prompts(runtime, prompts, writer, ahead and ahead[0])
-    finally:
-        runtime.close()
-
-
-def _refuse_command(text: str) -> None:
-    """Raise UsageError if a prompt is a slash command; its hint is the shell command to use instead."""
-    if not text.lstrip().startswith("/"):
-        return
-    # late: few prompts begin with a slash
-    from swecli.cli.flags import SUBCOMMANDS
-    from swecli.models.errors import UsageError
-    from swecli.repl.program import parse_line
-
-    line = parse_line(text)
-    if line.kind != "command":
-        return
-    hint = "It works in a terminal session; see also `swecli --help`."
-    if (name := line.name.lower()) in SUBCOMMANDS:
-        hint = f"In a shell: swecli {' '.join([name, *line.text.split()])[:_MAX_SHOWN]}"
-    raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)
 
 
 def _replace_closed_streams() -> None:

@@ -11,16 +11,19 @@ from typing import Any
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import KEYED, LOCAL, Service
+from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Service, resolve
 from swecli.llm.learned_facts import LearnedFacts
+from swecli.llm.openrouter_list import update_list
 from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
 from swecli.models.errors import BadInput
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
+_NAMED = 10  # in a line
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
@@ -31,12 +34,13 @@ def _models(parser: Parser) -> None:
     add(
         "word",
         nargs="?",
-        help="list the known models with this in their name; or show, test, forget",
+        help="list the known models with this in their name; or show, test, forget, update",
     )
     add(
         "name",
         nargs="?",
-        help="show what is known about this model, ask it once, or forget what was learned",
+        help="show what is known about this model, ask it once, or forget what was learned; update takes none: it "
+        "fetches the table of prices and limits",
     )
     parser.set_defaults(run=_run)
 
@@ -45,6 +49,8 @@ def _run(args: argparse.Namespace) -> ActionResult:
     with_name = {"show": _show, "test": _test, "forget": _forget}
     if bool(args.name) != (args.word in with_name):
         raise BadInput("Only show, test and forget take a model's name.", "See `swecli models`.")
+    if args.word == "update":
+        return _update()
     if args.name:
         return with_name[args.word](args)
     return _search_known(args) if args.word else _list_usable(args)
@@ -147,6 +153,37 @@ def _forget(args: argparse.Namespace) -> ActionResult:
             "swecli models show NAME lists what is known.",
         )
     return ActionResult({"forgotten": args.name}, (f"Forgot what was learned about {args.name}.",))
+
+
+def _update() -> ActionResult:
+    """Fetch the table of prices and limits, and OpenRouter's list if its models are used."""
+    done = update_table(os.environ)
+    lines = [
+        f"Fetched {done.rows:,} models from {done.address}: {len(done.new)} new, {len(done.gone)} gone, "
+        f"{len(done.other)} with another price or size.",
+        *_names("new", done.new),
+        *_names("gone", done.gone),
+        *_names("other", done.other),
+    ]
+    value: dict[str, Any] = {
+        "address": done.address,
+        "rows": done.rows,
+        "new": list(done.new),
+        "gone": list(done.gone),
+        "other": list(done.other),
+    }
+    if any(os.environ.get(key, "").strip() for key in SERVICES["openrouter"].keys):
+        at = resolve("openrouter/any", os.environ)
+        listed = update_list(at.address, os.environ)
+        lines.append(f"Fetched {len(listed):,} models from {at.address}.")
+        value["openrouter"] = len(listed)
+    return ActionResult(value, tuple(lines))
+
+
+def _names(word: str, names: tuple[str, ...]) -> list[str]:
+    """Return a line with the first of these names, none if there are none."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return [f"{word}: {', '.join(names[:_NAMED])}{more}"] if names else []
 
 
 def _list_usable(args: argparse.Namespace) -> ActionResult:

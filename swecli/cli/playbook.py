@@ -118,6 +118,7 @@ def _open_learning(
 ) -> LearningService:
     """Open learning, even if the settings disable it, with the instructions of each session's own directory."""
     # late: --help and usage errors need no database
+    from swecli.agent.sender import send
     from swecli.playbook.learning.service import LearningService
 
     own = load_prompt("system")
@@ -127,7 +128,7 @@ def _open_learning(
         return f"{own}\n{instructions_in(session.working_directory if session else '')}"
 
     learning = LearningService.open(
-        sessions, replace(settings, learn=True), load_prompt("reflect"), instructions
+        sessions, replace(settings, learn=True), load_prompt("reflect"), instructions, send
     )
     learning.reflector = replace(learning.reflector, model=model)
     return learning
@@ -178,7 +179,7 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         learning = _open_learning(sessions, settings, model)
         ids, skipped = _resolve_sessions(sessions, args.sessions, working_folder(args.cwd))
-        before = sessions.playbook.reflection_cost()
+        before = sessions.turns.reflection_cost()
         for line in [] if args.json else skipped:
             print_line(f"skipped: {line}")
         turns: list[tuple[str, int]] = []
@@ -194,7 +195,7 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
                     print_line(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())
-        after = sessions.playbook.reflection_cost()
+        after = sessions.turns.reflection_cost()
     changed = [event for *_, event in events if isinstance(event, PlaybookUpdated)]
     failed = [
         (*turn, event.reason) for *turn, event in events if isinstance(event, ReflectionFailed)
@@ -231,7 +232,7 @@ def _resolve_sessions(
     if refs not in (["all"], ["here"]):
         return refs, []
     place = str(folder) if refs == ["here"] else None
-    found = sorted(sessions.list_sessions(place, _MANY), key=lambda info: info.id)
+    found = sorted(sessions.catalog.list_sessions(place, _MANY), key=lambda info: info.id)
     if not found:
         raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
     missing = [info for info in found if not Path(info.directory).is_dir()]

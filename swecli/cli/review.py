@@ -15,13 +15,17 @@ from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import internal_error
 from swecli.cli.subcommands import named_file, open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import LONGEST_LINE, dumps
-from swecli.headless.runner import refuse_unpriced, until_signal
+from swecli.headless.runner import refuse_unpriced
+from swecli.headless.signals import until_signal
+from swecli.llm import default_models
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
+from swecli.review.publish.event_lines import format_event
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
-from swecli.review.publish.view import as_sarif, format_event, row_view
+from swecli.review.publish.sarif import as_sarif
+from swecli.review.publish.view import row_view
 from swecli.review.read.job import ReviewOptions, plan_review
 from swecli.review.read.run import Review
 from swecli.text import one_line
@@ -153,7 +157,7 @@ def _review(parser: Parser) -> None:
         default=[],
         help="review these files even if a rule skips them",
     )
-    add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
+    add("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
     add(
         "--allow-home",

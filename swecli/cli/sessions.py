@@ -91,7 +91,7 @@ def _sessions(parser: Parser) -> None:
 
 def _list(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        found = sessions.list_sessions(
+        found = sessions.catalog.list_sessions(
             str(working_folder(args.cwd)) if args.here else None, args.limit
         )
     rows = []
@@ -109,7 +109,7 @@ def _show(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, "")
         if args.json:
-            return ActionResult(redact_value(sessions.export(session.id)))
+            return ActionResult(redact_value(sessions.archive.export(session.id)))
         sessions.load_back_to(1)
     lines = []
     for message in session.messages:
@@ -124,7 +124,7 @@ def _show(args: argparse.Namespace) -> ActionResult:
 
 def _search(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        hits = sessions.search(" ".join(args.words), args.limit)
+        hits = sessions.catalog.search(" ".join(args.words), args.limit)
     value = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
     rows = tuple((hit.session_id, f"T{hit.interaction}", hit.role, hit.snippet) for hit in hits)
     return ActionResult(
@@ -180,7 +180,7 @@ def _ask_to_delete(session: Session) -> None:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        whole = sessions.export(args.session)
+        whole = sessions.archive.export(args.session)
     whole = whole if args.with_secrets else redact_value(whole)
     if args.format == "json":
         return ActionResult(whole, (dumps(whole, indent=2),))

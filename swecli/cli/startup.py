@@ -14,6 +14,7 @@ from swecli.cli.logs import log_to
 from swecli.cli.workspace import process_folder, require_workspace, working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import SETTINGS, Start
+from swecli.llm.endpoints import DEMO
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.registry import choose_model
 from swecli.models.errors import BadInput, StoreError
@@ -36,6 +37,15 @@ def make_start(args: argparse.Namespace) -> Start:
     resume = given.get("resume")
     session = "" if given.get("continue_last") else resume or None
     return replace(configured, choice=choice, resume=session, pick=resume == "", prompt=prompt)
+
+
+def offer_tutorial(start: Start) -> Start:
+    """Add a notice to the first start that found no model."""
+    is_first = not start.paths.database.exists()
+    if start.choice.name != DEMO or start.settings.model or not is_first:
+        return start
+    offer = "no model was found: `swecli tutorial` shows swecli in ten minutes, offline"
+    return replace(start, notices=(*start.notices, offer))
 
 
 def configure(

@@ -176,6 +176,21 @@ class Settings:
         "percent of what a session costs that reflection may cost",
         tightens=True,
     )
+    diagnostics: tuple[str, ...] = _setting(
+        (),
+        list_of('a list of commands, for example ["ruff check ."]'),
+        "commands that check the project after edits: linters, type checkers",
+        env=False,
+    )
+    search_url: str = _setting(
+        "", string, "address of web searches, with {query}; empty: none", env=False, tightens=True
+    )
+    search_header: str = _setting(
+        "", string, "header of web searches, with {key}", env=False, tightens=True
+    )
+    search_key_env: str = _setting(
+        "", string, "variable with the key for web searches", env=False, tightens=True
+    )
     command_timeout: int = _setting(120, integer(1, 86_400), "seconds a command may run")
     sandbox: SandboxChoice = _setting(
         "auto",
@@ -281,6 +296,7 @@ class Start:
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
     config: Path | None = None
+    suggestions: tuple[str, ...] = ()  # lines to type next, for a tutorial
 
     @property
     def trusted(self) -> bool:

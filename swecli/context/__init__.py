@@ -7,7 +7,6 @@ from swecli.context.budget import MIN_CONDENSE_THRESHOLD as MIN_CONDENSE_THRESHO
 from swecli.context.budget import TOKEN_BUFFER_PERCENTAGE as TOKEN_BUFFER_PERCENTAGE
 from swecli.context.budget import allowed_tokens as allowed_tokens
 from swecli.context.budget import effective_threshold as effective_threshold
-from swecli.context.epochs import adaptive_window_size as adaptive_window_size
 from swecli.context.tokens import MISSING_IMAGE_TOKENS as MISSING_IMAGE_TOKENS
 from swecli.context.tokens import estimate_token_count as estimate_token_count
 from swecli.context.truncate import TruncateOptions as TruncateOptions
@@ -17,4 +16,5 @@ from swecli.context.truncate import truncate_conversation as truncate_conversati
 from swecli.context.truncate import (
     truncate_conversation_if_needed as truncate_conversation_if_needed,
 )
+from swecli.context.window import adaptive_window_size as adaptive_window_size
 from swecli.models.duplicate_findings import dedupe_findings as dedupe_findings

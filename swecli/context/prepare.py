@@ -6,17 +6,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swecli.context.epochs import (
-    Opening,
-    OpeningConditions,
-    known_strategies,
-    strategy_notes,
-    strip_old_strategies,
-    with_notes,
-)
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
+from swecli.context.notes import known_strategies, strategy_notes, strip_old_strategies, with_notes
+from swecli.context.situation import changed_lines
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.context.window import Opening, OpeningConditions
 from swecli.models.api_message import UserMessage, with_fields
 from swecli.models.context import (
     BEGIN,
@@ -34,19 +29,15 @@ from swecli.models.session import Session
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """All inputs of a request.
+    """All inputs of a request."""
 
-    `session` excludes the query's own message and has every interaction of its window loaded; `enhanced_query` is the
-    query with the contents of its @files; `head` holds the strategies selected for the query; each note is one line
-    appended to the query; `images` are attached to it. With `opening` a new epoch begins, otherwise the current one
-    lasts."""
-
-    session: Session
-    enhanced_query: str
-    head: HeadParts
-    notes: tuple[str, ...]
-    opening: Opening | None = None
-    images: tuple[Image, ...] = ()
+    session: Session  # without the query's own message, with every interaction of its window loaded
+    enhanced_query: str  # the query with the contents of its @files
+    head: HeadParts  # with the strategies selected for the query
+    notes: tuple[str, ...]  # one line each, appended to the query
+    opening: Opening | None = None  # the new epoch that begins; None: the current one lasts
+    images: tuple[Image, ...] = ()  # attached to the query
+    situation: tuple[str, ...] = ()  # lines to append if the request does not hold them already
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +136,11 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     known = known_strategies(epoch.strategies, past)
     selected = inputs.head.contents
     live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
-    notes = [*strategy_notes(known, selected, live), *inputs.notes]
+    notes = [
+        *strategy_notes(known, selected, live),
+        *changed_lines(inputs.situation, past),
+        *inputs.notes,
+    ]
     enhanced = with_notes(inputs.enhanced_query, notes)
     query = _query(enhanced, f"{completed + 1}.0")
     if inputs.images:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url
+from swecli.llm import default_models
 from swecli.llm.masking import mask_secrets
 from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
@@ -86,6 +87,10 @@ def _local_server(name: str, port: int, alias: str, *bases: str) -> Service:
     return replace(known, bases=(*bases, *known.bases), port=port, aliases=(alias,))
 
 
+def _model(name: str) -> str:
+    return name.partition("/")[2]
+
+
 LOCAL = (
     _local_server("ollama", 11434, "ollama_chat", "OLLAMA_HOST"),
     _local_server("lm_studio", 1234, "lmstudio"),
@@ -97,8 +102,10 @@ _FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/
 _DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 # default models are in litellm's table with tools and prices; a service without one is not chosen by its key alone
 KEYED = (
-    _hosted("openai", "https://api.openai.com/v1", "gpt-6.1-sol"),
-    _hosted("anthropic", "https://api.anthropic.com", "claude-sonnet-5-5", api="anthropic"),
+    _hosted("openai", "https://api.openai.com/v1", _model(default_models.OPENAI)),
+    _hosted(
+        "anthropic", "https://api.anthropic.com", _model(default_models.ANTHROPIC), api="anthropic"
+    ),
     _hosted(
         "gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"
     ),
@@ -113,7 +120,7 @@ KEYED = (
     ),
     _hosted("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
     _hosted("moonshot", "https://api.moonshot.ai/v1", "kimi-k3"),
-    _hosted("zai", "https://api.z.ai/api/paas/v4", "glm-5.2"),
+    _hosted("zai", "https://api.z.ai/api/paas/v4", "glm-5.3"),
     _hosted("minimax", "https://api.minimax.io/v1", "MiniMax-M3"),
     _hosted("dashscope", _DASHSCOPE, "qwen3.8-max"),
     _hosted(
@@ -166,6 +173,12 @@ class Endpoint:
         """Whether a wire of our own can be used at a configured address: it only knows keys."""
         return self.base is not None and bool(self.key or self.key_command)
 
+    @property
+    def is_openrouter(self) -> bool:
+        """Whether OpenRouter answers: it lists its models with their prices, and reports costs."""
+        host = urlsplit(self.address).hostname or ""
+        return self.provider == "openrouter" or host == "openrouter.ai"
+
     def mask(self, text: str) -> str:
         """Return foreign text without the key and the values of the user's headers."""
         return mask_secrets(text, [self.key or "", *self.headers.values()])
@@ -216,6 +229,7 @@ class Endpoint:
             (self.local or parts.hostname in LOOPBACK)
             and parts.scheme == "http"
             and self.api == "openai"
+            and not self.is_openrouter
         )
         return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
@@ -233,7 +247,7 @@ def resolve(
     if not head or not model:
         raise ModelNotFound(
             f"{name!r} is not a model name.",
-            "Write it as provider/name, for example openai/gpt-4.1, or use demo.",
+            f"Write it as provider/name, for example {default_models.OPENAI}, or use demo.",
         )
     own = entry or ModelEntry(name)
     service = SERVICES.get(head) or _hosted(head.replace("-", "_"), head, api="litellm")

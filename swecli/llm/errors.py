@@ -277,10 +277,17 @@ class ErrorBody:
     is_page: bool = False
 
 
+def without_tags(text: str) -> str:
+    """Return the text of a web page, cut off at 16 KB; any other text as it is."""
+    is_page = text.lstrip("\ufeff \t\r\n").startswith("<")
+    return _HTML_TAGS.sub(" ", text[: 1 << 14]) if is_page else text
+
+
 def parse_error_body(text: str) -> ErrorBody:
     """Parse the body of an error response, or of an error inside an answer."""
-    if text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return ErrorBody(one_line(_HTML_TAGS.sub(" ", text[: 1 << 14])), is_page=True)
+    text_of_page = without_tags(text)
+    if text_of_page != text:
+        return ErrorBody(one_line(text_of_page), is_page=True)
     start = text.find("{")
     try:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)

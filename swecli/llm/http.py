@@ -1,31 +1,27 @@
-"""The HTTP client, one per event loop and kept across turns, and API keys printed by commands. Only import of httpx."""
+"""The HTTP client, one per event loop and kept across turns. Only import of httpx."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import ssl
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from swecli.descendants import leftovers
-from swecli.models.errors import AuthFailed, ProviderError
+from swecli.models.errors import ProviderError
 
 if TYPE_CHECKING:
     import httpx
 
 _CONNECT_SECONDS = 10.0
-_KEY_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _SKIPPED_MODULES = ("httpx._main", "h2")
 _KEEPALIVE_SECONDS = 300.0
 
-# by event loop, then https or not: loading the certificates of an https client takes 80 ms
+# by event loop, then with certificates or not: loading them takes 80 ms
 _clients: WeakKeyDictionary[
     Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]
 ]
@@ -93,19 +89,19 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     # the process waits at exit for the thread of a DNS lookup: bound it near the connect timeout
     os.environ.setdefault("RES_OPTIONS", "timeout:3")
     # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from it
-    secure = url[:5].lower() != "http:" or any(
-        name.lower().endswith("_proxy") for name in os.environ
-    )
-    if secure not in clients:
-        verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
-        if secure not in clients:  # another request may have created it meanwhile
+    has_proxy = any(name.lower().endswith("_proxy") for name in os.environ)
+    is_plain = url[:5].lower() == "http:"
+    needs_certificates = has_proxy or not is_plain  # a proxy may be asked over https
+    if needs_certificates not in clients:
+        verify = await asyncio.to_thread(httpx.create_ssl_context) if needs_certificates else False
+        if needs_certificates not in clients:  # another request may have created it meanwhile
             holder = _client_until_loop_ends(httpx, verify)
             try:
-                clients[secure] = (holder, await anext(holder))
+                clients[needs_certificates] = (holder, await anext(holder))
             except (ImportError, ValueError, httpx.InvalidURL) as error:
                 hint = "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; a SOCKS proxy needs the package socksio."
                 raise ProviderError(f"The proxy variables cannot be used: {error}", hint) from None
-    return clients[secure][1]
+    return clients[needs_certificates][1]
 
 
 async def _client_until_loop_ends(
@@ -123,47 +119,3 @@ async def _client_until_loop_ends(
         verify=verify, limits=kept, follow_redirects=False, headers=agent
     ) as client:
         yield client
-
-
-async def run_key_command(command: Sequence[str]) -> str:
-    """Run a command and return the key it prints. Its process group is killed after 10 s or on cancellation. Raises
-    AuthFailed, which never contains its output."""
-
-    def failed(what: str) -> AuthFailed:
-        return AuthFailed(
-            f"The key_command {command[0]} {what}.",
-            "Run it in a shell: it has to print the key alone.",
-        )
-
-    with leftovers() as left:
-        try:
-            # reads the environment: the default, as for any child process
-            env = left.mark(os.environ)
-            running = await asyncio.create_subprocess_exec(
-                *command,
-                env=env,
-                stdin=DEVNULL,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise failed(f"cannot be started: {error.strerror}") from None
-        try:
-            async with asyncio.timeout(_KEY_SECONDS):
-                printed, _ = await running.communicate()
-        except TimeoutError:
-            raise failed(f"printed no key within {_KEY_SECONDS:g} s") from None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(running.pid, signal.SIGKILL)
-    key = printed.decode("utf-8", "replace").strip()
-    if running.returncode:
-        raise failed(f"failed with exit code {running.returncode}")
-    if not key or not (key.isascii() and key.isprintable()):
-        raise failed(
-            "printed more than one line, or a character that no key has"
-            if key
-            else "printed nothing"
-        )
-    return key

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,9 +49,11 @@ class Found:
 
 
 def parse_unambiguously(text: str) -> Any:
-    """Parse JSON with faults that leave one reading only: line breaks in strings, commas before a closing bracket, a
-    code fence or special tokens around it, a Python literal in its place. Nothing else is guessed: what is parsed here
-    may be written to a file. Raises ValueError."""
+    """Parse JSON, also with faults that leave one reading only: the value twice or {} before it, line breaks in
+    strings, commas before a closing bracket, a code fence or special tokens around it, a Python literal in its place.
+    Nothing else is guessed: what is parsed here may be written to a file. Raises ValueError."""
+    with suppress(ValueError):
+        return _parse_repeated(text)
     bare = _AROUND.sub("", text)
     plain = _FINAL_COMMA.sub(lambda match: match["string"] or "", bare)
     try:
@@ -60,6 +63,17 @@ def parse_unambiguously(text: str) -> Any:
             return ast.literal_eval(bare.strip())
         except (ValueError, SyntaxError, MemoryError):
             raise error from None
+
+
+def _parse_repeated(text: str) -> Any:
+    """Parse JSON, also if a gateway sends the value twice, or {} before it. Raises ValueError."""
+    value: Any = {}
+    while text := text.strip():
+        found, end = json.JSONDecoder().raw_decode(text)
+        if value and found not in ({}, value):
+            raise ValueError("two values in a row")
+        value, text = value or found, text[end:]
+    return value
 
 
 def find_json_values(text: str) -> list[Found]:

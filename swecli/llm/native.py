@@ -15,7 +15,8 @@ from typing import Any
 from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.http import load_httpx, open_post, run_key_command
+from swecli.llm.http import load_httpx, open_post
+from swecli.llm.key_command import run_key_command
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
@@ -234,15 +235,15 @@ class NativeModel(ABC):
         return ""
 
     def _read_events(self, found: list[bytes], answer: Answer) -> int:
+        """Read events into the answer until one ends it; return how many there are."""
         for data in found:
+            if answer.finished:  # what some gateways send after the end belongs to no answer
+                break
             if data.strip() == b"[DONE]":
                 answer.finished = True
             elif data.strip() != b"null":
-                answer.read(
-                    self._parse_object(
-                        data, "sent something that is not an answer", errors.CUT_TRIES
-                    )
-                )
+                problem = "sent something that is not an answer"
+                answer.read(self._parse_object(data, problem, errors.CUT_TRIES))
         return len(found)
 
     def _parse_object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
@@ -253,8 +254,8 @@ class NativeModel(ABC):
             value = None
         if not isinstance(value, dict):
             text = self.endpoint.mask(data[:1000].decode("utf-8", "replace"))
-            excerpt = errors.one_line(text, EXCERPT_CHARS)
-            received = f": {excerpt}" if data else "."
+            excerpt = errors.one_line(errors.without_tags(text), EXCERPT_CHARS)
+            received = f": {excerpt}" if excerpt else "."
             hint = "Try again; is the address that of a model's service?"
             raise Unavailable(f"{self.endpoint.address} {problem}{received}", hint, tries=tries)
         if failed := errors.error_for_event(value, self.endpoint):

@@ -1,21 +1,27 @@
-"""Read litellm's data files without importing it: model prices and limits, provider names, token tables."""
+"""Read model prices and limits, from a fetched table or from litellm's data files without importing it; provider names
+and token tables."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+from swecli.config.paths import Paths
 from swecli.models.message import Usage
 
 Row = Mapping[str, Any]
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
 _MAX_ROW_BYTES = 100_000  # bytes
+# the fetched table: one row to an entry, each on lines of its own; a file that begins otherwise is of another version
+FETCHED_HEAD = b'{\n "version": 1,'
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # at the end of a name: -20260801, -2026-10-01, @20260801, -2026-10
 _DATE = re.compile(r"[-@](20\d{6}|20\d\d-\d\d(-\d\d)?)$")
@@ -47,8 +53,18 @@ def tokenizer_folder() -> Path | None:
 
 def model_table() -> dict[str, dict[str, Any]]:
     """Return prices and limits by model name; empty if the file cannot be read. Takes 50 ms."""
-    table: dict[str, dict[str, Any]] = json.loads(_read_table(_PRICES) or b"{}")
-    return table
+    return _parsed(_fetched_table()) or shipped_table()
+
+
+def shipped_table() -> dict[str, dict[str, Any]]:
+    """Return the rows that were installed with this program; empty if the file cannot be read."""
+    return _parsed(_read_table(_PRICES))
+
+
+def fetched_table_path() -> Path:
+    """Return the path of the table that `swecli models update` fetches."""
+    # reads the environment: the table is this user's
+    return Paths.find(os.environ).state / "model_table.json"
 
 
 def provider_names() -> set[str]:
@@ -62,7 +78,12 @@ def provider_names() -> set[str]:
 def find_row(provider: str, model: str) -> Row | None:
     """Return one model's row, or None, by searching the table's bytes (2 ms instead of 50). `provider` is "" for a
     model that is named without one (`gpt-4.1`)."""
-    table = _read_table(_PRICES)
+    fetched = _fetched_table()
+    found = _find_in(fetched, provider, model) if fetched else None
+    return found or _find_in(_read_table(_PRICES), provider, model)
+
+
+def _find_in(table: bytes, provider: str, model: str) -> Row | None:
     if row := _row_named(table, f"{provider}/{model}"):
         return row
     row = _row_named(table, model)
@@ -75,7 +96,7 @@ def find_row(provider: str, model: str) -> Row | None:
 def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     """Return the name and row of a model that one newer than the table probably resembles: the same name without its
     date, else the newest of its family, which has the same words and other version numbers. None if there is none."""
-    undated = _DATE.sub("", model)
+    undated = _without_date(model)
     if undated != model and (row := find_row(provider, undated)):
         return undated, row
     family, asked = _family_and_version(undated)
@@ -85,10 +106,22 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
         name.removeprefix(f"{provider}/"): row
         for name, row in chat_models(model_table(), provider).items()
     }
-    versions = {name: _family_and_version(_DATE.sub("", name)) for name in known}
+    versions = {name: _family_and_version(_without_date(name)) for name in known}
     relatives = [name for name, (words, version) in versions.items() if words == family and version]
     newest = max(relatives, key=lambda name: (versions[name][1], -len(name)), default=None)
     return (newest, known[newest]) if newest is not None else None
+
+
+def _without_date(name: str) -> str:
+    """Return a name without the date at its end, if that is one."""
+    found = _DATE.search(name)
+    digits = found[1].replace("-", "") if found else ""
+    day = digits if len(digits) == 8 else f"{digits}01"
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return name
+    return _DATE.sub("", name)
 
 
 def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -174,10 +207,32 @@ def _row_named(table: bytes, name: str) -> Row | None:
         if not line.strip():
             start = at + len(key) - 1
             text = table[start : start + _MAX_ROW_BYTES].decode("utf-8", "ignore")
-            row: Row = json.JSONDecoder().raw_decode(text)[0]
-            return row
+            with suppress(ValueError, RecursionError):  # a damaged file: the row is unknown
+                row: Row = json.JSONDecoder().raw_decode(text)[0]
+                return row
         at = table.find(key, at + 1)
     return None
+
+
+def _parsed(table: bytes) -> dict[str, dict[str, Any]]:
+    """Return the rows of a table, {} if it is damaged."""
+    with suppress(ValueError, RecursionError):
+        whole = json.loads(table or b"{}")
+        rows = whole["models"] if table.startswith(FETCHED_HEAD) else whole
+        return {name: row for name, row in rows.items() if isinstance(row, dict)}
+    return {}
+
+
+def _fetched_table() -> bytes:
+    """Return the bytes of the fetched table; b"" if there is none, or it is older than the one installed, cut off, or
+    of another version."""
+    path = fetched_table_path()
+    with suppress(OSError):
+        if path.stat().st_mtime > (_litellm_folder() / _PRICES).stat().st_mtime:
+            table = path.read_bytes()
+            is_whole = table.startswith(FETCHED_HEAD) and table.endswith(b"}")
+            return table if is_whole else b""
+    return b""
 
 
 def _litellm_folder() -> Path:

@@ -157,12 +157,10 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         efforts=("low", "medium", "high", *more),
         think_back=back,
         wire="responses" if at.api == "responses" or _uses_responses(row, at) else "chat",
-        cache="marks"
-        if anthropic or at.origin.startswith("openrouter") and "anthropic/" in at.model
-        else "prefix",
+        cache="marks" if anthropic or (at.is_openrouter and "anthropic/" in at.model) else "prefix",
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
-        reports_cost="openrouter" in f"{at.provider} {at.address}",
+        reports_cost=at.is_openrouter,
         found=[*known, *(["price"] if _has_price(row) else ())],
     )
 

@@ -157,13 +157,28 @@ def _make_service_model(
     if wire and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
     facts = LearnedFacts.find(environ)
+    row, layer = _known_row(endpoint, environ, may_ask=not keyless)
+    return model_at(endpoint, row, facts, entry, layer)
+
+
+def _known_row(
+    endpoint: Endpoint, environ: Mapping[str, str], *, may_ask: bool
+) -> tuple[Row | None, str]:
+    """Return what is known about a model, and the layer of the record that this is."""
+    if endpoint.is_openrouter:
+        # late: 30 ms, only for this service
+        from swecli.llm.openrouter_list import find_listed
+
+        listed = find_listed(endpoint.model, endpoint.address, environ, ask=may_ask)
+        if listed is not None:
+            return listed, "OpenRouter's list"
     row = find_row(endpoint.provider, endpoint.model)
     if row is None and not endpoint.local:
         resembled = guess_row(endpoint.provider, endpoint.model)
         if resembled is not None:
             like, row = resembled
-            return model_at(endpoint, row, facts, entry, like=like)
-    return model_at(endpoint, row, facts, entry)
+            return row, f"guessed: like {like}"
+    return row, "table"
 
 
 def model_at(
@@ -171,10 +186,10 @@ def model_at(
     row: Row | None,
     facts: LearnedFacts | None = None,
     entry: ModelEntry | None = None,
-    like: str = "",
+    layer: str = "table",
 ) -> ChatModel:
-    """Create the model for an endpoint and its row of litellm's table, or the row of a model that it is `like`."""
-    layer = f"guessed: like {like}" if like else "table"
+    """Create the model for an endpoint and its row of litellm's table, of the service's list or of a similar model, as
+    `layer` says."""
     profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer)
     is_foreign = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     is_foreign = is_foreign and profile.wire != "responses"

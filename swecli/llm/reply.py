@@ -227,9 +227,9 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
         text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     )
     try:
-        value = _parse_json(text) if text.strip() not in ("", "null") else {}
+        value = parse_unambiguously(text) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers encode the object twice
-            value = _parse_json(value)
+            value = parse_unambiguously(value)
         whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
         value = json.loads(join_surrogates(whole))
     except (ValueError, TypeError, RecursionError) as error:
@@ -239,22 +239,3 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     if _NUL.search(whole):  # the store would replace it
         return {}, "they contain a NUL character, which no path, command or text file can hold"
     return value, ""
-
-
-def _parse_json(text: str) -> Any:
-    """Parse JSON, also with faults that leave one reading only. Raises ValueError."""
-    try:
-        return _parse_repeated(text)
-    except ValueError:
-        return parse_unambiguously(text)
-
-
-def _parse_repeated(text: str) -> Any:
-    """Parse JSON, also if a gateway sends the value twice, or {} before it. Raises ValueError."""
-    value: Any = {}
-    while text := text.strip():
-        found, end = json.JSONDecoder().raw_decode(text)
-        if value and found not in ({}, value):
-            raise ValueError("two values in a row")
-        value, text = value or found, text[end:]
-    return value

@@ -54,6 +54,12 @@ class ContextFull(LimitReached):
     """The request is too long and cannot be reduced further."""
 
 
+class SchemaUnmet(SwecliError):
+    """The answer does not follow the JSON schema that the user named, nor did the one before it."""
+
+    exit_code = 76  # EX_PROTOCOL of sysexits.h: what came back is not what was agreed
+
+
 class ProviderError(SwecliError):
     """The model's service refused the request or failed. If `retryable`, the same request may succeed later."""
 

@@ -198,7 +198,8 @@ class Offer:
     in_small_windows: bool = False  # there every description counts
     in_tasks: bool = True
     in_reviews: bool = True
-    needs: Literal["", "strategies", "skills"] = ""  # strategies: more than the prompt has room for
+    # strategies: more than the prompt has room for; diagnostics, search: configured
+    needs: Literal["", "strategies", "skills", "diagnostics", "search"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +270,8 @@ class AskRequest:
     why: str = ""
     project_file: str = ""
     remedy: str = ""
+    # None: approval is asked for; otherwise an answer, which is one of these or another text
+    choices: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +283,7 @@ class Decision:
     scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
     by: Literal["user", "rule", "mode", "session", "headless"] = "user"
+    answer: str = ""  # to a question that is not about approval
 
 
 Ask = Callable[[AskRequest], Awaitable[Decision]]

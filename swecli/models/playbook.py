@@ -26,6 +26,7 @@ MAX_WORDS = 60
 MAX_WHEN = 40  # words of `Bullet.when`
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
+CONSOLIDATED = "consolidated"  # reason of the deltas that tidy a playbook after a session
 _HURT_TWICE = 2  # times; one harm may be bad luck
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 

@@ -50,7 +50,7 @@ class ActionContext:
 
     def session_name(self, session_id: str) -> str:
         """Return the title of another session in quotes, or the beginning of its id."""
-        found = self.sessions.list_sessions(None, _SESSIONS)
+        found = self.sessions.catalog.list_sessions(None, _SESSIONS)
         title = next((info.shown_title for info in found if info.id == session_id), "")
         return f'"{shorten(title, _TITLE)}"' if title else session_id[:_SESSION]
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.message import Ask
     from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
+    from swecli.repl.commands.base import Command
     from swecli.repl.commands.registry import CommandTable
 
 _log = logging.getLogger(__name__)
@@ -133,6 +134,8 @@ def _build(start: Start, ask: Ask) -> Runtime:
 
 _STORE_TIMEOUT = 10.0  # seconds to wait at the end for the store, to save a line that was sent before it was open
 _INTERRUPT_INTERVAL = 1.0  # seconds
+_SHOWN_AFTER = 0.3  # seconds after which a person wonders whether anything happens
+_WAIT_INTERVAL = 0.5  # seconds between two drawings of a waiting command
 
 
 async def _wait_with_timer(
@@ -293,7 +296,7 @@ class Dispatcher:
                         else "Type /help for the list."
                     )
                     raise UsageError(f"Unknown command /{line.name}.", hint)
-                await command.run(startup.context, line.text)
+                await self._run_command(command, line.text)
             elif line.kind == "shell":
                 if not line.text:
                     raise UsageError(
@@ -302,5 +305,29 @@ class Dispatcher:
                 await startup.processor.run_shell(line.text, share=line.shared)
             else:
                 await startup.processor.process_query(line.text)
+                # late: loaded after the prompt is shown
+                from swecli.repl.commands.restated import ask_about_restated
+
+                await ask_about_restated(startup.context)
         except Exception as error:  # noqa: BLE001
             self._program.report(error)
+
+    async def _run_command(self, command: Command, args: str) -> None:
+        """Run a command. If it takes long, a line says so, but for the time when it shows that itself or asks."""
+        showing = asyncio.get_running_loop().create_task(self._show_waiting(command.name))
+        try:
+            await command.run(self._startup.context, args)
+        finally:
+            showing.cancel()
+            if not self._program.renderer.is_working:
+                self._prompt.show_live([])
+
+    async def _show_waiting(self, name: str) -> None:
+        started = time.monotonic()
+        await asyncio.sleep(_SHOWN_AFTER)
+        while True:
+            if not self._program.renderer.is_working:
+                seconds = int(time.monotonic() - started)
+                line = f"/{name} · {seconds} s · Esc to interrupt"
+                self._prompt.show_live([] if self._prompt.is_asking else ["", line])
+            await asyncio.sleep(_WAIT_INTERVAL)

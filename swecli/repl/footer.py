@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.enums import EditingMode
 
+from swecli.models.finding import pluralize
 from swecli.models.message import Mode
 from swecli.repl.render.formatting import format_dollars, percent
 
@@ -21,7 +23,16 @@ _MODES_BY_KEY: tuple[Mode, ...] = ("ask", "edits", "plan")  # auto never asks: o
 # Types of events, by name (importing the events takes 10 ms before the first prompt): a session begins, its cost grows,
 # a call may have started a background job.
 _CHANGES = frozenset({"turn_started", "usage_reported", "tool_finished"})
-_Fragments = list[tuple[str, str]]
+_LEAST_PIECES = 2  # the model and the mode
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of the line. In a narrow terminal those of the smallest weight are left out first."""
+
+    text: str
+    style: str
+    weight: int
 
 
 @dataclass(slots=True)
@@ -84,43 +95,52 @@ class Footer:
         if session is not None and session.id != self._session:
             self._session, self.context = session.id, None
 
-    def line(self, width: int) -> _Fragments:
+    def line(self, width: int) -> list[tuple[str, str]]:
         """Return the footer as styled fragments of at most `width` columns; the least important are dropped first."""
         if self.hint:
             return [("class:footer.hint", _truncate(self.hint, width))]
+        pieces = self._pieces()
+        shown = [piece for piece in pieces if piece.text]
+        if _length(shown) > width:
+            shown[0] = replace(shown[0], text=self.model.rpartition("/")[2])
+        while len(shown) > _LEAST_PIECES and _length(shown) > width:
+            shown.remove(min(shown, key=lambda piece: piece.weight))
+        style = shown[0].style
+        if _length(shown) > width:
+            text = _SEPARATOR.join(piece.text for piece in shown)
+            return [(style, _truncate(text, width))]
+        fragments: list[tuple[str, str]] = []
+        for piece in shown:
+            fragments += [(style, _SEPARATOR), (piece.style, piece.text)]
+        return fragments[1:]
+
+    def _pieces(self) -> list[_Piece]:
+        """Return the parts of the line from left to right; the model and the mode have the largest weights."""
         app = get_app()
         style = "class:footer.auto" if self.mode == "auto" else "class:footer"
-        sent = "" if self.sent_turns is None else f": {self.sent_turns}"
-        pieces: _Fragments = [  # most important first
-            (style, self.model),
-            (f"class:footer.{self.mode}", self.mode),
-            *(
-                [(style, app.vi_state.input_mode.value.replace("-", " "))]
-                if app.editing_mode is EditingMode.VI
-                else []
-            ),
-            (style, f"window {self.window}{sent}"),
+        vi = ""
+        if app.editing_mode is EditingMode.VI:
+            vi = app.vi_state.input_mode.value.replace("-", " ")
+        window = f"window {self.window}"
+        if self.sent_turns is not None:
+            window += f" ({pluralize(self.sent_turns, 'turn')})"
+        context = "" if self.context is None else f"context {self.context}%"
+        jobs = pluralize(self.jobs, "job") if self.jobs else ""
+        cost = "cost unknown" if self.cost is None else format_dollars(self.cost)
+        return [
+            _Piece(self.model, style, 8),
+            _Piece(self.mode, f"class:footer.{self.mode}", 7),
+            _Piece(vi, style, 6),
+            _Piece(window, style, 1),
+            _Piece(context, style, 3),
+            _Piece(jobs, "class:footer.busy", 4),
+            _Piece(cost, style, 5),
+            _Piece(self.busy, "class:footer.busy", 2),
         ]
-        if self.context is not None:
-            pieces.append((style, f"context {self.context}%"))
-        if self.jobs:
-            pieces.append(
-                ("class:footer.busy", f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}")
-            )
-        pieces.append((style, "cost unknown" if self.cost is None else format_dollars(self.cost)))
-        if self.busy:
-            pieces.append(("class:footer.busy", self.busy))
-        if _length(pieces) > width:
-            pieces[0] = (style, self.model.rpartition("/")[2])
-        while len(pieces) > 2 and _length(pieces) > width:
-            pieces.pop()
-        if _length(pieces) > width:
-            return [(style, _truncate(_SEPARATOR.join(text for _, text in pieces), width))]
-        return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
 
 
-def _length(pieces: _Fragments) -> int:
-    return len(_SEPARATOR.join(text for _, text in pieces))
+def _length(pieces: Sequence[_Piece]) -> int:
+    return len(_SEPARATOR.join(piece.text for piece in pieces))
 
 
 def _truncate(text: str, width: int) -> str:

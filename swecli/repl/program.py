@@ -145,8 +145,8 @@ class Program(Protocol):
     def quit(self, code: int = 0) -> None:
         """End the program, and cancel the running line."""
 
-    def expand_last(self) -> None:
-        """Print the full output of the last tool."""
+    def unfold(self) -> None:
+        """Print what was folded last, then all of the turn, then fold again."""
 
     def set_draft(self, text: str) -> None:
         """Set the text of the input line."""
@@ -231,10 +231,18 @@ class Background:
         )  # its first queries are compiled for 20 ms
         self.show(await learning.check_anchors())
         await self._resume(learning, pending)
+        await self._consolidate(learning)
 
     async def reflect_ended(self, learning: LearningService) -> None:
         """Reflect on the turns of sessions that were left."""
         await self._resume(learning, await asyncio.to_thread(learning.pending_by_session))
+        await self._consolidate(learning)
+
+    async def _consolidate(self, learning: LearningService) -> None:
+        """Tidy the playbook after the session that was left; what it found concerns the whole project."""
+        async with self._reflecting:
+            events = await learning.consolidate()
+        self.show(events)
 
     async def _resume(
         self, learning: LearningService, pending: Iterable[tuple[str, Sequence[int]]]

@@ -190,9 +190,9 @@ class REPL(Program):
         self._code = self._code or code
         self.prompt.end()
 
-    def expand_last(self) -> None:
-        if self._startup.is_loaded and not self.renderer.expand_last():
-            self.renderer.screen.note("nothing is folded that was not shown")
+    def unfold(self) -> None:
+        if self._startup.is_loaded:
+            self.renderer.unfold()
 
     def set_draft(self, text: str) -> None:
         self.prompt.set_draft(text)

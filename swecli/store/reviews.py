@@ -20,9 +20,10 @@ from swecli.models.finding import (
     merge_report,
 )
 from swecli.models.ids import parse_short_id
+from swecli.store.journal.values import clean_text, values
+from swecli.store.journal.writer import is_other_process
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
+from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 from swecli.store.tables.sessions import InteractionRow
 
 _COLUMNS = FindingRow.shared_with(Finding)
@@ -138,11 +139,12 @@ class ReviewStore:
             row = db.exec(newest.limit(1)).first()
             if row is None or row.status == "done":
                 return None
-            in_use = any(
-                turn.is_running_elsewhere
-                for turn in InteractionRow.find_running(db, row.session_id)
+            running = select(InteractionRow.pid).filter_by(
+                session_id=row.session_id, status="running"
             )
-            return None if in_use else _to_review(db, row)
+            if any(map(is_other_process, db.exec(running).all())):
+                return None
+            return _to_review(db, row)
 
     def findings_of(self, review_id: str) -> list[Finding]:
         """Return the unique findings of a review in the order of their reports, each with its loop."""

@@ -1,57 +1,93 @@
-"""The session in use, and access to all others."""
+"""The session in use: what a turn stores and reads, and access to all else that the database holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import sqlmodel
-from sqlalchemy import func
-from sqlmodel import col
-
-from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact, WindowSpec
+from swecli.models.context import BEGIN, UNDO, Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.message import ChatMessage, RequestRecord, Role
+from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
 from swecli.redact import redact
+from swecli.store.catalog import SessionCatalog
+from swecli.store.context import ContextStore
+from swecli.store.file_changes import FileChanges
+from swecli.store.journal.reader import NEWEST, Reader, first_loaded
+from swecli.store.journal.values import clean_text
+from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.reading import NEWEST, PIN, REDUCTION, first_loaded
-from swecli.store.session_files.archive import SessionArchive
-from swecli.store.sessions.store import INTERRUPTED
-from swecli.store.sqlite.database import Database, open_database, reader
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.sessions import (
-    InteractionRow,
-    MessageRow,
-    ReductionRow,
-    SessionRow,
-    SurvivorRow,
-)
-from swecli.store.undo import UndoStore
+from swecli.store.records import FoundInteraction, TextMatch, UnfinishedTurn, UsageTotals
+from swecli.store.sqlite.database import Database, open_database
+from swecli.store.turn_records import TurnRecords, add_attempt
 
-if TYPE_CHECKING:  # few sessions have findings
+if TYPE_CHECKING:  # a turn needs none of these
     from swecli.models.finding import Finding
+    from swecli.store.session_files.archive import SessionArchive
+    from swecli.store.undo import UndoStore
 
 _ALL = 1_000_000  # more reductions than a session has
 
 
-class SessionManager(SessionArchive):
-    """Keeps `current_session` and the database in sync, see `SessionWriter`; starts, resumes and forks sessions."""
+class SessionManager:
+    """Keeps `current_session` and the database in sync, and starts, resumes and forks sessions.
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
+    A method that changes something commits one transaction, and then changes the session in memory. Each may raise
+    StoreError; then neither has changed.
+    """
+
+    def __init__(self, database: Database, *, parent: SessionManager | None = None) -> None:
+        """Use a database. `parent` has the turn whose task runs in these sessions: it bears their usage."""
+        self.database = database
+        self.current_session: Session | None = None
+        self.catalog = SessionCatalog(database)
+        self.context = ContextStore(database)
+        self.file_changes = FileChanges(database)
         self.playbook = PlaybookStore(database)
-        self.context = _ContextStore(database)
-        self.undo = UndoStore(database)
+        self.turns = TurnRecords(database)
+        self._parent = parent
+        self._waiting: ChatMessage | None = None  # stored, but its turn has not begun
 
     @classmethod
     def open(cls, location: str | Path, *, even_read_only: bool = False) -> SessionManager:
         """Open the store; see `open_database`. Raises BadInput, StoreError."""
         return cls(open_database(location, even_read_only=even_read_only))
+
+    @cached_property
+    def undo(self) -> UndoStore:
+        """Undo and redo of turns."""
+        # late: few turns are undone, and it needs SQLModel
+        from swecli.store.undo import UndoStore
+
+        return UndoStore(self.database)
+
+    @cached_property
+    def archive(self) -> SessionArchive:
+        """Exports, copies and deletes sessions."""
+        # late: few programs do any of these, and they need SQLModel
+        from swecli.store.session_files.archive import SessionArchive
+
+        return SessionArchive(self.database)
+
+    @property
+    def session(self) -> Session:
+        """The session in use. Raises BadInput if there is none."""
+        if self.current_session is None:
+            raise BadInput("No session is open.")
+        return self.current_session
+
+    def warm(self) -> None:
+        """Load SQLModel in advance, for the lessons of a turn and for undo. Nothing is stored."""
+        # late: see above
+        import swecli.store.playbook.deltas
+        import swecli.store.undo  # noqa: F401
+
+    # --- which session is in use
 
     def start(
         self,
@@ -64,9 +100,13 @@ class SessionManager(SessionArchive):
     ) -> Session:
         """Start a session; nothing is stored before its first message. Strategies of project scope are shared by
         `project`, which is the directory if it is empty."""
-        directory, title = clean_text(directory), redact(clean_text(title))
+        directory = clean_text(directory)
         session = Session(
-            uuid7(), directory, title=title, model=clean_text(model), window=window or WindowSpec()
+            uuid7(),
+            directory,
+            title=redact(clean_text(title)),
+            model=clean_text(model),
+            window=window or WindowSpec(),
         )
         session.project = clean_text(project) or directory
         return self.use(session)
@@ -74,8 +114,9 @@ class SessionManager(SessionArchive):
     def start_task(self, title: str) -> SessionManager:
         """Start a session for a task of the running turn. It is not listed and not learned from, and its usage is
         recorded in this session as "task"."""
-        task, session = _TaskSessions(self), self.session
-        task.start("", session.model, title=f"task: {title}").parent_id = session.id
+        task = SessionManager(self.database, parent=self)
+        session = task.start("", self.session.model, title=f"task: {title}")
+        session.parent_id = self.session.id
         return task
 
     def resume(self, ref: str | None, directory: str, window_hint: int = NEWEST) -> Session:
@@ -83,24 +124,221 @@ class SessionManager(SessionArchive):
         unique prefix of an id; None or "" is the newest of the directory. Turns of dead processes are marked as
         interrupted first, unless the store is read-only. Raises BadInput, DamagedDatabase."""
         database = self.database
-        begin = database.reading if database.is_read_only else database.transaction
+        begin = database.read if database.is_read_only else database.write
         with begin() as db:
-            session_id = reader(db).find_session(ref and clean_text(ref), clean_text(directory))
+            reader = Reader(db)
+            session_id = reader.find_session(ref and clean_text(ref), clean_text(directory))
             if not database.is_read_only:
-                _settle_interrupted(db, session_id)
-            session = reader(db).session(session_id, window_hint)
+                Writer(db).settle_interrupted(session_id)
+            session = reader.session(session_id, window_hint)
         return self.use(session)
 
-    def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
-        """Use a session, with its playbook reloaded; `waiting` is a stored message whose turn has not begun."""
-        session.update_playbook(self.playbook.load(session))
-        self.current_session, self._waiting = session, waiting
+    def use(self, session: Session) -> Session:
+        """Use a session, with its playbook reloaded."""
+        with self.database.read() as db:
+            session.update_playbook(Reader(db).playbook(session))
+        self.current_session = session
+        self._waiting = None
         return session
+
+    def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
+        """Copy a session (None: this one) up to an interaction (None: all) and resume the copy; see
+        `SessionArchive.copy`."""
+        return self.resume(self.archive.copy(ref or self.session.id, upto), "")
+
+    def delete(self, ref: str) -> str:
+        """Delete a session; see `SessionArchive.delete`. Raises BadInput for the one in use."""
+        in_use = self.current_session
+        return self.archive.delete(ref, keep=in_use.id if in_use else "")
+
+    # --- the running turn
+
+    def store_query(self, query: str, **more: Any) -> ChatMessage:
+        """Commit a query before its turn is prepared, so that it survives a kill, and return its message.
+        `begin_interaction` with the same text continues with it, `drop_query` removes it."""
+        if self._waiting is not None and self._waiting.content == clean_text(query):
+            return self._waiting
+        message = ChatMessage(Role.USER, query, **more)
+        with self.database.write() as db:
+            stored = self._begin(Writer(db), message)
+        self._wait(message, stored)
+        return message
+
+    def begin_interaction(
+        self,
+        query: str,
+        sent: str | None = None,
+        *,
+        images: list[Image] | None = None,
+        **counted: Any,
+    ) -> ChatMessage:
+        """Commit the user's message, unless it is stored, and begin its turn. `sent` and `images` are sent in place of
+        the query; `counted` is its `tokens` and `encoding`, if they are known."""
+        more = {"sent": sent, "images": images} | counted
+        waiting = self._waiting
+        if waiting is None or waiting.content != clean_text(query):
+            message = self.store_query(query, **more)
+        else:
+            message = waiting
+            self._change_waiting(message, more)
+        self._waiting = None
+        self.session.add_message(message)
+        return message
+
+    def drop_query(self) -> None:
+        """Remove the query that `store_query` stored, with its interaction: the user edits it again."""
+        if self._waiting is None:
+            return
+        with self.database.write() as db:
+            Writer(db).drop_turn(self.session.id, self._waiting)
+        self._waiting = None
+
+    def _begin(self, writer: Writer, message: ChatMessage) -> StoredMessage:
+        """Store a query; one before it whose turn never began is interrupted."""
+        if self._waiting is not None:
+            writer.finish_turn(self.session.id, self._waiting.interaction, INTERRUPTED)
+        return writer.begin_turn(self.session, message)
+
+    def _wait(self, message: ChatMessage, stored: StoredMessage) -> None:
+        if self._waiting is not None:
+            self.session.add_message(self._waiting)
+        stored.apply(message)
+        self._waiting = message
+
+    def _change_waiting(self, message: ChatMessage, fields: Mapping[str, Any]) -> None:
+        """Store what was not known when the query was."""
+        if all(getattr(message, name) == value for name, value in fields.items()):
+            return
+        with self.database.write() as db:
+            kept = Writer(db).change_message(message.id or 0, fields)
+        set_fields(message, kept)
+
+    def append(self, message: ChatMessage) -> ChatMessage:
+        """Commit a message of the running interaction with its calls; sets its `id` and `interaction`."""
+        with self.database.write() as db:
+            stored = Writer(db).add_message(self.session, message)
+        stored.apply(message)
+        self.session.add_message(message)
+        return message
+
+    def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
+        """Commit a call's decision, result, error and duration. `full_result` is the whole output, if the model got
+        less in `call.result`. Raises BadInput if the session has no such call."""
+        with self.database.write() as db:
+            kept = Writer(db).record_call(self.session.id, call, full_result)
+        set_fields(call, kept)
+
+    def save_unfinished(self, turn: UnfinishedTurn) -> None:
+        """Commit the partial answer and outputs of a running turn, which a resumed session shows if this process is
+        killed; what has finished since is not changed. Thread-safe."""
+        with self.database.write() as db:
+            Writer(db).save_unfinished(turn)
+
+    def record_request(self, record: RequestRecord) -> None:
+        """Commit the usage of a request; that of a task belongs to its parent's session. The session's cost becomes
+        None with the first unknown cost."""
+        session = self.session
+        if self._parent is not None:
+            turn = self._parent.current_session
+            number = turn.interactions if turn else 0
+            self._parent.record_request(replace(record, purpose="task", interaction=number))
+        else:
+            with self.database.write() as db:
+                cost = Writer(db).record_request(session, record)
+            session.cost = cost
+        if record.purpose == "turn":
+            session.context.record_request(record, datetime.now(UTC))
+
+    def add_shown(self, names: Sequence[str]) -> None:
+        """Commit that the running interaction was shown these strategies, too. Raises BadInput if there is none."""
+        session = self.session
+        with self.database.write() as db:
+            Writer(db).add_shown(session.id, session.interactions, names)
+
+    def finish_interaction(
+        self,
+        outcome: str,
+        *,
+        shown: Sequence[str] = (),
+        cited: Sequence[str] = (),
+        choice: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Commit how the newest interaction ended, the strategies it was shown and cited, and their selection. Its
+        reflection is pending from now on, except that of a task. Raises BadInput if there is no interaction."""
+        session = self.session
+        bullets = session.playbook.bullets
+        used = [bullets[name] for name in cited if name in bullets]
+        with self.database.write() as db:
+            writer = Writer(db)
+            at = writer.finish_turn(
+                session.id, session.interactions, outcome, shown=shown, cited=cited, choice=choice
+            )
+            writer.set_last_used([bullet.number for bullet in used], at)
+            if self._parent is not None:
+                add_attempt(db, session.id, session.interactions, "skipped")
+        for bullet in used:
+            bullets[bullet.id] = replace(bullet, last_used=at)
+
+    # --- the session's settings and what of it is in memory
+
+    def rename(self, title: str) -> None:
+        """Set the session's title, redacted."""
+        title = redact(clean_text(title))
+        self._set({"title": title})
+        self.session.title = title
+
+    def set_model(self, name: str) -> None:
+        """Set the session's model."""
+        name = clean_text(name)
+        self._set({"model": name})
+        self.session.model = name
+
+    def set_window(self, spec: WindowSpec) -> None:
+        """Set the session's window, and load the turns that it keeps."""
+        self._set({"window_spec": str(spec)})
+        self.session.window = spec
+        self.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
+
+    def _set(self, columns: Mapping[str, Any]) -> None:
+        """Commit settings. A session without messages has no row yet; its first message stores them."""
+        with self.database.write() as db:
+            Writer(db).set_session(self.session.id, columns)
+
+    def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
+        """Undo the session's newest reduction and return it: the next request is built without it. The undo row delays
+        its repetition, see `Reduction`. Raises BadInput if there is none."""
+        session = self.session
+        with self.database.write() as db:
+            reader = Reader(db)
+            undoable = [
+                row
+                for row in reader.reductions(session.id, _ALL)
+                if not row.undone and row.how not in (BEGIN, UNDO)
+            ]
+            if not undoable:
+                raise BadInput("Nothing has been removed from this session's requests yet.")
+            taken = undoable[0]
+            undo = Reduction(
+                UNDO,
+                session.interactions,
+                detail=f"R-{taken.number}",
+                hold_turns=hold_turns,
+                hold_tokens=hold_tokens,
+            )
+            writer = Writer(db)
+            writer.mark_reduction_undone(taken.number)
+            writer.add_reduction(session.id, undo)
+            present = reader.reductions(session.id)
+        session.context.reductions = present
+        epoch = session.context.epoch
+        if epoch is not None:
+            self.load_back_to(epoch.first)
+        return replace(taken, undone=True)
 
     def load_back_to(self, interaction: int) -> None:
         """Load the interactions from that number on into `current_session.messages`."""
-        with self.database.reading() as db:
-            reader(db).load_back_to(self.session, interaction)
+        with self.database.read() as db:
+            Reader(db).load_back_to(self.session, interaction)
 
     def unload_old_turns(self) -> None:
         """Drop from memory the messages that a resumed session would not load either."""
@@ -110,171 +348,48 @@ class SessionManager(SessionArchive):
         if len(kept) == len(session.messages):
             return
         session.messages = kept
-        with self.database.reading() as db:
-            reader(db).load_pinned(session)
+        with self.database.read() as db:
+            Reader(db).load_pinned(session)
 
-    def set_window(self, spec: WindowSpec) -> None:
-        """Set the session's window, and load the turns that it keeps."""
-        self._set(window=spec)
-        self.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
+    # --- questions about the session
 
-    def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
-        """Undo the session's newest reduction and return it: the next request is built without it. The undo row delays
-        its repetition, see `Reduction`. Raises BadInput if there is none."""
-        session = self.session
-        with self.database.transaction() as db:
-            known = reader(db).reductions(session.id, _ALL)
-            taken = next(
-                (one for one in known if not one.undone and one.how not in (BEGIN, UNDO)), None
-            )
-            if taken is None:
-                raise BadInput("Nothing has been removed from this session's requests yet.")
-            db.get_one(ReductionRow, taken.number).undone = True
-            undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
-            undo.detail, undo.hold_turns, undo.hold_tokens = (
-                f"R-{taken.number}",
-                hold_turns,
-                hold_tokens,
-            )
-            db.add(undo)
-            present = reader(db).reductions(session.id)
-        session.context.reductions = present
-        if (epoch := session.context.epoch) is not None:
-            self.load_back_to(epoch.first)
-        return replace(taken, undone=True)
+    def read_result(self, call_id: str) -> str | None:
+        """Return the whole result of the newest call with that id, or None."""
+        with self.database.read() as db:
+            return Reader(db).result(self.session.id, clean_text(call_id))
+
+    def totals(self) -> UsageTotals:
+        """Sum the usage of this session's requests. The cost is None if any is unknown."""
+        with self.database.read() as db:
+            return Reader(db).totals(self.session.id)
+
+    def find(self, text: str, limit: int = 20) -> list[TextMatch]:
+        """Find a text in this session's messages and results, newest first."""
+        # late: few turns search
+        from swecli.store.sessions.search import find_text
+
+        with self.database.read() as db:
+            return find_text(db, self.session.id, clean_text(text), limit)
+
+    def search_session(
+        self, query: str, *, before: int | None = None, limit: int = 3, floor: float | None = None
+    ) -> list[FoundInteraction]:
+        """Find interactions of this session that a query refers to, best first, each with excerpts: those `before` an
+        interaction (None: all) with a score of at least `floor`, from 0 to 1 (None: what a prompt may quote)."""
+        # late: as above
+        from swecli.store.sessions.search import FLOOR, search_session
+
+        least = FLOOR if floor is None else floor
+        with self.database.read() as db:
+            return search_session(db, self.session, clean_text(query), before, limit, least)
 
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
+        named, project = [*paths], self.session.project
+        with self.database.read() as db:
+            if not Reader(db).has_open_findings(project, named):
+                return []
         # late: few sessions have any
         from swecli.store.reviews import ReviewStore
 
-        return ReviewStore(self.database, self.session.project).findings(
-            ("open", "regressed"), paths
-        )
-
-    def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
-        """Copy a session (None: this one) and resume the copy; see `SessionArchive`."""
-        return self.resume(self._copy(ref or self.session.id, upto), "")
-
-
-def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
-    """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole answer
-    was stored later."""
-    for turn in InteractionRow.find_running(db, session_id):
-        if turn.is_running_elsewhere:
-            continue
-        newest = db.exec(
-            sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)
-        ).one()
-        if turn.partial and (newest or 0) <= turn.partial_after:
-            message = ChatMessage(
-                Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial"
-            )
-            db.add(MessageRow.from_message(session_id, message))
-            counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
-            db.exec(counted.values(messages=col(SessionRow.messages) + 1))
-        turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
-
-
-class _ContextStore:
-    """Keeps `session.context` and the database in sync. Every function may raise StoreError; then neither has
-    changed."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def add(self, session: Session, row: Reduction) -> Reduction:
-        """Commit a reduction; return it as it is read back, with its number."""
-        epoch, edits = row.epoch and asdict(row.epoch), asdict(row.edits) if row.edits else None
-        stored = ReductionRow(session_id=session.id, opens=bool(epoch), **values(row, REDUCTION))
-        stored.epoch, stored.edits = epoch, edits
-        with self._database.transaction() as db:
-            db.add(stored)
-            if row.epoch is not None:
-                db.exec(
-                    sqlmodel.update(SessionRow)
-                    .filter_by(id=session.id)
-                    .values(window_start=row.epoch.first)
-                )
-            clean = reader(db).reductions(session.id, 1)[0]
-        session.context.add(clean)
-        if clean.epoch is not None:
-            session.window_start = clean.epoch.first
-        return clean
-
-    def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
-        """Return the session's reductions, undone ones too, newest first."""
-        with self._database.reading() as db:
-            return reader(db).reductions(session.id, limit)
-
-    def pin(self, session: Session, interaction: int) -> None:
-        """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
-        if not 1 <= interaction <= session.interactions:
-            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
-        if interaction in session.context.pins:
-            return
-        row = SurvivorRow(
-            session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction
-        )
-        with self._database.transaction() as db:
-            db.add(row)
-        session.context.pins = tuple(sorted({*session.context.pins, interaction}))
-        with self._database.reading() as db:
-            reader(db).load_pinned(session)
-
-    def unpin(self, session: Session, interaction: int) -> None:
-        """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""
-        if interaction not in session.context.pins:
-            raise BadInput(f"T{interaction} is not pinned.")
-        with self._database.transaction() as db:
-            db.exec(
-                sqlmodel.delete(SurvivorRow).filter_by(
-                    session_id=session.id, kind=PIN, key=str(interaction)
-                )
-            )
-        session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
-
-    def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
-        """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
-        clean = [
-            RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction)
-            for s in facts
-        ]
-        known = session.context.facts
-        fresh = [
-            s
-            for s in clean
-            if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)
-        ]
-        if not fresh:
-            return
-        with self._database.transaction() as db:
-            for one in fresh:
-                db.exec(
-                    sqlmodel.delete(SurvivorRow).filter_by(
-                        session_id=session.id, kind=one.kind, key=one.key
-                    )
-                )
-                if one.text:
-                    db.add(SurvivorRow(session_id=session.id, **asdict(one)))
-        session.context.keep(fresh)
-
-
-class _TaskSessions(SessionManager):
-    """The sessions of a task, whose usage is recorded in its parent's session."""
-
-    def __init__(self, parent: SessionManager) -> None:
-        super().__init__(parent.database)
-        self._parent = parent
-
-    def record_request(self, record: RequestRecord) -> None:
-        given = self._parent.current_session
-        self._parent.record_request(
-            replace(record, purpose="task", interaction=given.interactions if given else 0)
-        )
-        if record.purpose == "turn":
-            self.session.context.record_request(record, datetime.now(UTC))
-
-    def finish_interaction(self, outcome: str, **what: Any) -> None:
-        super().finish_interaction(outcome, **what)
-        self.playbook.skip(self.session.id, self.session.interactions)
+        return ReviewStore(self.database, project).findings(("open", "regressed"), named)

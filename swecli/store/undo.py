@@ -1,4 +1,4 @@
-"""Recorded file changes, and undo and redo of turns in the database, each in one transaction.
+"""Undo and redo of turns in the database, each in one transaction.
 
 An undo moves the turns to a hidden session without a directory: readers need not skip them, and their numbers are free
 for new turns.
@@ -6,27 +6,25 @@ for new turns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import sqlmodel
-from sqlmodel import col, delete, select
+from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.session import Session
+from swecli.store.file_changes import change_columns
 from swecli.store.playbook.deltas import FREE, Deltas
-from swecli.store.records import FileChange, FileState, UndoStep
-from swecli.store.sqlite.database import Database, reader
-from swecli.store.tables.learned import CheckRow, DeltaRow
-from swecli.store.tables.sessions import (
-    FileChangeRow,
-    InteractionRow,
-    SessionRow,
-    SurvivorRow,
-    UndoRow,
-)
+from swecli.store.records import FileChange, UndoStep
+from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.orm import reader
+from swecli.store.tables.playbook import DeltaRow
+from swecli.store.tables.sessions import InteractionRow, SessionRow, SurvivorRow
+from swecli.store.tables.turns import CheckRow
+from swecli.store.tables.undo import FileChangeRow, UndoRow
 
 # tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
 _TURN_TABLES = (
@@ -41,53 +39,10 @@ _TURN_TABLES = (
 
 
 class UndoStore:
-    """Stores file changes and undos. Every method may raise StoreError; then nothing has changed."""
+    """Stores undos of turns. Each method may raise StoreError; then nothing has changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def record_changes(
-        self, session: Session, changes: Iterable[FileChange], replaced: Collection[int] = ()
-    ) -> list[int]:
-        """Store the file changes of a call of the newest turn in place of those with the keys `replaced`. Returns their
-        keys."""
-        rows = [_change_row(session, change) for change in changes]
-        with self._database.transaction() as db:
-            db.exec(delete(FileChangeRow).where(col(FileChangeRow.id).in_(replaced)))
-            db.add_all(rows)
-            db.flush()
-            return [row.id or 0 for row in rows]
-
-    def load_changes(
-        self, session: Session, first: int, last: int | None = None, *, step: int = 0
-    ) -> list[FileChange]:
-        """Return the file changes of these turns that are not undone, oldest first; with `step` those of that undo."""
-        which = (
-            select(FileChangeRow)
-            .filter_by(session_id=session.id, made_by=step)
-            .order_by(col(FileChangeRow.id))
-        )
-        if not step:
-            until = session.interactions if last is None else last
-            which = which.filter_by(undone_by=0).where(
-                col(FileChangeRow.interaction).between(first, until)
-            )
-        return [_parse_change(row) for row in self._database.rows(which)]
-
-    def is_taken_back(self, session: Session, interaction: int) -> bool:
-        """Return True if an undo that kept the conversation took file changes of a turn back."""
-        made = select(FileChangeRow).filter_by(
-            session_id=session.id, interaction=interaction, made_by=0
-        )
-        undone = {
-            row.undone_by
-            for row in self._database.rows(made.where(col(FileChangeRow.undone_by) > 0))
-        }
-        steps = select(UndoRow).where(col(UndoRow.id).in_(undone)) if undone else None
-        # the changes of a turn that left the conversation keep the number, which a new turn may have
-        return steps is not None and any(
-            "session" not in row.taken for row in self._database.rows(steps)
-        )
 
     def find_redo(self, session: Session) -> UndoStep | None:
         """Return the undo that a redo would revert: the newest, or None if a turn has run since."""
@@ -116,7 +71,9 @@ class UndoStore:
             step = UndoRow(session_id=session.id, first=first, last=row.interactions)
             db.add(step)
             db.flush()
-            db.add_all(_change_row(session, change, step.id) for change in files)
+            db.add_all(
+                FileChangeRow(**change_columns(session, change, step.id or 0)) for change in files
+            )
             for key in undone:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             if "files" in parts:
@@ -169,19 +126,6 @@ def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
             f"Load it again: /resume {session.id}",
         )
     return row
-
-
-def _change_row(session: Session, change: FileChange, made_by: int | None = 0) -> FileChangeRow:
-    row = FileChangeRow(session_id=session.id, path=change.path, made_by=made_by or 0)
-    row.interaction = change.interaction or session.interactions
-    row.before, row.before_mode = change.before.digest, change.before.mode
-    row.after, row.after_mode = change.after.digest, change.after.mode
-    return row
-
-
-def _parse_change(row: FileChangeRow) -> FileChange:
-    before, after = FileState(row.before, row.before_mode), FileState(row.after, row.after_mode)
-    return FileChange(row.path, before, after, row.interaction, row.id or 0)
 
 
 def _hide_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:

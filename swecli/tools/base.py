@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
 from swecli.models.message import (
     MODES,
+    Decision,
     Display,
     Effects,
     Mode,
@@ -29,6 +31,7 @@ from swecli.models.message import (
 )
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
+from swecli.tools.search_provider import SearchProvider
 from swecli.tools.tool_schema import plain_schema
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Params(BaseModel):
-    """Base class of a tool's parameters: unknown names are rejected, instances are immutable."""
+    """Base class of a tool's parameters. Instances are immutable; what happens to unknown names: see `arguments`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -82,6 +85,10 @@ class ChangeRecorder(Protocol):
 DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
 
 
+# Asks the user a question with choices; without any for a free text.
+AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
+
+
 def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
 
@@ -108,6 +115,8 @@ class ToolContext:
     environ: Mapping[str, str] | None = None
     # whether a workspace-relative path needs no approval
     may_read: Callable[[str], bool] = _is_allowed
+    # whether a tool of this name is offered to the model
+    is_offered: Callable[[str], bool] = _is_allowed
     # characters that a tool returns at once if the model can ask for more
     page_limit: int = 24_000
     # collects what the running call prints
@@ -125,6 +134,15 @@ class ToolContext:
     skills: dict[str, Skill] = field(default_factory=dict)
     # runs a task in a child session; None: there are none in this run
     do_task: DoTask | None = None
+    # None: nobody can be asked
+    ask_user: AskUser | None = None
+    # the questions of `ask_user` that are open
+    questions: list[str] = field(default_factory=list)
+    # the commands that check the project, as configured, and what each said when it first ran
+    diagnostics: Sequence[str] = ()
+    known_problems: dict[str, Counter[str]] = field(default_factory=dict)
+    # the provider of web searches; None: none is configured
+    search: SearchProvider | None = None
     # called for requests of tasks, with US $
     on_usage: Callable[[Usage, float | None], None] = _ignore
 
@@ -146,6 +164,8 @@ class ToolPlan:
     subject: str = ""
     # why every mode asks; "" if none does
     guard: str = ""
+    # whether the guard is about a place outside the workspace, so that a rule for that place lifts it
+    guard_is_for_place: bool = False
     # what is done if nobody is there to be asked; None: nothing
     unattended: ToolPlan | None = None
     # why a command is to run outside the sandbox, which every mode asks about
@@ -210,19 +230,30 @@ class PermissionKind:
         return ""
 
 
+ABSOLUTE = "//"  # begins a pattern for paths outside the workspace
+
+
 class _ByPath(PermissionKind):
-    """Subjects are workspace-relative paths, patterns those of .gitignore."""
+    """Subjects are paths relative to the workspace, or absolute ones outside it, and patterns those of .gitignore; one
+    that begins with `//` is for absolute paths only: `//usr/lib/**`."""
 
     def touches(self, pattern: str, subject: str) -> bool:
         if self.exact(pattern, subject):
             return True
+        if pattern.startswith(ABSOLUTE):
+            if not subject.startswith("/"):
+                return False
+            pattern = pattern[1:]
         try:
             return GitIgnoreSpec.from_lines([pattern]).match_file(subject)
         except ValueError:  # an invalid pattern matches only itself
             return False
 
     def exact(self, pattern: str, subject: str) -> bool:
-        return pattern in (subject, self.escape(subject))
+        if pattern == self.escape(subject):
+            return True
+        # `/src/a` is a path of the workspace; only `//src/a` is outside
+        return pattern == subject and not subject.startswith("/")
 
     def escape(self, subject: str) -> str:
         return "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", subject)

@@ -6,13 +6,12 @@ import asyncio
 import difflib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import ConfigError, SwecliError
@@ -27,6 +26,7 @@ from swecli.models.message import (
     ToolSpec,
 )
 from swecli.tools import builtin
+from swecli.tools.arguments import read_arguments
 from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, strip_terminal_codes
 from swecli.tools.permissions import Permissions, PermissionVerdict
@@ -71,9 +71,14 @@ async def execute(
     readers = frozenset(
         {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
     )
-    ctx = replace(ctx, may_read=partial(permissions.may_read, readers=readers))
+    ctx = replace(
+        ctx,
+        may_read=partial(permissions.may_read, readers=readers),
+        ask_user=partial(_ask_user, call, ask),
+    )
     try:
-        tool, params = _parse_call(call, registry, problem)
+        tool = _find_tool(call, registry, ctx, problem)
+        params, note = read_arguments(tool, call.parameters)
         plan = tool.plan(params, ctx)
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
         return _store(call, _exception_result(call.name, error)), _summary_without_plan(call)
@@ -88,7 +93,10 @@ async def execute(
     ctx.profile = _choose_profile(tool, plan, ctx, verdict)
     ctx.on_start(call, summary)
     async with _recording(tool, call.effects, ctx):
-        return _store(call, await _run(call, tool, params, plan, ctx)), summary
+        result = await _run(call, tool, params, plan, ctx)
+        if note:
+            result = replace(result, for_model=f"{result.for_model}\n{note}")
+        return _store(call, result), summary
 
 
 def _recording(tool: Tool, effects: Effects, ctx: ToolContext) -> AbstractAsyncContextManager[None]:
@@ -100,29 +108,24 @@ def _recording(tool: Tool, effects: Effects, ctx: ToolContext) -> AbstractAsyncC
     return ctx.changes.around(effects.changed if may_change == "subject" else ())
 
 
-def _parse_call(
-    call: ToolCall, registry: ToolRegistry, problem: str | None
-) -> tuple[Tool, BaseModel]:
-    """Return the called tool and its validated parameters. Raises ToolError."""
+def _find_tool(
+    call: ToolCall, registry: ToolRegistry, ctx: ToolContext, problem: str | None
+) -> Tool:
+    """Return the called tool. Raises ToolError if there is none, or its arguments could not be read."""
     tool = registry.get(call.name)
     if tool is None:
-        similar = difflib.get_close_matches(call.name.lower(), registry, n=3, cutoff=0.5)
+        offered = [name for name in registry if ctx.is_offered(name)]
+        similar = difflib.get_close_matches(call.name.lower(), offered, n=3, cutoff=0.5)
         meant = f"Did you mean {' or '.join(similar)}? " if similar else ""
         raise ToolError(
-            f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry)}."
+            f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(offered)}."
         )
     if problem is not None:
         raise ToolError(
             f"The arguments of {tool.name} could not be read: {problem}\n"
             "Nothing was done. Send the call again with one complete JSON object."
         )
-    try:
-        return tool, tool.params.model_validate(call.parameters)
-    except ValidationError as error:
-        lines = "\n".join(map(_describe_error, error.errors(include_url=False)))
-        raise ToolError(
-            f"The arguments of {tool.name} are invalid. Nothing was done.\n{lines}"
-        ) from error
+    return tool
 
 
 def _choose_profile(
@@ -167,7 +170,9 @@ async def _check_permission(
     )
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
     remedy = ""
-    if verdict.exact_only and verdict.why == plan.guard:
+    if plan.guard_is_for_place:
+        remedy = f"a rule for its folder allows it: {rule}"
+    elif verdict.exact_only and verdict.why == plan.guard:
         remedy = f"a rule for exactly this allows it: {rule}"
     elif verdict.exact_only:
         remedy = "that rule would have to go"
@@ -196,6 +201,15 @@ async def _check_permission(
         ) as error:  # the rule applies to this session only; /permissions shows why
             permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
+
+
+async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
+    """Ask the user the question of a call, and record who answered."""
+    shown = Display(body=question)
+    summary = f"Ask {one_line(question)}"
+    decision = await ask(AskRequest(call, question, summary, shown, choices=tuple(choices)))
+    call.decision = decision.by
+    return decision
 
 
 def _refusal_text(decision: Decision) -> str:
@@ -260,11 +274,3 @@ def _store(call: ToolCall, result: ToolResult) -> ToolResult:
     if result.effects is not None:
         call.effects = result.effects
     return result
-
-
-def _describe_error(item: Mapping[str, Any]) -> str:
-    where = one_line(".".join(map(str, item["loc"])) or "arguments", 80)
-    if item["type"] == "extra_forbidden":
-        return f"- {where}: there is no such parameter"
-    sent = "" if item["type"] == "missing" else f" (got {one_line(repr(item['input']), 60)})"
-    return f"- {where}: {item['msg']}{sent}"

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.paths import display_path, not_found_error
+from swecli.tools.paths import display_path, is_inside, not_found_error
 
 _MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -108,6 +108,8 @@ def _open_folder(root: Path, path: Path, *, create: bool = False) -> Iterator[in
     """Yield a descriptor of the folder of `path`, opened one component at a time so that no link can be slipped in.
     Errors of the operating system are raised as ToolError."""
     top = root.resolve()
+    if not is_inside(root, path) and not create:
+        top = Path("/")
     if path == top:
         raise ToolError(
             "This is the workspace itself, a directory. Use list_files to see what is in it."

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -22,17 +23,20 @@ SECONDS = 60.0
 _QUERY_SECONDS = 5.0
 _MAX_OUTPUT = 50_000_000  # bytes
 _MAX_PATHS = 500  # on one command line
+_SUBJECTS = 3
 _READ_COMMANDS = frozenset(
     {
         "check-attr",
         "checkout-index",
         "diff",
+        "log",
         "ls-files",
         "merge-base",
         "read-tree",
         "remote",
         "rev-parse",
         "show",
+        "status",
     }
 )
 # Overrides of every configuration file for settings that start programs; log.showSignature starts gpg.program.
@@ -55,6 +59,7 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",  # status would write to the index
     "LC_ALL": "C",
 }
 _OFFLINE = "Objects are missing, and swecli does not let git use the network. Run the git command yourself once."
@@ -97,6 +102,51 @@ def run_git(
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
     settings = _settings(env, _OWN | _disable_filters(keys))
     return _run(argv, folder, settings, seconds, max_bytes).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryState:
+    """Where a work tree stands."""
+
+    commit: str  # its id, "" before the first one
+    branch: str  # "" for a detached commit
+    changed: tuple[str, ...]  # files that differ from the commit, or are new
+    subjects: tuple[str, ...]  # of the last commits, newest first
+
+
+def read_state(
+    folder: Path,
+    environ: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+    before: RepositoryState | None = None,
+) -> RepositoryState:
+    """Return the state of a folder's repository. The subjects are read only if `before` is at another commit. Raises
+    BadInput as `run_git` does."""
+    words = (
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "--no-renames",
+        "-z",
+        "--ignore-submodules=dirty",
+    )
+    branch = ""
+    commit = ""
+    changed: list[str] = []
+    for entry in run_git(folder, *words, environ=environ, seconds=seconds).split("\0"):
+        if entry.startswith("# branch.head "):
+            branch = entry.removeprefix("# branch.head ").removeprefix("(detached)")
+        elif entry.startswith("# branch.oid "):
+            commit = entry.removeprefix("# branch.oid ").removeprefix("(initial)")
+        elif entry and not entry.startswith("#"):
+            changed.append(entry)
+    subjects: list[str] = []
+    if before is not None and before.commit == commit:
+        subjects = list(before.subjects)
+    elif commit:
+        log = ("log", f"--max-count={_SUBJECTS}", "--no-color", "--format=%s", "-z")
+        subjects = run_git(folder, *log, environ=environ, seconds=seconds).split("\0")
+    return RepositoryState(commit, branch, tuple(changed), tuple(filter(None, subjects)))
 
 
 def read_attributes(

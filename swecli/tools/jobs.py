@@ -82,8 +82,9 @@ class Job:
 
     @property
     def text(self) -> str:
-        """The output so far as plain lines."""
-        return strip_terminal_codes(self.output.text())
+        """The output so far as plain lines, after a note if it is not whole."""
+        text = strip_terminal_codes(self.output.text())
+        return f"{self.output.loss}\n{text}" if self.output.loss else text
 
     def __str__(self) -> str:
         return job_name(self.number, self.command)

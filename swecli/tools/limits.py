@@ -37,24 +37,43 @@ class HeadTail:
     """Collects text of any length in bounded memory: the first `head` and the last `tail` characters."""
 
     def __init__(self, head: int = 400_000, tail: int = 600_000) -> None:
-        self._head, self._room = list[str](), head
-        self._tail, self._limit = deque[str](), tail
-        self._excess = -tail
-        self.size = 0
+        self.size = 0  # characters in all
+        self.line_ends = 0
+        self._head: list[str] = []
+        self._room = head  # characters that still fit the head
+        self._tail: deque[str] = deque()
+        self._limit = tail
+        self._excess = -tail  # characters of the tail that are over its limit
 
     def add(self, text: str) -> None:
         self.size += len(text)
-        first, rest = text[: self._room], text[self._room :]
-        self._head += [first] if first else []
+        self.line_ends += text.count("\n")
+        first = text[: self._room]
+        rest = text[self._room :]
+        if first:
+            self._head.append(first)
         self._room -= len(first)
         self._tail.append(rest)
         self._excess += len(rest)
         while self._tail and self._excess >= len(self._tail[0]):
             self._excess -= len(self._tail.popleft())
 
+    @property
+    def loss(self) -> str:
+        """The note on the true size of what was collected, "" if all of it is kept."""
+        head = sum(map(len, self._head))
+        lost = self.size - head - self._limit
+        if lost <= 0:
+            return ""
+        return (
+            f"[printed: {self.size:,} characters, {self.line_ends:,} lines; kept: the first and last "
+            f"{self.size - lost:,} characters]"
+        )
+
     def text(self) -> str:
         """Return the collected text, with a mark where the middle is missing."""
-        head, tail = "".join(self._head), "".join(self._tail)
+        head = "".join(self._head)
+        tail = "".join(self._tail)
         kept = tail[-self._limit :] if self._limit else ""
         left_out = self.size - len(head) - len(kept)
         mark = f"\n[… {left_out:,} characters of output were not kept …]\n" if left_out else ""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+from swecli.config.settings import Settings
 from swecli.models.message import ToolSpec
 
 # A parameter that a small window lacks: the output of background commands is read with a tool that it lacks too.
@@ -26,11 +27,17 @@ def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
 
 
 def usable_specs(
-    specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]
+    specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str], settings: Settings
 ) -> list[ToolSpec]:
-    """Drop what needs strategies unless there are `more` than the prompt has, and what needs skills if there are no
-    `skills`."""
-    is_there: dict[str, bool] = {"": True, "strategies": more, "skills": bool(skills)}
+    """Drop what needs strategies unless there are `more` than the prompt has, what needs skills if there are no
+    `skills`, and what needs settings that are not set."""
+    is_there: dict[str, bool] = {
+        "": True,
+        "strategies": more,
+        "skills": bool(skills),
+        "diagnostics": bool(settings.diagnostics),
+        "search": bool(settings.search_url),
+    }
     return [spec for spec in specs if is_there[spec.offer.needs]]
 
 

@@ -17,6 +17,27 @@ _MAX_COMPARED = 5000  # names in a folder; comparing more takes noticeably long
 def resolve_path(root: Path, text: str) -> Path:
     """Return the real path of `text`, with every link followed; it need not exist. Relative paths start at `root`;
     absolute ones must be inside it. Raises ToolError: the path or a link leaves the workspace, or it is not a path."""
+    path = _resolve(root, text, may_leave=False)
+    if not is_inside(root, path):
+        raise ToolError(
+            f"{one_line(text)} is outside the workspace.",
+            f"Only paths inside {root.resolve()} can be used.",
+        )
+    return path
+
+
+def resolve_for_reading(root: Path, text: str) -> Path:
+    """Return the real path of `text` like `resolve_path`, also if it is outside the workspace: then the user must be
+    asked about it. Raises ToolError if it is not a path."""
+    return _resolve(root, text, may_leave=True)
+
+
+def is_inside(root: Path, path: Path) -> bool:
+    """Return whether a resolved path is in the workspace."""
+    return path.is_relative_to(root.resolve())
+
+
+def _resolve(root: Path, text: str, *, may_leave: bool) -> Path:
     if not text.strip():
         raise ToolError("The path is empty.", "Give one relative to the workspace.")
     if "\0" in text:
@@ -24,21 +45,16 @@ def resolve_path(root: Path, text: str) -> Path:
     if text == "~" or text.startswith("~/"):
         raise ToolError("~ is not expanded here.", "Give a path relative to the workspace.")
     top = root.resolve()
+    start = Path("/") if text.startswith("/") else top
     try:
         os.fsencode(text)
-        path = _follow(top, Path("/") if text.startswith("/") else top, text)
+        return _follow(top, start, text, may_leave=may_leave)
     except (OSError, UnicodeEncodeError) as error:
-        raise ToolError(
-            f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}."
-        ) from error
-    if not path.is_relative_to(top):
-        raise ToolError(
-            f"{one_line(text)} is outside the workspace.", f"Only paths inside {top} can be used."
-        )
-    return path
+        why = getattr(error, "strerror", None) or "not a usable path"
+        raise ToolError(f"{one_line(text)}: {why}.") from error
 
 
-def _follow(top: Path, position: Path, text: str) -> Path:
+def _follow(top: Path, position: Path, text: str, *, may_leave: bool) -> Path:
     """Return the real path of `text` below `position`, which is one. Each part is looked up once."""
     for part in text.split("/"):
         if part in ("", "."):
@@ -55,7 +71,8 @@ def _follow(top: Path, position: Path, text: str) -> Path:
         position = Path(os.path.realpath(step))
         if position.is_symlink():
             raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
-        if step.is_relative_to(top) and not position.is_relative_to(top):
+        leaves = step.is_relative_to(top) and not position.is_relative_to(top)
+        if leaves and not may_leave:
             raise ToolError(
                 f"{display_path(top, step)} is a link out of the workspace.",
                 "It is not followed.",
@@ -64,7 +81,10 @@ def _follow(top: Path, position: Path, text: str) -> Path:
 
 
 def relative_path(root: Path, path: Path) -> str:
-    """Return a resolved path relative to the workspace, with `/`; "." for the workspace itself."""
+    """Return a resolved path relative to the workspace, with `/`; "." for the workspace itself, and a path outside as
+    it is."""
+    if not is_inside(root, path):
+        return path.as_posix()
     return path.relative_to(root.resolve()).as_posix()
 
 
@@ -75,9 +95,9 @@ def display_path(root: Path, path: Path) -> str:
 
 def not_found_error(root: Path, path: Path) -> ToolError:
     """Return the error for a path that does not exist, with similar names nearby."""
-    top = root.resolve()
+    top = root.resolve() if is_inside(root, path) else Path("/")
     folder = path.parent
-    while not folder.is_dir() and folder.parent.is_relative_to(top):
+    while not folder.is_dir() and folder != top:
         folder = folder.parent
     missing = path.relative_to(folder).parts[0]
     near = [display_path(root, folder / name) for name in _similar_names(folder, missing)]

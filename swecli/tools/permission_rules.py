@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from swecli.models.errors import ConfigError
-from swecli.tools.base import Tool, ToolPlan
+from swecli.tools.base import ABSOLUTE, Tool, ToolPlan
 from swecli.tools.limits import one_line
 
 # The kind of rules for commands that run outside the sandbox; those of the kind `run` let them run in it.
@@ -71,6 +71,13 @@ class PermissionRule:
             return False
         return self.is_for(tool) and tool.kind.exact(self.pattern, plan.subject)
 
+    def names_place(self, tool: Tool, plan: ToolPlan) -> bool:
+        """Return whether the rule allows reading at a place outside the workspace by naming it: `read(//usr/lib/**)`.
+        One for everything, or for a pattern of names, does not."""
+        if self.pattern is None or not self.pattern.startswith(ABSOLUTE):
+            return False
+        return self.is_for(tool) and tool.kind.touches(self.pattern, plan.subject)
+
 
 def _invalid(text: str) -> ConfigError:
     return ConfigError(
@@ -97,7 +104,9 @@ def _translate(foreign: str, pattern: str | None) -> str | None:
         if pattern.startswith("domain:"):
             return pattern.removeprefix("domain:")
     else:
-        hint = f"Paths are relative to the working folder and stay inside it: write {kind}(src/**)."
+        hint = f"Paths are relative to the working folder: write {kind}(src/**), or read(//usr/lib/**) for others."
+        if kind == "read" and pattern.startswith(ABSOLUTE):
+            return pattern
         if not pattern.startswith(("/", "~", "!", "../")):
             return f"/{pattern[2:]}" if pattern.startswith("./") else pattern
     raise ConfigError(f"Ambiguous permission rule {one_line(f'{foreign}({pattern})')!r}.", hint)

@@ -135,7 +135,8 @@ class Permissions:
         3. Outside the sandbox only a rule for that allows it; otherwise it asks.
         4. A rule of the session or folder for exactly this allows it: the user has said yes to it before.
         5. An ask rule asks.
-        6. A guard (secrets, protected files) asks, unless an allow rule is for exactly this.
+        6. A guard asks (secrets, protected files), unless an allow rule is for exactly this; that of a place outside
+           the workspace also yields to a rule that names the place.
         7. What only reads is allowed, then what the mode allows, then what allow rules allow; all else asks.
         """
         denying = _find(self.deny, tool, plan)
@@ -193,9 +194,13 @@ class Permissions:
     def _decide_guarded(self, tool: Tool, plan: ToolPlan) -> PermissionVerdict:
         """Return the decision on a call that every mode asks about."""
         naming = _find_exact(self.allow, tool, plan)
+        if naming is None and plan.guard_is_for_place:
+            rules = (*self.session, *self.project, *self.allow)
+            naming = next((rule for rule in rules if rule.names_place(tool, plan)), None)
         if naming:
             return PermissionVerdict("allow", "rule", f"by {one_line(naming.text)}")
-        return PermissionVerdict("ask", "rule", plan.guard, exact_only=True)
+        exact_only = not plan.guard_is_for_place
+        return PermissionVerdict("ask", "rule", plan.guard, exact_only=exact_only)
 
     def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-import secrets
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.profile import Profile
-from swecli.models.api_message import calls_of
 from swecli.models.message import (
-    HEAD_OPENS,
-    UNCHANGED,
     ApiMessage,
-    CallDelta,
     ModelChunk,
     ModelRequest,
-    Usage,
 )
-from swecli.text import fence, truncate
+from swecli.text import fence
+from swecli.tour.conversation import (
+    Call,
+    parse_calls,
+    parse_strategies,
+    query_start,
+    stream_reply,
+    strip_attachments,
+)
+from swecli.tour.tutorial import Tutorial
 
-_PIECE = re.compile(r"\S*\s*\S*\s*")
 _MAX_CALLS = 30  # of one turn
 _MAX_QUOTED_LINES = 40
 _MAX_LISTED, _MAX_CHARS = 5, 200  # commands and files in a summary, and characters of each
@@ -52,15 +52,7 @@ shows it, `/playbook` lists it, `/prompt` shows it in the next request."""
 _NO_REVIEW = (
     "The tour reviews nothing, so it finds nothing. Name a model for a review: -m provider/name"
 )
-_NO_LESSONS = '{"strategies": [], "lessons": []}'
-
-# Attachments after the user's own words: contents of @files, shared shell lines, the notes of the turn.
-_ATTACHMENTS = re.compile(
-    r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL
-)
-# Strategies as listed in the head of the system message, and changed ones as listed in the notes of a turn.
-_STRATEGY = re.compile(r"^- (?:Strategy )?\[(P-\d+)\](?: is new:| now reads:)? (.+)$", re.MULTILINE)
-_EXIT_CODE = re.compile(r"(?:stopped: .*\()?exit code (\d+)")
+_NO_LESSONS = '{"strategies": [], "lessons": [], "findings": []}'
 
 
 class _Tour:
@@ -73,18 +65,18 @@ class _Tour:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the reply to a request. Raises nothing."""
         text, call = _reply(request)
-        for chunk in _chunks(request, text, call):
+        for chunk in stream_reply(request, text, call):
             await asyncio.sleep(0)
             yield chunk
 
 
 @provider("demo", default_model="demo")
 def tour(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """Return the tour, for any model name after `demo/`."""
-    return _Tour()
+    """Return the tutorial for `demo/tutorial`, the tour for any other name after `demo/`."""
+    return Tutorial() if name.rpartition("/")[2] == "tutorial" else _Tour()
 
 
-def _reply(request: ModelRequest) -> tuple[str, _Call | None]:
+def _reply(request: ModelRequest) -> tuple[str, Call | None]:
     """Return the text of the reply, and the call it makes."""
     messages = request.messages
     if request.purpose == "reflect":
@@ -93,45 +85,26 @@ def _reply(request: ModelRequest) -> tuple[str, _Call | None]:
         return _condense(messages[:-1]), None
     if request.purpose == "review":
         return _NO_REVIEW, None
-    start = max(
-        (n for n, message in enumerate(messages) if message["role"] == "user"),
-        default=len(messages),
-    )
+    start = query_start(messages)
     lines = [
         line
         for message in messages[start : start + 1]
-        for line in _strip_attachments(message).splitlines()
+        for line in strip_attachments(message).splitlines()
     ]
     steps = _plan_steps(
-        [line.strip() for line in lines if line.strip()], _parse_strategies(messages)
+        [line.strip() for line in lines if line.strip()], parse_strategies(messages)
     )
     calls = [step.call.name for step in steps or () if step.call]
     if steps is None or not {spec.name for spec in request.tools}.issuperset(calls):
         return _ABOUT, None
-    finished = _parse_calls(messages, start)
+    finished = parse_calls(messages, start)
     if len(finished) < min(len(calls), _MAX_CALLS):
         step = [step for step in steps if step.call][len(finished)]
         return step.text, step.call
     return _answer(steps, finished), None
 
 
-def _chunks(request: ModelRequest, text: str, call: _Call | None) -> Iterator[ModelChunk]:
-    max_chars = 4 * min(request.max_tokens or 4_096, 4_096)
-    shown = truncate(text, max_chars)
-    arguments = json.dumps(call.arguments, ensure_ascii=False) if call else ""
-    yield from (ModelChunk(text=piece) for piece in _PIECE.findall(shown) if piece)
-    if call:
-        yield ModelChunk(call=CallDelta(0, f"call_{secrets.token_hex(6)}", call.name, arguments))
-    size = sum(
-        len(json.dumps(message, default=str, ensure_ascii=False)) for message in request.messages
-    )
-    usage = Usage(input=-(-size // 4), output=-(-len(shown + arguments) // 4))
-    yield ModelChunk(
-        usage=usage, cost=0.0, stop="length" if shown != text else "tool_calls" if call else "stop"
-    )
-
-
-def _answer(steps: Sequence[_Step], finished: Sequence[_Call]) -> str:
+def _answer(steps: Sequence[_Step], finished: Sequence[Call]) -> str:
     """Return the turn's last message: the result of each call, quoted."""
     parts, calls = [], iter(finished)
     for step in steps:
@@ -143,7 +116,7 @@ def _answer(steps: Sequence[_Step], finished: Sequence[_Call]) -> str:
     return "\n\n".join(parts)
 
 
-def _report(step: _Step, call: _Call) -> str:
+def _report(step: _Step, call: Call) -> str:
     text = call.result or "(no result)"
     if step.intent != "test":
         return f"{step.head}:\n{_quote(text)}"
@@ -165,9 +138,9 @@ def _condense(messages: Sequence[ApiMessage]) -> str:
     queries = [
         text
         for message in messages
-        if message["role"] == "user" and (text := _strip_attachments(message))
+        if message["role"] == "user" and (text := strip_attachments(message))
     ]
-    calls = _parse_calls(messages)
+    calls = parse_calls(messages)
     paths = dict.fromkeys(str(call.arguments.get("path") or "") for call in calls)
     commands = [
         f"- `{shorten(str(call.arguments.get('command') or ''), _MAX_CHARS)}`: exit code {call.exit_code}"
@@ -183,66 +156,6 @@ def _condense(messages: Sequence[ApiMessage]) -> str:
         *(files[-_MAX_LISTED:] or ["None."]),
     ]
     return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A tool call, with its result as sent to the model; None before it has one."""
-
-    name: str
-    arguments: dict[str, Any]
-    result: str | None = None
-
-    @property
-    def exit_code(self) -> int | None:
-        """Return the exit code of a command; None for other calls and for a command that did not run."""
-        match = _EXIT_CODE.match(self.result or "") if self.name == "run_command" else None
-        return int(match[1]) if match else None
-
-
-def _parse_calls(messages: Sequence[ApiMessage], start: int = 0) -> list[_Call]:
-    """Return the assistant's calls from index `start` on, in order, with their results; one that refers to an earlier
-    result is replaced by it."""
-    results: dict[str, str] = {}
-    for message in messages:
-        if message["role"] == "tool":
-            text = message["content"]
-            if text.startswith(UNCHANGED):
-                text = next((result for id, result in results.items() if id in text), text)
-            results[message["tool_call_id"]] = text
-    calls = [
-        (call["id"], call["function"]) for message in messages[start:] for call in calls_of(message)
-    ]
-    return [
-        _Call(call["name"], json.loads(call["arguments"]), results.get(id)) for id, call in calls
-    ]
-
-
-def _parse_strategies(messages: Sequence[ApiMessage]) -> dict[str, str]:
-    """Return the strategies in force by id, oldest first."""
-    strategies: dict[str, str] = {}
-    for message in messages:
-        for id, text in _STRATEGY.findall(_strategy_list(message)):
-            strategies[id] = text
-            if text == "no longer applies.":
-                del strategies[id]
-    return strategies
-
-
-def _strategy_list(message: ApiMessage) -> str:
-    """Return the list that swecli itself wrote: files and instructions may contain lines that look the same."""
-    text = message["content"] or ""
-    if message["role"] == "system":
-        _, found, head = text.rpartition(HEAD_OPENS)
-        return head.partition("<playbook>\n")[2].partition("</playbook>")[0] if found else ""
-    has_notes = message["role"] == "user" and text.endswith("</turn_notes>")
-    return text.rpartition("<turn_notes>\n")[2] if has_notes else ""
-
-
-def _strip_attachments(message: ApiMessage) -> str:
-    """Return the user's own words of a message."""
-    text = message["content"] or ""
-    return _ATTACHMENTS.sub("", text).strip() or text.strip()
 
 
 _TOKEN = r"(?:\"[^\"]*\"|'[^']*'|`[^`]*`|“[^”]*”|\S+?)"
@@ -273,7 +186,7 @@ class _Step:
     """A call to make, the text before it, and the heading of its result in the answer."""
 
     intent: str
-    call: _Call | None
+    call: Call | None
     text: str = ""
     head: str = ""
 
@@ -314,7 +227,7 @@ def _steps_of(intent: str, words: Mapping[str, str], strategies: Mapping[str, st
             return [
                 _Step(
                     intent,
-                    _Call("list_files", {"path": path}),
+                    Call("list_files", {"path": path}),
                     "I list the folder.",
                     f"In `{path}`",
                 )
@@ -325,17 +238,17 @@ def _steps_of(intent: str, words: Mapping[str, str], strategies: Mapping[str, st
                 last = words.get("last") or words.get("to") or first
                 arguments |= {"start_line": int(first[:9]), "end_line": int(last[:9])}
             return [
-                _Step(intent, _Call("read_file", arguments), "I read the file.", f"`{path}` holds")
+                _Step(intent, Call("read_file", arguments), "I read the file.", f"`{path}` holds")
             ]
         case "search":
             pattern = _REGEX_SPECIAL.sub(r"\\\g<0>", words["text"])
-            call = _Call("search_files", {"pattern": pattern, "path": path})
+            call = Call("search_files", {"pattern": pattern, "path": path})
             return [_Step(intent, call, "I search the files.", f"Lines with `{words['text']}`")]
         case "replace":
             edit = {"old_text": words["text"], "new_text": words["new"]}
             read, change = (
-                _Call("read_file", {"path": path}),
-                _Call("edit_file", {"path": path, "edits": [edit]}),
+                Call("read_file", {"path": path}),
+                Call("edit_file", {"path": path, "edits": [edit]}),
             )
             proposal = "Now I propose the change. It is done only if you allow it."
             return [
@@ -360,5 +273,5 @@ def _test_step(command: str, strategies: Mapping[str, str]) -> _Step:
                     f"The tests [{id}]",
                 )
     return _Step(
-        "test", _Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head
+        "test", Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head
     )

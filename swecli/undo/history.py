@@ -106,7 +106,7 @@ class _ChangeRecorder:
         if session is None or not (changes or replaced):
             return []
         try:
-            return self._sessions.undo.record_changes(session, changes, replaced)
+            return self._sessions.file_changes.record(session, changes, replaced)
         except StoreError as error:
             self._versions.warn(f"the changes of a call cannot be undone: {error}")
             return []
@@ -204,7 +204,7 @@ class TurnHistory:
     """Undoes and redoes turns of the current session. After either the session must be loaded again."""
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
-        self._sessions, self._versions, self._store = sessions, versions, sessions.undo
+        self._sessions, self._versions, self._changes = sessions, versions, sessions.file_changes
 
     @classmethod
     def track(
@@ -224,7 +224,7 @@ class TurnHistory:
         """Return the numbers of the session's turns, newest first, each with its query and its changes in a line."""
         session, changed = self._sessions.session, dict[int, list[str]]()
         self._sessions.load_back_to(1)
-        for change in self._store.load_changes(session, 1):
+        for change in self._changes.load(session, 1):
             changed.setdefault(change.interaction, []).append(self.relative(change.path))
         for applied in reversed(
             self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)
@@ -251,18 +251,16 @@ class TurnHistory:
         """Plan the file changes of an undo from turn `first` on. Raises BadInput if there is no such turn."""
         if not 1 <= first <= self._sessions.session.interactions:
             raise BadInput("There is nothing to undo.", "This session has no such turn.")
-        return _plan_restore(
-            self._store.load_changes(self._sessions.session, first), self._versions
-        )
+        return _plan_restore(self._changes.load(self._sessions.session, first), self._versions)
 
     def plan_redo(self) -> tuple[UndoStep, RestorePlan]:
         """Return the undo that a redo reverts, and its plan for files. Raises BadInput."""
-        if (step := self._store.find_redo(self._sessions.session)) is None:
+        if (step := self._sessions.undo.find_redo(self._sessions.session)) is None:
             raise BadInput(
                 "There is nothing to redo.", "A new turn after an undo clears what could be redone."
             )
         return step, _plan_restore(
-            self._store.load_changes(self._sessions.session, 1, step=step.id), self._versions
+            self._changes.load(self._sessions.session, 1, step=step.id), self._versions
         )
 
     def undo(
@@ -273,14 +271,14 @@ class TurnHistory:
         files = plan if "files" in parts else RestorePlan()
         done, failed = self._restore(files, overwrite)
         undone = [key for key, path in files.paths.items() if path not in failed]
-        step = self._store.undo_turns(self._sessions.session, first, parts, done, undone)
+        step = self._sessions.undo.undo_turns(self._sessions.session, first, parts, done, undone)
         return self._result(step, files, done, failed)
 
     def redo(self, step: UndoStep, plan: RestorePlan, overwrite: bool | None = None) -> UndoResult:
         """Revert that undo. Raises BadInput like `undo`."""
         done, failed = self._restore(plan, overwrite)
         return self._result(
-            self._store.redo_turns(self._sessions.session, step), plan, done, failed
+            self._sessions.undo.redo_turns(self._sessions.session, step), plan, done, failed
         )
 
     def _restore(
@@ -334,7 +332,7 @@ class TurnHistory:
     def diff(self, first: int, last: int) -> list[tuple[str, str]]:
         """Return the changes of these turns that are not undone: per file a line, and a unified diff of texts or ""."""
         ends: dict[str, FileChange] = {}
-        for change in self._store.load_changes(self._sessions.session, first, last):
+        for change in self._changes.load(self._sessions.session, first, last):
             ends[change.path] = FileChange(
                 change.path, ends.get(change.path, change).before, change.after
             )

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import StepPlace, TurnRecord
+from swecli.agent.fitted import StepPlace
+from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
@@ -27,7 +28,8 @@ from swecli.models.message import ApiMessage, Usage
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database, reader
+from swecli.store.sqlite.database import open_database
+from swecli.store.sqlite.orm import reader
 from tests.support.histories import Message, call, complaint, legal_histories, result
 from tests.support.scripted import ScriptedModel
 

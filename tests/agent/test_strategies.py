@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.context.epochs import _strategy_lines
+from swecli.context.notes import _strategy_lines
 from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
@@ -137,7 +137,7 @@ async def test_the_strategies_recorded_as_shown_are_those_in_the_request() -> No
     runtime = runtime_with_many_strategies(playbook_tokens=300)
     for number in range(9):
         await run_turn(runtime, f"why are the {TOPICS[number % 6]} logs empty?", learn=False)
-        info = runtime.sessions.playbook.turn(runtime.sessions.session.id, number + 1)
+        info = runtime.sessions.turns.turn(runtime.sessions.session.id, number + 1)
         assert info is not None
         assert set(info.shown) == strategy_ids(runtime)
         value = runtime.learning.perform("why", [f"T{number + 1}"]).value

@@ -68,7 +68,7 @@ def _collect(
         elif isinstance(node, ast.ClassDef):
             mine = {name for part in (*node.decorator_list, *node.bases) for name in _names(part)}
             definitions[node.name].append((prefix + node.name, mine))
-            if _declared(node):
+            if _declared(node) or node.keywords:  # `table=True` registers a table
                 owner.add(node.name)  # found by its marker
             called = any(_names(base) & foreign for base in node.bases)
             _collect(node.body, f"{prefix}{node.name}.", mine, definitions, foreign, called)

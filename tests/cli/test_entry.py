@@ -301,7 +301,9 @@ def test_notices_are_printed_to_stderr_only(run: Run) -> None:
     ("prompt", "instead"),
     [
         ("/playbook list", "In a shell: swecli playbook list"),
-        ("/compact", "It works in a terminal session; see also `swecli --help`."),
+        ("/compact", "In a shell: swecli context compact"),
+        ("/good it ran", "In a shell: swecli playbook good it ran"),
+        ("/undo", "It works in a terminal session; see also `swecli --help`."),
     ],
 )
 def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:

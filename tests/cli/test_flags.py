@@ -75,7 +75,7 @@ def test_each_flag_sets_its_value(argv: list[str], name: str, value: object) -> 
         ),
         (["-c", "-r", "x"], r"-c and -r cannot be used together"),
         (["-p", "-r"], r"-r needs a session id or name with -p"),
-        (["--output-format", "json", "x"], r"need -p\.  Add -p"),
+        (["--output-format", "json", "x"], r"--output-format needs -p\.  Add -p"),
         (["-p", "x", "-m", ""], r"--model has no value"),
         (["-p", "x", "--db="], r"--db has no value"),
         (["-C", ""], r"--cwd has no value"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from swecli.llm.learned_facts import LearnedFacts
+from swecli.llm.price_table import shipped_table
+from swecli.llm.table_update import ADDRESS_VARIABLE
+from tests.llm.test_openrouter_list import serving
 from tests.support.shell import Run
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 
@@ -155,3 +159,21 @@ def test_models_of_a_local_server_are_listed_with_state_and_port(
             "state": "unknown tokens, tools",
             "address": f"port {server.port}",
         }
+
+
+def test_the_table_of_models_is_updated_and_the_changes_are_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 777_000}
+    table = json.dumps(shipped_table() | {"gpt-99": row}).encode()
+    with serving(table) as (_, environ):
+        monkeypatch.setenv(ADDRESS_VARIABLE, environ["OPENROUTER_BASE_URL"])
+        done = run("models", "update")
+        assert done.code == 0
+        assert "1 new, 0 gone, 0 with another price" in done.out
+        assert "new: gpt-99" in done.out
+    assert run("models", "gpt-99", "--json").json[0]["window"] == 777_000
+    failed = run("models", "update")
+    assert failed.code == 75
+    assert failed.complaint.count("\n") <= 2
+    assert "cannot be read" in failed.complaint

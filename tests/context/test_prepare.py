@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.epochs import OpeningConditions
 from swecli.context.keyed import strip_keys
 from swecli.context.prepare import (
     PreparedRequest,
@@ -20,6 +19,7 @@ from swecli.context.prepare import (
 from swecli.context.repair import _INTERRUPTED_REPLY
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.context.window import OpeningConditions
 from swecli.models.api_message import ApiMessage
 from swecli.models.context import RetainedFact, WindowSpec
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from swecli.headless.runner import HEADLESS_REASON, Prompt, refuse, run_prompts
+from swecli.headless.prompts import Prompt
+from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
 from swecli.headless.writers import json as json_format
 from swecli.headless.writers.base import make_writer
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable

@@ -88,7 +88,7 @@ async def resume(db: str) -> None:
     assert session is not None
     store = runtime.sessions.playbook
     # nothing but the end of the session is left to react to the turn
-    left = [one.interaction for one in store.pending(session.id)]
+    left = [one.interaction for one in runtime.sessions.turns.pending(session.id)]
     await runtime.learning.reflect(*left, ended=True)
     bullets = [replace(b, created_at=b.created_at.min, updated_at=None, last_used=None, verified_at=None)
                for b in session.playbook.bullets.values()]  # fmt: skip
@@ -98,7 +98,7 @@ async def resume(db: str) -> None:
     sent = "\n".join(
         str(message.get("content")) for message in runtime.agent.prepare("hello").messages
     )
-    pending = len(store.pending(session.id))
+    pending = len(runtime.sessions.turns.pending(session.id))
     log = [row.delta.id for row in store.log(session) if row.delta.id != "taught"]
     state = {
         "bullets": [repr(b) for b in bullets],

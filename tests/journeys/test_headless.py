@@ -44,7 +44,7 @@ def load_session(session: str) -> Any:
     """Return a stored session as it is exported."""
     database = open_database(Paths.find(os.environ).database)
     try:
-        return SessionManager(database).export(session)
+        return SessionManager(database).archive.export(session)
     finally:
         database.close()
 

@@ -152,7 +152,7 @@ async def test_a_truncated_export_is_refused_in_one_line(tmp_path: Path) -> None
     await run_turn(runtime, "hello", learn=False)
     session = runtime.sessions.current_session
     assert session is not None
-    whole = json.dumps(runtime.sessions.export(session.id), default=str)
+    whole = json.dumps(runtime.sessions.archive.export(session.id), default=str)
     runtime.close()
     file = tmp_path / "cut.json"
     file.write_text(whole[: len(whole) // 2])

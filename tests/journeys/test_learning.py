@@ -38,7 +38,7 @@ async def test_a_correction_marks_the_turn_and_blames_no_cited_strategy() -> Non
     bullet = runtime.sessions.playbook.get("P-1")
     assert bullet is not None
     assert bullet.harmful == 0
-    turn = runtime.sessions.playbook.turn(runtime.sessions.session.id, 2)
+    turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 2)
     assert turn is not None
     assert (turn.good, turn.why) == (False, "no, that was wrong")
 
@@ -50,12 +50,12 @@ async def test_a_user_mark_judges_the_turn_and_no_cited_strategy_and_undo_revert
     before = runtime.sessions.playbook.get("P-1")
     session, store = runtime.sessions.session, runtime.sessions.playbook
     await runtime.learning.mark(True)
-    marked = store.turn(session.id, 2)
+    marked = runtime.sessions.turns.turn(session.id, 2)
     assert marked is not None
     assert (marked.mark, marked.good) == ("good", True)
     assert store.get("P-1") == before
     store.undo(session)
-    unmarked = store.turn(session.id, 2)
+    unmarked = runtime.sessions.turns.turn(session.id, 2)
     assert unmarked is not None
     assert (unmarked.mark, unmarked.good) == ("", None)
 
@@ -75,9 +75,7 @@ async def test_lessons_of_the_rules_are_reported_even_if_the_reflection_fails() 
     assert [e.kept for e in failed] == [True]
     session = runtime.sessions.current_session
     assert session is not None
-    assert runtime.sessions.playbook.pending(session.id), (
-        "the reflection is retried at the next start"
-    )
+    assert runtime.sessions.turns.pending(session.id), "the reflection is retried at the next start"
 
 
 async def test_a_turn_is_reflected_on_only_once() -> None:
@@ -87,7 +85,7 @@ async def test_a_turn_is_reflected_on_only_once() -> None:
     session = runtime.sessions.current_session
     assert session is not None
     assert len(session.playbook.bullets) == 1
-    assert not runtime.sessions.playbook.pending(session.id)
+    assert not runtime.sessions.turns.pending(session.id)
 
 
 @pytest.mark.slow

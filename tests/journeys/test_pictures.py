@@ -70,7 +70,7 @@ async def test_a_picture_is_exported_shown_on_the_page_and_imported() -> None:
     await run_turn(runtime, "what is on @shot.png?", learn=False)
     session = runtime.sessions.current_session
     assert session is not None
-    whole = redact_value(runtime.sessions.export(session.id))
+    whole = redact_value(runtime.sessions.archive.export(session.id))
     assert f"base64,{base64.b64encode(DATA).decode()}" in format_session("html", whole)
     assert "[image 64x48] shot.png" in format_session("md", whole)
     other = open_database(":memory:")

@@ -63,6 +63,10 @@ async def test_a_task_has_a_separate_context_and_returns_only_its_last_message()
     assert len(apart) == 2
     assert "PAPAYA" not in str(apart[0].messages)
     assert [tool.name for tool in apart[0].tools] == READ_ONLY
+    assert f"Your tools are {', '.join(READ_ONLY)}." in str(apart[0].messages[0]["content"])
+    others = {tool.name for tool in model.requests[0].tools} - set(READ_ONLY)
+    assert others
+    assert not [name for name in others if f"{name}:" in str(apart[0].messages)]
     assert finished_tool(events).result.for_model == "The word is KIWI (a.txt:1)."
     assert "the word is KIWI" not in str(model.requests[-1].messages), (
         "the text that the task read is not in the conversation"
@@ -79,13 +83,15 @@ async def test_a_task_is_stored_as_an_unlisted_child_session_that_can_be_resumed
     assert parent is not None
     (child,) = child_sessions(runtime)
     assert finished_tool(events).result.for_user.title == f"1 step · session {child}"
-    assert [row.id for row in runtime.sessions.list_sessions()] == [parent.id]
-    assert [row.id for row in runtime.sessions.list_sessions(str(runtime.cwd))] == [parent.id]
-    assert [message["role"] for message in runtime.sessions.export(child)["messages"]] == [
+    assert [row.id for row in runtime.sessions.catalog.list_sessions()] == [parent.id]
+    assert [row.id for row in runtime.sessions.catalog.list_sessions(str(runtime.cwd))] == [
+        parent.id
+    ]
+    assert [message["role"] for message in runtime.sessions.archive.export(child)["messages"]] == [
         "user",
         "assistant",
     ]
-    assert runtime.sessions.playbook.pending(child) == []
+    assert runtime.sessions.turns.pending(child) == []
     runtime.close()
     again = make_runtime(["Go on."], resume=child)
     assert again.sessions.current_session is not None
@@ -113,7 +119,9 @@ async def test_the_cost_of_a_task_is_counted_once_in_the_parent_session_and_in_t
     assert totals.by_purpose["turn"].requests == 2
     assert [event.cost for event in events if isinstance(event, TurnFinished)] == [1.25]
     (child,) = child_sessions(runtime)
-    assert runtime.sessions.export(child)["totals"]["requests"] == 0, "each request is counted once"
+    assert runtime.sessions.archive.export(child)["totals"]["requests"] == 0, (
+        "each request is counted once"
+    )
     runtime.close()
 
 
@@ -149,6 +157,23 @@ async def test_a_task_asks_for_approval_of_its_tools_and_has_no_others() -> None
         "the task has no such tool"
     )
     assert finished_tool(events).summary == "Task find the word, write_file"
+    runtime.close()
+
+
+async def test_a_task_returns_the_files_that_it_changed() -> None:
+    inside = [
+        calls(("write_file", {"path": "made.txt", "content": "x"})),
+        calls(("read_file", {"path": "made.txt"})),
+        "Done.",
+    ]
+    runtime = make_runtime(
+        script_model(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto"
+    )
+    events = await run_turn(runtime, "write it")
+    assert finished_tool(events).result.for_model == "Done.\n[It changed: made.txt]"
+    facts = runtime.sessions.session.context.facts
+    changed = [key for kind, key in facts if kind == "changed"]
+    assert changed == ["made.txt"]
     runtime.close()
 
 
@@ -221,7 +246,7 @@ async def test_cancelling_the_turn_cancels_the_task_and_keeps_its_partial_answer
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    whole = runtime.sessions.export(child_sessions(runtime)[0])
+    whole = runtime.sessions.archive.export(child_sessions(runtime)[0])
     assert whole["messages"][-1]["content"].startswith("word word")
     assert whole["messages"][-1]["status"] == "partial"
     parent = runtime.sessions.current_session

@@ -21,15 +21,24 @@ from tests.support.runtime import make_runtime
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
 
 STEPS, KILLED_AT = 10, 6
-NAMES = {"openai": "openai/deepseek-reasoner", "anthropic": "anthropic/claude-sonnet-5-5"}
-OTHERS = {"openai": "openai/another-reasoner", "anthropic": "anthropic/claude-haiku-4-5"}
-wires = pytest.mark.parametrize("wire", ["openai", "anthropic"])
+NAMES = {
+    "openai": "openai/deepseek-reasoner",
+    "responses": "openai/gpt-6.1-sol",
+    "anthropic": "anthropic/claude-sonnet-5-5",
+}
+OTHERS = {
+    "openai": "openai/another-reasoner",
+    "responses": "openai/gpt-5.4",
+    "anthropic": "anthropic/claude-haiku-4-5",
+}
+wires = pytest.mark.parametrize("wire", NAMES)
 MODELS = tuple(name.partition("/")[2] for name in (*NAMES.values(), *OTHERS.values()))
 
 
 class SigningService:
     """A service that signs its thinking blocks, on Anthropic's protocol with a hash of all messages before them, and
-    refuses a request that changes either."""
+    refuses a request that changes either. On the Responses protocol a block is signed by its encrypted content, which
+    has the number of its item."""
 
     def __init__(self) -> None:
         self.answers = 0
@@ -38,7 +47,8 @@ class SigningService:
         self.accepted = 0
 
     def __call__(self, received: Received) -> Reply | Refusal:
-        for at, message in enumerate(received.body["messages"]):
+        history = messages_of(received.body)
+        for at, message in enumerate(history):
             for thought in _thoughts(message):
                 bound = received.protocol == "anthropic"
                 if (
@@ -50,7 +60,7 @@ class SigningService:
                     return Refusal(400, "messages: Invalid `signature` in `thinking` block")
                 self.accepted += 1
         self.answers += 1
-        thought = f"thought {_hash(received.body, len(received.body['messages']))}"
+        thought = f"thought {_hash(received.body, len(history))}"
         self.made.add(thought)
         if self.answers % STEPS == 0:
             return Reply("All read.", reasoning=thought, piece=5)
@@ -62,8 +72,16 @@ class SigningService:
         )
 
 
+def messages_of(body: dict[str, Any]) -> list[Any]:
+    """Return the messages of a body, items on the Responses protocol."""
+    return list(body.get("messages") or body["input"])
+
+
 def _thoughts(message: dict[str, Any]) -> list[str]:
-    if message["role"] != "assistant":
+    if message.get("type") == "reasoning":
+        is_signed = message["encrypted_content"] == message["id"].replace("rs_", "gAAA")
+        return [message["summary"][0]["text"] if is_signed else "altered"]
+    if message.get("role") != "assistant":
         return []
     if reasoning := message.get("reasoning_content"):
         return [reasoning]
@@ -72,7 +90,7 @@ def _thoughts(message: dict[str, Any]) -> list[str]:
 
 
 def _hash(body: dict[str, Any], upto: int) -> str:
-    prefix = [body["model"], body.get("tools"), body.get("system"), body["messages"][:upto]]
+    prefix = [body["model"], body.get("tools"), body.get("system"), messages_of(body)[:upto]]
     return hashlib.sha256(json.dumps(_unmarked(prefix)).encode()).hexdigest()[:16]
 
 
@@ -104,7 +122,7 @@ async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_mod
         runtime = make_runtime(model_at(server, NAMES[wire]), learn=False)
         assert isinstance(await turn(runtime, "read all of it"), TurnFinished)
         assert signer.accepted >= sum(range(STEPS)), "each step sends all earlier thinking blocks"
-        bodies = [_unmarked(body["messages"]) for body in server.bodies]
+        bodies = [_unmarked(messages_of(body)) for body in server.bodies]
         assert all(after[: len(before)] == before for before, after in pairwise(bodies))
         session = runtime.sessions.current_session
         assert session is not None
@@ -118,6 +136,7 @@ async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_mod
         assert isinstance(await turn(runtime, "and now by another"), TurnFinished)
         assert (signer.refused, server.refusals) == ([], [])
         assert len(server.requests) == 3 * STEPS
+        assert {request.protocol for request in server.requests} == {wire}
         runtime.close()
 
 

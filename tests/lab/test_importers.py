@@ -121,12 +121,12 @@ def test_every_transcript_line_is_stored_and_exported_again(
         kept = rows.scalars().all()
     assert kept == [line for line in (FILES / name).read_text().split("\n") if line]
     assert imported.skipped == ()
-    whole = json.dumps(manager.export(session.id))
+    whole = json.dumps(manager.archive.export(session.id))
     manager.start("/q", "m")
     manager.delete(session.id)
     Path("again.json").write_text(whole)
     import_file(manager.database, Path("again.json"))
-    assert json.dumps(manager.export(session.id)) == whole
+    assert json.dumps(manager.archive.export(session.id)) == whole
 
 
 def test_a_broken_line_and_a_result_without_its_call_are_named(

@@ -65,7 +65,7 @@ async def run_session(*queries: str) -> Runtime:
 
 def export_session(runtime: Runtime) -> dict[str, Any]:
     assert runtime.sessions.current_session is not None
-    return runtime.sessions.export(runtime.sessions.current_session.id)
+    return runtime.sessions.archive.export(runtime.sessions.current_session.id)
 
 
 @pytest.mark.slow

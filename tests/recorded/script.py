@@ -293,6 +293,9 @@ def prepare_files(root: Path) -> None:
         'grep -q "a + b" calc.py && echo "1 passed" || { echo "FAILED test_add: -1 is not 3"; exit 1; }\n'
     )
     runner.chmod(0o755)
+    python = root / ".venv/bin/python"  # else the machine's own stands in the requests
+    python.parent.mkdir(parents=True)
+    python.symlink_to("/bin/true")
 
 
 async def play(name: str, root: Path) -> Recorder:

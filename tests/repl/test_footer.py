@@ -16,22 +16,26 @@ def footer_text(facts: Footer, width: int) -> str:
 
 
 def test_the_footer_shows_everything_at_100_columns() -> None:
-    expected = "openrouter/anthropic/claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
+    expected = (
+        "openrouter/anthropic/claude-sonnet · ask · window 5+3 (6 turns) · context 12% · $0.01"
+    )
     assert footer_text(FACTS, 100) == expected
 
 
-def test_a_narrow_footer_drops_the_provider_first_then_the_cost() -> None:
-    assert footer_text(FACTS, 70) == "claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
-    assert footer_text(FACTS, 50) == "claude-sonnet · ask · window 5+3: 6 · context 12%"
-    assert footer_text(FACTS, 40) == "claude-sonnet · ask · window 5+3: 6"
-    assert footer_text(FACTS, 30) == "claude-sonnet · ask"
+def test_a_narrow_footer_drops_the_provider_first_then_the_window_and_last_the_cost() -> None:
+    assert (
+        footer_text(FACTS, 70) == "claude-sonnet · ask · window 5+3 (6 turns) · context 12% · $0.01"
+    )
+    assert footer_text(FACTS, 50) == "claude-sonnet · ask · context 12% · $0.01"
+    assert footer_text(FACTS, 40) == "claude-sonnet · ask · $0.01"
+    assert footer_text(FACTS, 20) == "claude-sonnet · ask"
     assert footer_text(FACTS, 10) == "claude-so…"
 
 
 def test_the_footer_of_the_demo_fits_40_columns() -> None:
     assert (
         footer_text(Footer("demo", "edits", "5", 3, 2, 0.0), 40)
-        == "demo · edits · window 5: 3 · context 2%"
+        == "demo · edits · context 2% · $0.00"
     )
 
 
@@ -84,6 +88,7 @@ def test_the_key_for_modes_never_reaches_auto_and_leaves_it_to_ask() -> None:
         st.none() | st.integers(0, 5000),
         st.none() | st.integers(0, 300),
         st.none() | st.floats(0, 1000),
+        st.integers(0, 3),
         st.sampled_from(["", "learning"]),
         st.sampled_from(["", "x" * 70]),
     ),

@@ -53,7 +53,7 @@ def record_scene(
                 renderer,
                 [event for event in canned.events() if isinstance(event, ToolFinished)][:3],
             )
-            renderer.expand_last()
+            renderer.unfold()
     return terminal
 
 

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from swecli.models.playbook import Delta
 from swecli.store.records import TurnLessons
@@ -53,14 +52,15 @@ def statements() -> Counter:
     def count_statements(database: Database) -> Iterator[list[str]]:
         sent: list[str] = []
 
-        def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-            sent.append(statement)
+        def note(statement: str) -> None:
+            if not statement.startswith("--"):  # of a trigger
+                sent.append(statement)
 
-        event.listen(database.engine, "before_cursor_execute", note)
+        database.connection.set_trace_callback(note)
         try:
             yield sent
         finally:
-            event.remove(database.engine, "before_cursor_execute", note)
+            database.connection.set_trace_callback(None)
 
     return count_statements
 

@@ -45,15 +45,18 @@ def test_lists_titles_and_snippets_contain_no_secret(
 ) -> None:
     text, secret = typed_secret
     session = store_secret(manager, text)
-    assert secret not in str(manager.list_sessions())
+    assert secret not in str(manager.catalog.list_sessions())
     for words in ("walrus", *text.split()[:2], secret[:8], secret[-8:]):
-        assert secret not in str(manager.search(words))
+        assert secret not in str(manager.catalog.search(words))
     manager.rename(f"about {text}")
     assert secret not in str(
-        [manager.current_session.title if manager.current_session else "", manager.list_sessions()]
+        [
+            manager.current_session.title if manager.current_session else "",
+            manager.catalog.list_sessions(),
+        ]
     )
     assert secret not in manager.fork(session).title
-    assert secret not in str(manager.search("about"))
+    assert secret not in str(manager.catalog.search("about"))
 
 
 @pytest.mark.parametrize("name", secrets())
@@ -61,7 +64,7 @@ def test_a_snippet_contains_no_part_of_a_secret(manager: SessionManager, name: s
     text, secret = secrets()[name]
     store_secret(manager, f"{'word ' * 40} {text} {'word ' * 40} zebra")
     for words in ("walrus", "zebra", secret[:6], secret[-6:], secret[8:14]):
-        found = str([hit.snippet for hit in manager.search(words)] if words.strip() else "")
+        found = str([hit.snippet for hit in manager.catalog.search(words)] if words.strip() else "")
         assert [
             secret[at : at + 10] for at in range(len(secret) - 9) if secret[at : at + 10] in found
         ] == []
@@ -74,9 +77,9 @@ def test_rows_of_earlier_versions_are_redacted_on_reading(
     session = store_secret(manager, "hello")
     with sqlite3.connect(str(manager.database.path)) as db:
         db.execute("UPDATE session SET title = ?, first_query = ?", (text, text))
-    assert secret not in str(manager.list_sessions())
+    assert secret not in str(manager.catalog.list_sessions())
     assert secret not in manager.resume(session, "").title
-    assert secret not in str(manager.search(text.split()[0]))
+    assert secret not in str(manager.catalog.search(text.split()[0]))
 
 
 def test_an_export_without_secrets_can_be_imported(
@@ -84,6 +87,6 @@ def test_an_export_without_secrets_can_be_imported(
 ) -> None:
     sessions = [store_secret(manager, text) for text, _ in secrets().values()]
     for session, (_, secret) in zip(sessions, secrets().values(), strict=True):
-        redacted = redact_value(manager.export(session))
+        redacted = redact_value(manager.archive.export(session))
         assert secret not in json.dumps(redacted, ensure_ascii=False)
         assert import_session(memory, json.loads(json.dumps(redacted))).session_id == session

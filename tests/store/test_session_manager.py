@@ -42,9 +42,9 @@ def test_nothing_is_written_before_the_first_message(manager: SessionManager) ->
     manager.rename("late")
     manager.set_window(WindowSpec(2))
     manager.set_model("openai/x")
-    assert manager.list_sessions() == []
+    assert manager.catalog.list_sessions() == []
     manager.begin_interaction("hello")
-    [info] = manager.list_sessions()
+    [info] = manager.catalog.list_sessions()
     assert (info.title, info.model, info.directory, info.first_query) == (
         "late",
         "openai/x",
@@ -208,7 +208,7 @@ def test_after_one_unknown_price_the_cost_is_unknown(manager: SessionManager) ->
         manager.record_request(RequestRecord("m", "turn", 1, 1, Usage(10, output=2), price, 5))
         costs.append(session.cost)
     assert costs == [0.25, 0.75, None, None]
-    assert manager.list_sessions()[0].cost is None
+    assert manager.catalog.list_sessions()[0].cost is None
     assert manager.resume(None, "/p").cost is None
 
 
@@ -230,13 +230,13 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     manager.playbook.apply(Delta("d", (Op("ADD", fields={"content": "use uv"}),), "user"), session)
     manager.begin_interaction("q")
-    running = manager.playbook.turn(manager.session.id, 1)
+    running = manager.turns.turn(manager.session.id, 1)
     assert running
-    assert (running.status, manager.playbook.pending()) == ("running", [])
+    assert (running.status, manager.turns.pending()) == ("running", [])
     manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-1"])
-    info = manager.playbook.turn(manager.session.id, 1)
+    info = manager.turns.turn(manager.session.id, 1)
     assert info
-    assert (info.status, info.shown, info.cited, len(manager.playbook.pending())) == (
+    assert (info.status, info.shown, info.cited, len(manager.turns.pending())) == (
         "done",
         ("P-1", "P-2"),
         ("P-1",),
@@ -247,7 +247,7 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     bullet = manager.playbook.get("P-1")
     assert bullet
     assert bullet.last_used == used
-    assert manager.playbook.turn(manager.session.id, 2) is None
+    assert manager.turns.turn(manager.session.id, 2) is None
 
 
 def test_a_mark_is_stored_with_the_reason_of_the_user(manager: SessionManager) -> None:
@@ -255,7 +255,7 @@ def test_a_mark_is_stored_with_the_reason_of_the_user(manager: SessionManager) -
     turn(manager, "q")
     for word, why in (("bad", "wrong file"), ("good", "")):
         mark(manager, 1, word, why)
-        info = manager.playbook.turn(manager.session.id, 1)
+        info = manager.turns.turn(manager.session.id, 1)
         assert info
         assert (info.mark, info.why) == (word, why)
     with pytest.raises(BadInput, match="no turn T7"):
@@ -285,10 +285,10 @@ def test_a_turn_of_a_dead_process_is_interrupted_and_pending_reflection(
     )
     set_owner(manager.database, int(dead.stdout))
     manager.resume(None, "/p")
-    info = manager.playbook.turn(manager.session.id, 1)
+    info = manager.turns.turn(manager.session.id, 1)
     assert info
     assert info.status == "interrupted"
-    assert [p.interaction for p in manager.playbook.pending(session.id)] == [1]
+    assert [p.interaction for p in manager.turns.pending(session.id)] == [1]
 
 
 def test_a_turn_of_a_running_process_stays_running(manager: SessionManager) -> None:
@@ -296,7 +296,7 @@ def test_a_turn_of_a_running_process_stays_running(manager: SessionManager) -> N
     manager.begin_interaction("q")
     set_owner(manager.database, os.getppid())
     manager.resume(None, "/p")
-    info = manager.playbook.turn(manager.session.id, 1)
+    info = manager.turns.turn(manager.session.id, 1)
     assert info
     assert info.status == "running"
 
@@ -364,7 +364,7 @@ def test_an_unfinished_answer_is_loaded_only_after_its_process_ended(
         ("It is m", "partial"),
     ]
     assert other.messages[1].tool_calls[0].result == "cut"
-    assert SessionManager(database).list_sessions()[0].messages == 3
+    assert SessionManager(database).catalog.list_sessions()[0].messages == 3
     assert manager.read_result("c1") == "the whole output"
     call.result = "fine"
     manager.record_call(call)
@@ -413,11 +413,11 @@ def test_a_dropped_query_is_deleted(manager: SessionManager) -> None:
     manager.store_query("never mind")
     manager.drop_query()
     manager.drop_query()
-    assert manager.list_sessions() == []
+    assert manager.catalog.list_sessions() == []
     turn(manager, "first")
     manager.store_query("never mind")
     manager.drop_query()
-    [info] = manager.list_sessions()
+    [info] = manager.catalog.list_sessions()
     assert (info.interactions, info.messages) == (1, 2)
     assert manager.begin_interaction("second").interaction == 2
 
@@ -432,6 +432,6 @@ def test_a_stored_query_without_a_turn_is_interrupted(manager: SessionManager) -
         "another",
         "a third",
     ]
-    assert [
-        info.status for n in (1, 2) if (info := manager.playbook.turn(manager.session.id, n))
-    ] == ["interrupted"] * 2
+    assert [info.status for n in (1, 2) if (info := manager.turns.turn(manager.session.id, n))] == [
+        "interrupted"
+    ] * 2

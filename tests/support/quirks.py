@@ -1,11 +1,11 @@
 """The ways in which services deviate from their protocol, each with the expected output and number of paid requests.
-The table in docs/reference/quirks.md is generated from them: `PYTHONPATH=. python -m tests.support.quirks`."""
+The tables in docs/reference/quirks.md are generated from them: `PYTHONPATH=. python -m tests.support.quirks`."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,6 +184,15 @@ def _only_chat(received: Received) -> Reply | Refusal:
     return Refusal(404, "Not Found") if received.protocol == "responses" else Reply(DONE)
 
 
+def _after_the_end() -> Any:
+    late = {
+        "openai": b'data: {"choices": [{"delta": {"content": "Late."}}]}\n\n',
+        "anthropic": STOPPED.replace(b"Hello.", b"Late."),
+    }
+    ends = {"openai": ENDED, "anthropic": STOPPED}
+    return lambda got: _body(ends[str(got.protocol)] + late[str(got.protocol)])
+
+
 def _two() -> Any:
     pieces = [{"index": at, "delta": {"content": text}} for text in ("Hel", "lo.") for at in (0, 1)]
     pieces += [{"index": at, "delta": {}, "finish_reason": "stop"} for at in (0, 1)]
@@ -228,12 +237,37 @@ _CALL = {
 }
 _SAID = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
 _ENDED = {"type": "response.completed", "response": {"status": "completed", "output": []}}
-QUIRKS = (
+_EVENTS = (
     Quirk("a gzip-encoded answer", lambda: [Reply(wire=PACKED)], 1, wires=CHAT),
     Quirk("an answer with invalid gzip data", lambda: [Reply(wire=BROKEN)] * 2, 2, 75, "cannot be read", "", CHAT),
     Quirk("status 201 instead of 200", lambda: [Reply(DONE, wire=Wire(status=201))], 1),
     Quirk("a `null` event", lambda: [_body(b"data: null\n\n" + ENDED)], 1, wires=CHAT),
-    Quirk("events without an empty line between them", lambda: [_body(ENDED.replace(b"\n\n", b"\n"))], 1, wires=CHAT),
+    Quirk("events without an empty line between them", lambda: [
+        _body(ENDED.replace(b"\n\n", b"\n"))], 1, wires=CHAT),
+    Quirk("keep-alives without end after the answer", _kept_open, 1),
+    Quirk("invalid UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
+          wires=CHAT),
+    Quirk("two choices in one stream", _two, 1, wires=CHAT),
+    Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1, wires=ALL),
+    Quirk("one JSON body instead of a stream", _whole, 1),
+    Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
+    Quirk("an HTML page instead of an answer, twice", lambda: [
+        _body(b"<html>Log in</html>", "text/html")] * 2, 2, 75, "answer: Log in", ""),
+    Quirk("an HTML page as an event of the stream, three times", lambda: [
+        _body(b"data: <html><b>Log in</b></html>\n\n")] * 3, 3, 75, "not an answer: Log in", ""),
+    Quirk("text after the end of the stream", _after_the_end, 1),
+    Quirk("a stream that is cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
+    Quirk("a stream that is cut off in the text, once", lambda: [CUT, Reply(DONE)], 2, 0, "cut its answer off"),
+    Quirk("a stream that is cut off in a call, once", lambda: [
+        Reply(calls=(Call("write_file", {"path": "cut.txt", "content": "x"}),), finish=None), Reply(DONE)], 2, 0,
+        "cut its answer off"),
+    Quirk("a connection reset, once", lambda: [Reply(DONE, wire=Wire(reset_at=150)), Reply(DONE)], 2, 0, "broke off"),
+    Quirk("text only in the last event", lambda: [_items({"type": "response.completed", "response": {"output": [
+        _SAID | {"content": [{"type": "output_text", "text": DONE}]}]}})], 1, wires=RESPONSES),
+    Quirk("the whole message beside the last, empty delta", lambda: [_raw(
+        {"content": "Hel"}, {"content": "lo."}, message={"role": "assistant", "content": DONE})], 1, wires=CHAT),
+)  # fmt: skip
+_CALLS = (
     Quirk("call arguments encoded as JSON twice", lambda: [
         Reply(calls=(Call("list_files", json.dumps('{"path": "."}')),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
     Quirk("`{}` before the call arguments", lambda: [
@@ -243,31 +277,63 @@ QUIRKS = (
     Quirk("call deltas with increasing indexes", _counting_index, 2, 0, "List .", wires=CHAT),
     Quirk("a channel marker after the tool name", lambda: [
         Reply(calls=(Call("list_files<|channel|>commentary", {}),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("an empty text block beside thinking", _blank_beside_thoughts, 2, 0, "List .", wires=MESSAGES),
     Quirk("a server-side tool call", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
     Quirk("a call that the service could not parse", lambda: [
         Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
-    Quirk("keep-alives without end after the answer", _kept_open, 1),
+    Quirk("a call in the old `function_call` form", lambda: [
+        _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
+        "List .", wires=CHAT),
+    Quirk("call arguments only in the event that ends them", lambda: [_items(
+        {"type": "response.output_item.added", "output_index": 0, "item": _CALL},
+        {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"path": "."}'}, _ENDED),
+        Reply(DONE)], 2, 0, "List .", wires=RESPONSES),
+    Quirk("another id with every delta of a call", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]},
+        {"tool_calls": [{"index": 0, "id": "b", "function": {"arguments": '{"path"'}}]},
+        {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": ': "."}'}}]}, end="tool_calls"), Reply(DONE)],
+          2, 0, "List .", wires=CHAT),
+    Quirk("a call's arguments before its name", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": '{"path": "."}'}}]},
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]}, end="tool_calls"), Reply(DONE)],
+          2, 0, "List .", wires=CHAT),
+    Quirk("an announced call that does not come, once", lambda: [Reply("I look.", finish="tool_calls"), Reply(DONE)], 2,
+          0, "announced a tool call"),
+    Quirk("an announced call that does not come, twice", lambda: [Reply("I look.", finish="tool_calls")] * 2, 2, 53,
+          "announced a tool call", ""),
+    Quirk("arguments with a comma before the bracket", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": '{"path": ".",}'}}]},
+        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("arguments as a Python literal", lambda: [_raw(
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
+        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("a call in the text, between tags", lambda: [
+        Reply('I look.\n<tool_call>{"name": "list_files", "arguments": {}}</tool_call>'), Reply(DONE)], 2, 0,
+          "writes its tool calls as text", wires=ALL),
+    Quirk("a call in the text, between special tokens, announced", lambda: [
+        Reply('<|tool_call_begin|>functions.list_files:0<|tool_call_argument_begin|>{}<|tool_call_end|>',
+              finish="tool_calls"), Reply(DONE)], 2, 0, "writes its tool calls as text"),
+    Quirk("a call in the text that cannot be read, twice", lambda: [
+        Reply('<tool_call>{"name": "list_files", "arguments": {</tool_call>')] * 2, 2, 53, "cannot be read", ""),
+    Quirk("finish reason `MALFORMED_FUNCTION_CALL` without a call, twice", lambda: [
+        Reply("", finish="MALFORMED_FUNCTION_CALL")] * 2, 2, 75, "'malformed_function_call'", "", CHAT),
+)  # fmt: skip
+_REASONING = (
+    Quirk("an empty text block beside thinking", _blank_beside_thoughts, 2, 0, "List .", wires=MESSAGES),
+    Quirk("reasoning in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("reasoning in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("reasoning with only a closing `</think>`", lambda: [Reply(f"hm\n</think>\n\n{DONE}")], 1, wires=CHAT),
+    Quirk("reasoning without an answer, twice", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", "",
+          wires=ALL),
+)  # fmt: skip
+_ENDS = (
     Quirk("a connection left open after the finish reason", _silent, 1),
-    Quirk("invalid UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
-          wires=CHAT),
-    Quirk("two choices in one stream", _two, 1, wires=CHAT),
     Quirk("finish reason `error`, once", lambda: [Reply("Hel", finish="error"), Reply(DONE)], 2, 0,
           "cut its answer off", wires=CHAT),
     Quirk("finish reason `insufficient_system_resource`, once", lambda: [
         Reply("Hel", finish="insufficient_system_resource"), Reply(DONE)], 2, 0, "cut its answer off", wires=CHAT),
     Quirk("finish reason `STOP`", lambda: [Reply(DONE, finish="STOP")], 1, wires=CHAT),
-    Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1, wires=ALL),
-    Quirk("one JSON body instead of a stream", _whole, 1),
-    Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
-    Quirk("reasoning in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
-    Quirk("reasoning in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
-    Quirk("reasoning with only a closing `</think>`", lambda: [Reply(f"hm\n</think>\n\n{DONE}")], 1, wires=CHAT),
     Quirk("a stream that ends without a finish reason", _without_finish_reason, 1, 0, "'no reason'"),
     Quirk("an unknown finish reason", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
-    Quirk("a call in the old `function_call` form", lambda: [
-        _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
-        "List .", wires=CHAT),
     Quirk("length limit reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans", wires=ALL),
     Quirk("length limit reached in a call", lambda: [
         Reply(calls=(Call("write_file", '{"path": "half.txt", "con'),), finish="length"), Reply(DONE)], 2, 0,
@@ -290,16 +356,17 @@ QUIRKS = (
           wires=MESSAGES),
     Quirk("an empty answer, twice", lambda: [Reply("")] * 2, 2, 75, "empty answer", ""),
     Quirk("an empty answer, once", lambda: [Reply(""), Reply(DONE)], 2, 0, "empty answer", wires=ALL),
-    Quirk("reasoning without an answer, twice", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", "",
-          wires=ALL),
-    Quirk("an HTML page instead of an answer, twice", lambda: [_body(b"<html>Log in</html>", "text/html")] * 2, 2, 75,
-          "<html>Log in</html>", ""),
-    Quirk("a stream that is cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
-    Quirk("a stream that is cut off in the text, once", lambda: [CUT, Reply(DONE)], 2, 0, "cut its answer off"),
-    Quirk("a stream that is cut off in a call, once", lambda: [
-        Reply(calls=(Call("write_file", {"path": "cut.txt", "content": "x"}),), finish=None), Reply(DONE)], 2, 0,
-        "cut its answer off"),
-    Quirk("a connection reset, once", lambda: [Reply(DONE, wire=Wire(reset_at=150)), Reply(DONE)], 2, 0, "broke off"),
+    Quirk("stop reason `model_context_window_exceeded`, once", lambda: [
+        Reply("Half an ans", finish="model_context_window_exceeded"), Reply(DONE)], 2, 0,
+        "retrying with a smaller request", wires=MESSAGES),
+    Quirk("stop reason `model_context_window_exceeded`, twice", lambda: [
+        Reply("Half an ans", finish="model_context_window_exceeded")] * 2, 2, 1, "end of the model's window", "",
+        MESSAGES),
+    Quirk("a refusal as a part of the message", lambda: [_items({"type": "response.output_item.done", "item": _SAID | {
+        "content": [{"type": "refusal", "refusal": "I will not."}]}}, _ENDED)], 1, 1, "refused to answer",
+        "I will not.", RESPONSES),
+)  # fmt: skip
+_ERRORS = (
     Quirk("rate limit (429), once", lambda: [Refusal(429, "slow down", headers={"retry-after": "0"}), Reply(DONE)],
           2, 0, "no more requests for now (429)", wires=ALL),
     Quirk("rate limit (429) for an hour", lambda: [Refusal(429, "slow down", headers={"retry-after": "3600"})], 1, 75,
@@ -324,6 +391,12 @@ QUIRKS = (
     Quirk("no credit (402)", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
     Quirk("a redirect to another host", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),
+    Quirk("`response.failed`, once", lambda: [_items({"type": "response.failed", "response": {"error": {
+        "code": "server_error", "message": "boom"}}}), Reply(DONE)], 2, 0, "boom", wires=RESPONSES),
+    Quirk("status 503 with `x-should-retry: false`", lambda: [
+        Refusal(503, "busy", headers={"x-should-retry": "false"})], 1, 75, "overloaded (503)", ""),
+)  # fmt: skip
+_UNSUPPORTED = (
     Quirk("tools are not supported", lambda: _refuse_if("does not support tools", lambda body: "tools" in body), 2, 0,
           "does not support tools: it can answer", wires=ALL),
     Quirk("tools are not supported, reported as an unknown model (404)", lambda: _no_endpoint, 2, 0,
@@ -369,73 +442,42 @@ QUIRKS = (
           "asked over the Responses API", wires=CHAT),
     Quirk("a gateway without the Responses API", lambda: _only_chat, 2, 0, "asked over chat completions",
           wires=RESPONSES),
-    Quirk("call arguments only in the event that ends them", lambda: [_items(
-        {"type": "response.output_item.added", "output_index": 0, "item": _CALL},
-        {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"path": "."}'}, _ENDED),
-        Reply(DONE)], 2, 0, "List .", wires=RESPONSES),
-    Quirk("text only in the last event", lambda: [_items({"type": "response.completed", "response": {"output": [
-        _SAID | {"content": [{"type": "output_text", "text": DONE}]}]}})], 1, wires=RESPONSES),
-    Quirk("a refusal as a part of the message", lambda: [_items({"type": "response.output_item.done", "item": _SAID | {
-        "content": [{"type": "refusal", "refusal": "I will not."}]}}, _ENDED)], 1, 1, "refused to answer",
-        "I will not.", RESPONSES),
-    Quirk("`response.failed`, once", lambda: [_items({"type": "response.failed", "response": {"error": {
-        "code": "server_error", "message": "boom"}}}), Reply(DONE)], 2, 0, "boom", wires=RESPONSES),
     Quirk("encrypted reasoning is not supported", lambda: _refuse_if(
         "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, 0,
         "keeps no encrypted reasoning", wires=RESPONSES),
-    Quirk("another id with every delta of a call", lambda: [_raw(
-        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]},
-        {"tool_calls": [{"index": 0, "id": "b", "function": {"arguments": '{"path"'}}]},
-        {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": ': "."}'}}]}, end="tool_calls"), Reply(DONE)],
-          2, 0, "List .", wires=CHAT),
-    Quirk("a call's arguments before its name", lambda: [_raw(
-        {"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": '{"path": "."}'}}]},
-        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files"}}]}, end="tool_calls"), Reply(DONE)],
-          2, 0, "List .", wires=CHAT),
-    Quirk("the whole message beside the last, empty delta", lambda: [_raw(
-        {"content": "Hel"}, {"content": "lo."}, message={"role": "assistant", "content": DONE})], 1, wires=CHAT),
-    Quirk("an announced call that does not come, once", lambda: [Reply("I look.", finish="tool_calls"), Reply(DONE)], 2,
-          0, "announced a tool call"),
-    Quirk("an announced call that does not come, twice", lambda: [Reply("I look.", finish="tool_calls")] * 2, 2, 53,
-          "announced a tool call", ""),
-    Quirk("arguments with a comma before the bracket", lambda: [_raw(
-        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": '{"path": ".",}'}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("arguments as a Python literal", lambda: [_raw(
-        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("a call in the text, between tags", lambda: [
-        Reply('I look.\n<tool_call>{"name": "list_files", "arguments": {}}</tool_call>'), Reply(DONE)], 2, 0,
-          "writes its tool calls as text", wires=ALL),
-    Quirk("a call in the text, between special tokens, announced", lambda: [
-        Reply('<|tool_call_begin|>functions.list_files:0<|tool_call_argument_begin|>{}<|tool_call_end|>',
-              finish="tool_calls"), Reply(DONE)], 2, 0, "writes its tool calls as text"),
-    Quirk("a call in the text that cannot be read, twice", lambda: [
-        Reply('<tool_call>{"name": "list_files", "arguments": {</tool_call>')] * 2, 2, 53, "cannot be read", ""),
-    Quirk("finish reason `MALFORMED_FUNCTION_CALL` without a call, twice", lambda: [
-        Reply("", finish="MALFORMED_FUNCTION_CALL")] * 2, 2, 75, "'malformed_function_call'", "", CHAT),
-    Quirk("status 503 with `x-should-retry: false`", lambda: [
-        Refusal(503, "busy", headers={"x-should-retry": "false"})], 1, 75, "overloaded (503)", ""),
     Quirk("streaming is not supported", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")),
           2, 0, "does not accept stream", wires=CHAT),
 )  # fmt: skip
+FAMILIES: Mapping[str, tuple[Quirk, ...]] = {
+    "HTTP and events": _EVENTS,
+    "Tool calls": _CALLS,
+    "Reasoning": _REASONING,
+    "Ends of an answer": _ENDS,
+    "Errors": _ERRORS,
+    "What a service does not support": _UNSUPPORTED,
+}
+QUIRKS = tuple(quirk for family in FAMILIES.values() for quirk in family)
 
 
-def table() -> str:
-    """Return the page's table in Markdown."""
+def tables() -> str:
+    """Return the page's tables in Markdown, one to a family."""
+    return "\n\n".join(f"## {name}\n\n{_table(family)}" for name, family in FAMILIES.items())
+
+
+def _table(quirks: Sequence[Quirk]) -> str:
     rows = [
         f"| {quirk.what} | {WIRE_NAMES[quirk.wires]} "
         f"| {quirk.requests} | {quirk.code} | {quirk.answer or '-'} | {f'`{quirk.seen}`' if quirk.seen else '-'} |"
-        for quirk in QUIRKS
+        for quirk in quirks
     ]
     head = "| response | wire | requests paid | exit of `-p` | answer shown | line shown |"
     return "\n".join([head, "|---|---|---:|---:|---|---|", *rows])
 
 
 def page() -> str:
-    """Return the page with the table regenerated."""
-    before, _, _ = PAGE.read_text(encoding="utf-8").partition("| response |")
-    return f"{before}{table()}\n"
+    """Return the page with the tables regenerated."""
+    before, _, _ = PAGE.read_text(encoding="utf-8").partition("## ")
+    return f"{before}{tables()}\n"
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
         found.announced = len(
             [row for row in runtime.sessions.context.log(session) if row.how != "begin"]
         )
-        found.waiting = len(runtime.sessions.playbook.pending(session.id))
+        found.waiting = len(runtime.sessions.turns.pending(session.id))
         found.refused = server.refusals
         runtime.close()
     return found

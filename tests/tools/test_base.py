@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from swecli.tools.base import READ, ToolContext
-from swecli.tools.builtin import read as module
+from swecli.tools.builtin import read_file as module
 
 
 def test_a_tool_takes_its_description_from_the_markdown_file_of_its_name() -> None:
-    tool = module._read_file
+    tool = module.read_file
     assert (tool.name, tool.kind) == ("read_file", READ)
     assert (
         tool.description

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,38 @@ async def test_each_wrong_argument_is_reported_on_its_own_line(ctx: ToolContext)
         "- force: there is no such parameter",
     ]
     assert summary == "edit_file a"
+
+
+async def test_a_list_that_was_sent_as_a_string_is_read(ctx: ToolContext) -> None:
+    (ctx.root / "a").write_text("one\n")
+    edits = [{"old_text": "one", "new_text": "two"}]
+    parameters = {"path": "a", "edits": json.dumps(edits)}
+    _, result, _ = await run_call("edit_file", ctx, parameters=parameters)
+    assert result.ok
+    assert (ctx.root / "a").read_text() == "two\n"
+
+
+async def test_an_unknown_argument_of_a_tool_that_only_reads_is_left_out(ctx: ToolContext) -> None:
+    (ctx.root / "a").write_text("one\n")
+    parameters = {"path": "a", "encoding": "utf-8", "offset": 3}
+    _, result, _ = await run_call("read_file", ctx, parameters=parameters)
+    assert result.for_model.split("\n") == [
+        "     1\tone",
+        "[read_file has no parameter encoding, offset: left out]",
+    ]
+
+
+async def test_an_unknown_argument_of_a_command_is_refused(ctx: ToolContext) -> None:
+    parameters = {"command": "touch made", "cwd": "sub"}
+    _, result, _ = await run_call("run_command", ctx, parameters=parameters)
+    assert "- cwd: there is no such parameter" in result.for_model
+    assert list(ctx.root.iterdir()) == []
+
+
+async def test_an_unknown_tool_is_answered_with_those_that_are_offered(ctx: ToolContext) -> None:
+    ctx.is_offered = lambda name: name in ("read_file", "search_files")
+    _, result, _ = await run_call("skil", ctx)
+    assert result.for_model == "There is no tool 'skil'. Tools: read_file, search_files."
 
 
 async def test_the_reason_of_a_refusal_is_sent_to_the_model_unchanged(ctx: ToolContext) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.builtin.read import _LINE_LIMIT, _page, _ReadResultParams, _wrap
 from swecli.tools.limits import HeadTail, truncate_result
 
 TEXTS = st.one_of(
@@ -49,35 +48,3 @@ def test_collected_output_keeps_head_and_tail_within_bounds(
         assert text.startswith(whole[:head])
         assert text.endswith(whole[len(whole) - tail :])
         assert len(text) < head + tail + 80
-
-
-@given(
-    st.lists(st.text(alphabet="ab ", max_size=60), min_size=1, max_size=50),
-    st.integers(1, 50),
-    st.integers(20, 400),
-)
-def test_pages_of_a_result_have_no_gaps(lines: list[str], start: int, limit: int) -> None:
-    if start > len(lines):
-        return
-    number, seen = start, []
-    while number <= len(lines):
-        rows, span, _ = _page(lines, _ReadResultParams(call_id="c", start_line=number), "it", limit)
-        assert rows
-        assert len(rows) == 1 or len("\n".join(rows)) <= limit
-        seen += rows
-        assert span == f"lines {number}-{number + len(rows) - 1} of {len(lines)}"
-        number += len(rows)
-    assert [row.split("\t", 1)[1] for row in seen] == lines[start - 1 :]
-
-
-@given(st.text(alphabet="ab\n", max_size=300))
-def test_wrapping_keeps_every_character(text: str) -> None:
-    long = text * 40
-    lines = _wrap(long)
-    assert "".join(lines) == long.replace("\n", "")
-    assert all(len(line) <= _LINE_LIMIT for line in lines)
-
-
-def test_a_long_line_is_cut_and_names_its_length() -> None:
-    rows, _, _ = _page(["x" * 9000], _ReadResultParams(call_id="c"), "it", 24_000)
-    assert rows[0].endswith("[… line cut: 9,000 characters in all]")

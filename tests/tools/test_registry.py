@@ -34,6 +34,8 @@ def test_the_specifications_equal_the_snapshot() -> None:
 
 def test_the_tools_are_sorted_by_name() -> None:
     assert [*ToolRegistry.discover()] == [
+        "ask_user",
+        "diagnostics",
         "edit_file",
         "fetch",
         "list_files",
@@ -47,6 +49,7 @@ def test_the_tools_are_sorted_by_name() -> None:
         "skill",
         "task",
         "todo",
+        "web_search",
         "write_file",
     ]
 

@@ -191,7 +191,7 @@ async def test_a_new_turn_after_an_undo_discards_the_redo() -> None:
     runtime.close()
 
 
-@pytest.mark.parametrize("answer", ["leave", "overwrite", "", None])
+@pytest.mark.parametrize("answer", ["1", "2", "3", None])
 async def test_undo_asks_before_it_overwrites_a_file_changed_outside_the_session(
     answer: str | None,
 ) -> None:
@@ -203,12 +203,13 @@ async def test_undo_asks_before_it_overwrites_a_file_changed_outside_the_session
     printed = await ctx.type("/undo")
     assert len(ctx.offered) == 1
     now = (Path("mine").read_text(), Path("theirs").read_text(), queries(runtime))
-    if not answer:
+    if answer in ("3", None):
         assert now == ("turn\n", "by the user", ["turn 1"])
         assert "nothing was changed" in printed
         return
-    assert now == ("before", "by the user" if answer == "leave" else "before", [])
-    assert ("not restored, changed outside this session: theirs" in printed) == (answer == "leave")
+    is_kept = answer == "2"
+    assert now == ("before", "by the user" if is_kept else "before", [])
+    assert ("not restored, changed outside this session: theirs" in printed) == is_kept
     await ctx.type("/redo")
     assert Path("mine").read_text() == "turn\n"
     assert Path("theirs").read_text() == "by the user"
@@ -433,7 +434,7 @@ async def test_diff_shows_the_changes_of_a_turn_or_session_with_binary_files_and
 async def test_reading_commands_record_no_changes_and_undo_keeps_ignored_files() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))
-    assert runtime.sessions.undo.load_changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
+    assert runtime.sessions.file_changes.load(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
     await ScriptedContext(runtime).type("/undo 2")
     assert Path("a.log").exists()
     runtime.close()
@@ -479,7 +480,7 @@ async def test_an_edit_that_was_killed_before_it_was_recorded_is_undone_after_a_
     assert done.returncode == -signal.SIGKILL
     assert Path("new.txt").read_text() == "new\n"
     runtime = make_runtime(resume="")
-    await ScriptedContext(runtime, "overwrite").type("/undo")
+    await ScriptedContext(runtime, "1").type("/undo")
     assert not Path("new.txt").exists()
     runtime.close()
 

@@ -146,9 +146,9 @@ async def test_undone_turns_are_not_listed_and_are_deleted_with_their_session() 
     await ScriptedContext(runtime).type("/undo")
     session = runtime.sessions.current_session
     assert session is not None
-    assert [info.id for info in runtime.sessions.list_sessions()] == [session.id]
+    assert [info.id for info in runtime.sessions.catalog.list_sessions()] == [session.id]
     runtime.new_session()
     runtime.sessions.delete(session.id)
-    assert runtime.sessions.search("words") == []
-    assert runtime.sessions.list_sessions() == []
+    assert runtime.sessions.catalog.search("words") == []
+    assert runtime.sessions.catalog.list_sessions() == []
     runtime.close()

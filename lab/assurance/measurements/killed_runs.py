@@ -190,7 +190,7 @@ def _judge_store(run: KilledRun) -> Iterator[str]:
             return
         manager = SessionManager(database)
         manager.resume(started["session_id"], "")
-        stored = str(manager.export(started["session_id"]))
+        stored = str(manager.archive.export(started["session_id"]))
         results = {
             event["call"]["id"]: event for event in run.events if event["type"] == "tool_finished"
         }

@@ -22,6 +22,7 @@ from lab.learning.simulation.api import (
     World,
 )
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
@@ -110,7 +111,7 @@ class Product:
         self.memory = PlaybookMemory(self.sessions, count=self.counter.count)
         model = ScriptedModel(self._reflection, name="simulated/reflector", offline=False)
         reflector = ReflectorModel("simulated", model, every_turn=every_turn)
-        self.learning = LearningService(self.sessions, reflector, percent=_ANY_BUDGET)
+        self.learning = LearningService(self.sessions, reflector, send, percent=_ANY_BUDGET)
         self.ids: dict[str, str] = {}  # by the world's keys
         self.live: set[str] = set()  # keys that passed the gate
         self.refused: Counter[str] = Counter()
@@ -269,7 +270,7 @@ class Product:
         self._adds = [one for one in facts.proposals if one.channel == "reflector"]
         part = self.learning.after_turn()
         events = list(part.events)
-        record = self.sessions.playbook.turn(self.session.id, part.interaction)
+        record = self.sessions.turns.turn(self.session.id, part.interaction)
         self._asked = ReflectionAsked(number, shown, record.good if record else None)
         if part.needs_model or self._adds:
             events += await self.learning.reflect(part.interaction, asked=bool(self._adds))

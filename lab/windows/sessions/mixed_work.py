@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from swecli.context.epochs import with_notes
+from swecli.context.notes import with_notes
 from swecli.models.context import WindowSpec
 
 BEGAN = datetime(2025, 3, 3, 9, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from lab.windows.sessions.mixed_work import BEGAN
-from swecli.context.epochs import with_notes
+from swecli.context.notes import with_notes
 from swecli.models.context import WindowSpec
 
 SHAPES = Path(__file__).resolve().parents[3] / "tests" / "recorded" / "shapes"

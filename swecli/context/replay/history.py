@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from swecli.context.budget import MAX_CHARACTERS
-from swecli.context.epochs import without_notes
 from swecli.context.keyed import strip_keys
+from swecli.context.notes import without_notes
 from swecli.context.prepare import past_request
+from swecli.context.situation import SituationHistory
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.context import UNDO, ContextState, Reduction, WindowSpec
@@ -44,6 +45,7 @@ class PastTurn:
     images: tuple[Image, ...] = ()
     window: WindowSpec | None = None
     stored: tuple[ApiMessage, ...] = ()
+    situation: tuple[str, ...] = ()  # lines that held when it began
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,13 @@ class History:
     ) -> History:
         """Split a completely loaded session into turns with ascending times, for a model with that window in tokens.
         Raises BadInput if it has no turn."""
-        now, turns = float("-inf"), list[PastTurn]()
+        now = float("-inf")
+        turns: list[PastTurn] = []
+        situation = SituationHistory()
         for number, group in enumerate(session.group_by_interaction(), 1):
-            turns.append(_read_turn(group[0].interaction or number, group, now))
+            turn = _read_turn(group[0].interaction or number, group, now)
+            told = situation.follow(group[0].to_api()[0])
+            turns.append(replace(turn, situation=told))
             now = max(turns[-1].steps[-1].at, _end_time(group[-1]))
         if not turns:
             raise BadInput("This session has no turns to replay.", "See: swecli sessions list")

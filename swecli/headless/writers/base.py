@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
-from swecli.headless.plain import LONGEST_LINE, complaint
+from swecli.headless.plain import LONGEST_LINE, complaint, dumps
 from swecli.models.errors import SwecliError
 from swecli.models.events import (
     Event,
@@ -45,9 +45,16 @@ _STOPS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """An answer as a value that follows the user's schema."""
+
+    value: Any
+
+
 @dataclass(slots=True)
-class _TurnSummary:
-    """What a turn's events have reported so far; `text` is that of the current step."""
+class TurnSummary:
+    """What a turn's events have reported so far."""
 
     started: float = field(default_factory=time.monotonic)
     session_id: str = ""
@@ -55,9 +62,15 @@ class _TurnSummary:
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     denied: list[ToolCall] = field(default_factory=list)
-    text: str = ""
+    text: str = ""  # of the current step
+    structured: Structured | None = None  # the answer, if a schema was named and it follows it
     failed: TurnFailed | None = None
     finished: TurnFinished | None = None
+
+    @property
+    def answer(self) -> str:
+        """The last answer as the model wrote it, "" if the turn has none."""
+        return self.finished.text if self.finished else ""
 
     def add(self, event: Event) -> None:
         match event:
@@ -90,6 +103,7 @@ class _TurnSummary:
         subtype: str = "interrupted" if exit_code in _INTERRUPTED else "error"
         if done:
             subtype = "success" if done.reason == "done" else done.reason
+        structured = {"structured_output": self.structured.value} if self.structured else {}
         return {
             "type": "result",
             "subtype": subtype,
@@ -97,6 +111,7 @@ class _TurnSummary:
             "duration_ms": round((time.monotonic() - self.started) * 1000),
             "num_turns": self.steps,
             "result": done.text if done else text,
+            **structured,
             "session_id": self.session_id,
             "total_cost_usd": None if self.cost is None else round(self.cost, _COST_DIGITS),
             "usage": asdict(self.usage),
@@ -131,11 +146,11 @@ class Writer:
         self._out = out
         self._err = err
         self._full = False  # writing failed once
-        self.turn = _TurnSummary()
+        self.turn = TurnSummary()
 
     def begin(self) -> None:
         """Begin a turn."""
-        self.turn = _TurnSummary()
+        self.turn = TurnSummary()
 
     def write(self, event: Event) -> None:
         """Write one event of the turn."""
@@ -160,13 +175,20 @@ class Writer:
 
     def answer(self, exit_code: int) -> str:
         """Return what stdout gets at the end of a turn: the last answer as text, safe for a terminal, or ""."""
-        done = self.turn.finished
-        return sanitize(done.text).rstrip("\n") if done and done.text.strip() else ""
+        if self.turn.structured:
+            return dumps(self.turn.structured.value)
+        text = self.turn.answer
+        return sanitize(text).rstrip("\n") if text.strip() else ""
 
     def refuse(self, error: SwecliError) -> None:
         """Close a turn that could not begin or was interrupted by an error."""
         self.turn.failed = TurnFailed(error.message, error.hint, error.exit_code)
         self.close(error.exit_code)
+
+    def reject(self, error: SwecliError) -> None:
+        """Close a turn whose answer cannot be used: it is not written."""
+        self.turn.finished = None
+        self.refuse(error)
 
     def put(self, text: str) -> None:
         """Write lines to stdout and flush. Raises SwecliError the first time that this fails, then writes nothing."""

@@ -81,11 +81,11 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
 
 
 def _totals(ctx: ActionContext) -> Iterator[str]:
-    store = ctx.sessions.playbook
-    turns = len(store.project_turns(ctx.session))
-    spent = store.reflection_cost()
+    records = ctx.sessions.turns
+    turns = len(records.project_turns(ctx.session))
+    spent = records.reflection_cost()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
-    pending = [*store.pending(ctx.session.id), *store.pending_elsewhere(ctx.session)]
+    pending = [*records.pending(ctx.session.id), *records.pending_elsewhere(ctx.session)]
     yield f"turns: {turns}, {len(pending)} of them pending reflection"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
 
@@ -253,7 +253,7 @@ def _evidence_json(item: Any) -> dict[str, Any]:
 def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Show which strategies were selected for the last turn, or turn T7, and why."""
     turn = ctx.session.resolve_turn(" ".join(args))
-    choice = ctx.sessions.playbook.choice(ctx.session.id, turn)
+    choice = ctx.sessions.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(
             f"No selection was recorded for T{turn}.",

@@ -58,6 +58,9 @@ class ExchangeAnswer:
         )
 
 
+ExchangeAnswers = dict[int, ExchangeAnswer]  # by the number of the turn
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a question was about: by the number of its turn, the strategies `known` in each exchange, oldest exchange
@@ -67,7 +70,7 @@ class Asked:
     waiting: Collection[str] = ()
 
 
-def read_answer(text: str, asked: Asked) -> tuple[dict[int, ExchangeAnswer], str]:
+def read_answer(text: str, asked: Asked) -> tuple[ExchangeAnswers, str]:
     """Parse the last complete JSON object that has one of the expected keys. Returns the answer for each exchange by
     the number of its turn, and why the text is unusable, or ""."""
     whole = [

@@ -33,6 +33,7 @@ from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
+RESTATED = "it says more than you wrote"  # the reason if the user may say at once what was meant
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 _MAX_QUOTE = 300  # characters of stored evidence
 _KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
@@ -129,7 +130,7 @@ class Curator:
 
     def _add(self, add: AddProposal) -> None:
         trust = self._source_of_quote(add)
-        problem = _rejection_reason(add.content, trust or "tool", self.instructions)
+        problem = rejection_reason(add.content, trust or "tool", self.instructions)
         if problem or (trust is None and self.author != "remember"):
             self._refuse(add, problem or "its quote is not in this turn")
             return
@@ -184,7 +185,7 @@ class Curator:
             return ""
         old = self.session.playbook.bullets.get(add.replaces)
         if not self._is_said(add.content, old):
-            return "it says more than you wrote"
+            return RESTATED
         return self.objection(add.content, add.scope, old)
 
     def objection(self, content: str, scope: Scope, replaced: Bullet | None) -> str:
@@ -196,23 +197,12 @@ class Curator:
             return ""
         if replaced.scope == "user":
             return f"{replaced.id} applies in all your projects"
-        if self._is_hand_written(replaced):
+        if is_hand_written(self.store, replaced):
             verb = "replace" if content else "remove"
             return f"it would {verb} {replaced.id}, which you wrote"
         if not content and replaced.trust == "user":
             return f"it would remove {replaced.id}, which you said"
         return ""
-
-    def _is_hand_written(self, bullet: Bullet) -> bool:
-        """Return True if the user added, changed or pinned a bullet by a command."""
-        ops = (
-            op
-            for applied in self.store.changes(bullet.id)
-            if applied.delta.author == "user"
-            for name, op in applied.ops_by_id()
-            if name == bullet.id
-        )
-        return any(op.op in ("ADD", "PIN") or "content" in op.fields for op in ops)
 
     def _is_said(self, content: str, replaced: Bullet | None) -> bool:
         """Return True if a text is the user's: most of it stands in their own words, and so does every URL, flag and
@@ -293,9 +283,7 @@ class Curator:
         if bullet.state == "disabled":
             return "it is switched off"
         evidence = self.store.evidence(bullet.id)
-        doubts = [item.quote for item in evidence if item.source == DOUBT]
-        is_order = _EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content)
-        if bullet.trust not in OUTSIDE or doubts[-1:] != [_PROVISIONAL] or is_order:
+        if needs_approval(bullet, evidence):
             return "it needs your approval"
         if self._is_to_replace(bullet):
             return "it would replace another one"
@@ -334,7 +322,7 @@ class Curator:
             self.remove(add, old)
             return
         trust = self._source_of_quote(add)
-        problem = _rejection_reason(add.content, trust or "tool", self.instructions)
+        problem = rejection_reason(add.content, trust or "tool", self.instructions)
         if problem or trust is None:
             self._refuse(add, problem or "its quote is not in this exchange")
         elif is_same_text(add.content, old.content):
@@ -390,6 +378,30 @@ class Curator:
         return next((origin for origin in least_trusted if origin in origins), None)
 
 
+def is_hand_written(store: PlaybookStore, bullet: Bullet) -> bool:
+    """Return True if the user added, changed or pinned a bullet by a command."""
+    for applied in store.changes(bullet.id):
+        if applied.delta.author != "user":
+            continue
+        for name, op in applied.ops_by_id():
+            if name == bullet.id and (op.op in ("ADD", "PIN") or "content" in op.fields):
+                return True
+    return False
+
+
+def needs_approval(bullet: Bullet, evidence: Sequence[Evidence]) -> bool:
+    """Return True if only the user's yes brings a waiting bullet into prompts, however often it is seen."""
+    doubts = [item.quote for item in evidence if item.source == DOUBT]
+    if bullet.trust not in OUTSIDE or doubts[-1:] != [_PROVISIONAL]:
+        return True
+    return bool(_EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content))
+
+
+def is_restated(evidence: Sequence[Evidence]) -> bool:
+    """Return True if a waiting bullet quotes the user, and says it in other words."""
+    return [item.quote for item in evidence if item.source == DOUBT][-1:] == [RESTATED]
+
+
 def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:
     """Return True if a bullet still says what a question said of it."""
     return bullet is not None and asked is not None and bullet.content == asked.content
@@ -416,7 +428,9 @@ def _stored_trust(trust: Trust | None, doubt: str) -> Trust:
     return trust if trust in OUTSIDE else "tool"
 
 
-def _rejection_reason(content: str, trust: Trust, instructions: Callable[[], str] = str) -> str:
+def rejection_reason(
+    content: str, trust: Trust = "tool", instructions: Callable[[], str] = str
+) -> str:
     """Return why a cleaned text may not become a bullet, or "". The user's words need only be short and not secret."""
     if not re.search(r"\w", content):
         return "it is empty"

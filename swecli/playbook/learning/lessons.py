@@ -24,7 +24,7 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.playbook.action import REPLACES
-from swecli.playbook.learning.answer import ExchangeAnswer
+from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
@@ -37,7 +37,7 @@ from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
 
-_TURN, _REMEMBERED = "turn", "remember"  # reasons of deltas
+_TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
 _SUMMARY = 200  # characters of the query and of the answer before
 _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
@@ -65,7 +65,7 @@ class LessonBuilder:
         """Load and digest a stored turn with the user's reactions; `ended`: none will follow. Raises BadInput if it
         does not exist."""
         self.sessions.load_back_to(max(1, number))
-        info = self.sessions.playbook.turn(self.session.id, number)
+        info = self.sessions.turns.turn(self.session.id, number)
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
         return TurnDigest.of(
@@ -74,7 +74,7 @@ class LessonBuilder:
             session_id=self.session.id,
             outcome=info.status,
             reactions=self._reactions_after(info, ended=ended),
-            has_changes=bool(self.sessions.undo.load_changes(self.session, number, number)),
+            has_changes=bool(self.sessions.file_changes.load(self.session, number, number)),
         )
 
     def _reactions_after(self, turn: StoredTurn, *, ended: bool) -> Iterator[Reaction]:
@@ -83,7 +83,7 @@ class LessonBuilder:
         following = [m for m in self._messages(number + 1) if m.is_query]
         if turn.mark and not (following and turn.why == redact(following[0].content)):
             yield Reaction("mark", turn.why, value=turn.mark)
-        if self.sessions.undo.is_taken_back(self.session, number):
+        if self.sessions.file_changes.is_taken_back(self.session, number):
             yield Reaction("undo")
         if following:
             yield Reaction("message", following[0].content)
@@ -93,8 +93,8 @@ class LessonBuilder:
     def inspect(self, number: int, *, ended: bool = False) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
         digest, store = self.digest(number, ended=ended), self.sessions.playbook
-        record = store.turn(self.session.id, number)
-        last = store.checks(self.session) if digest.checks else {}
+        record = self.sessions.turns.turn(self.session.id, number)
+        last = self.sessions.turns.checks(self.session) if digest.checks else {}
         evidence = digest.observe(last)
         processed = record is not None and bool(record.topic)
         if record is not None and processed:
@@ -118,7 +118,7 @@ class LessonBuilder:
         return replace(
             evidence,
             is_processed=processed,
-            remembered=any(row.delta.reason == _REMEMBERED for row in rows),
+            remembered=any(row.delta.reason == REMEMBERED for row in rows),
             stored=tuple(stored),
             before=self._summarize(number - 1),
             started_at=record.started_at if record else None,
@@ -136,7 +136,7 @@ class LessonBuilder:
 
     def from_rules(self, turn: TurnEvidence) -> TurnLessons:
         """Build the lessons that need no model; empty for a processed turn."""
-        digest, observed, turns = turn.digest, turn.observed, self.sessions.playbook
+        digest, observed, turns = turn.digest, turn.observed, self.sessions.turns
         if turn.is_processed:
             return TurnLessons(digest.interaction)
         verdicts = self._outcome_verdicts(digest, observed)
@@ -154,14 +154,20 @@ class LessonBuilder:
         )
         checks, held_back = turn.checks, tuple(choice.get("held_back", ()))
         return TurnLessons(
-            digest.interaction, delta, verdicts, (), known, checks, digest.shown, held_back
+            digest.interaction,
+            delta,
+            verdicts,
+            known=known,
+            checks=checks,
+            shown=digest.shown,
+            held_back=held_back,
         )
 
     def from_mark(self, number: int, *, good: bool, why: str, by_user: bool = True) -> TurnLessons:
         """Build the lessons of a mark, which replaces an earlier mark of the turn; `by_user`: not inferred from the
         next message. It judges the turn; which strategy is to blame, the reflector says. Raises BadInput if the turn
         does not exist."""
-        digest, info = self.digest(number), self.sessions.playbook.turn(self.session.id, number)
+        digest, info = self.digest(number), self.sessions.turns.turn(self.session.id, number)
         assert info is not None, "its digest was loaded"
         mark, words = "good" if good else "bad", redact(why)
         if (info.mark, info.why) == (mark, words):
@@ -176,14 +182,17 @@ class LessonBuilder:
         return TurnLessons(number, delta, mark=mark, why=words, replaces=earlier)
 
     def from_answer(
-        self, turn: TurnEvidence, call: ReflectorCall, asked: Mapping[str, Bullet], *, pays: bool
+        self,
+        turn: TurnEvidence,
+        call: ReflectorCall[ExchangeAnswers],
+        asked: Mapping[str, Bullet],
+        *,
+        pays: bool,
     ) -> tuple[TurnLessons, tuple[str, ...]]:
         """Build the lessons of a reflector's answer about an exchange, and a line per refused item. `asked` are the
         bullets as the question knew them; `pays`: what the answer took is recorded with this exchange."""
-        digest, answer = (
-            turn.digest,
-            call.exchanges.get(turn.digest.interaction, ExchangeAnswer()),
-        )
+        digest = turn.digest
+        answer = (call.found or {}).get(digest.interaction, ExchangeAnswer())
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
         verdicts = self._effect_verdicts(turn, call.model, answer, asked)
@@ -198,8 +207,7 @@ class LessonBuilder:
             digest.interaction,
             delta,
             verdicts,
-            (),
-            known,
+            known=known,
             final=True,
             failure=call.failure,
             **spent,
@@ -244,8 +252,8 @@ class LessonBuilder:
     ) -> tuple[Verdict, ...]:
         """Return the verdicts of a reflector's effects, one per bullet and turn. A bullet whose text has changed since
         the question gets none: it was not this text."""
-        store, bullets = self.sessions.playbook, self.session.playbook.bullets
-        known = store.verdicts_on(self.session.id, turn.digest.interaction)
+        bullets = self.session.playbook.bullets
+        known = self.sessions.turns.verdicts_on(self.session.id, turn.digest.interaction)
         found = list[Verdict]()
         for name, (effect, why) in answer.effects.items():
             tag = TAG_OF[effect]
@@ -300,7 +308,7 @@ class PlaybookMemory:
             curator.remove(add, old)
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
-        applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
+        applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
             check_new_anchors(self.sessions, session, name)
         lines = [
@@ -310,14 +318,14 @@ class PlaybookMemory:
         return "; ".join(lines)
 
     def _curator(self) -> Curator:
-        session, store = self._session(), self.sessions.playbook
+        session, store = self._session(), self.sessions.turns
         digest = LessonBuilder(self.sessions, session).digest(session.interactions)
         # what the user said of the turn before is said in this one too
         before = store.turn(session.id, session.interactions - 1)
         if before is not None and before.why:
             said = Reaction("mark", before.why, value=before.mark)
             digest = replace(digest, reactions=(*digest.reactions, said))
-        return Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
+        return Curator(REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":

@@ -27,6 +27,11 @@ def build_question(exchanges: Sequence[TurnEvidence], bullets: Mapping[str, Bull
             _strategy(bullet) for bullet in list_waiting(bullets) if bullet.id not in known
         ],
     }
+    return fence(value)
+
+
+def fence(value: Mapping[str, Any]) -> str:
+    """Format a value as a fenced JSON object that nothing inside can end."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     # a fence inside a result must not close ours; backticks occur inside strings only
     text = re.sub(r"[\ud800-\udfff]", "�", text).replace("`", "\\u0060")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
-from swecli.llm.reply import ReplyBuilder
-from swecli.models.api_message import ApiMessage
 from swecli.models.errors import SwecliError
-from swecli.models.message import ModelRequest, Usage
+from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
 from swecli.models.money import format_dollars
-from swecli.playbook.learning.answer import Asked, ExchangeAnswer, answer_schema, read_answer
 from swecli.redact import redact
 from swecli.store.records import UsageTotals
 from swecli.text import shorten
@@ -23,7 +20,6 @@ _MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all attempts of one question
 _ANSWER = 32_000  # characters read of one answer
 _ATTEMPTS = 2
-_LETTERS = 4  # characters per token, if a service reports no usage
 REFLECTING: Final = "reflect"  # the purpose in request records
 _MIN_UNITS = 20_000  # tokens of input that any session may use: a share of a short one is less than one question
 _SMOOTH = 2 / 3  # share of the budget for turns without friction
@@ -36,10 +32,44 @@ _MIN_LETTERS = 3  # characters per token; most texts have four
 _EXPECTED_ANSWER = 400  # tokens
 
 
+class Sender(Protocol):
+    """Sends a request and returns its answer."""
+
+    async def __call__(
+        self,
+        model: ChatModel,
+        request: ModelRequest,
+        keep: Callable[[RequestRecord], object],
+        *,
+        attempts: int,
+        max_characters: int,
+        keeps_broken: bool,
+    ) -> ModelReply:
+        """Read at most `max_characters` of the answer. `keep` receives what the request took, with `keeps_broken` also
+        if the answer was begun and not finished. Raises ProviderError after the last of the `attempts`."""
+
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[Found]):
+    """What a reflector is asked."""
+
+    template: str
+    """The system prompt."""
+    text: str
+    """The data, as the user message."""
+    schema: dict[str, Any]
+    """The JSON schema of the answer."""
+    read: Callable[[str], tuple[Found, str]]
+    """Parses an answer; returns what it says, and why it cannot be used, or ""."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReflectorModel:
-    """The model that reflects (None: rules only) and its prompt. `missing` is why a model that the settings ask for is
-    not available; `every_turn` asks about every exchange, not only after friction."""
+    """The model that reflects (None: rules only) and its prompt about exchanges. `missing` is why a model that the
+    settings ask for is not available; `every_turn` asks about every exchange, not only after friction."""
 
     template: str
     model: ChatModel | None = None
@@ -47,7 +77,7 @@ class ReflectorModel:
     every_turn: bool = False
 
     def blocked_reason(
-        self, question: str, totals: UsageTotals, percent: int, *, friction: bool
+        self, question: Question[Any], totals: UsageTotals, percent: int, *, friction: bool
     ) -> str:
         """Return why the model cannot be asked now, or "". The budget is `percent` (0: none) of the money that the
         session's other requests cost, or of their tokens if a price is unknown; a third of it is reserved for turns
@@ -57,7 +87,7 @@ class ReflectorModel:
         if not percent:
             return "the setting reflect_percent is 0"
         reflected = totals.by_purpose.get(REFLECTING, UsageTotals())
-        letters = len(question) + len(self.template)
+        letters = len(question.text) + len(question.template)
         expected = Usage(input=letters // _MIN_LETTERS, output=_EXPECTED_ANSWER)
         price = self.model.profile.price
         smallest, next_cost = cost_of(Usage(input=_MIN_UNITS), price), cost_of(expected, price)
@@ -77,21 +107,25 @@ class ReflectorModel:
             amounts = f"{format_dollars(reflected.cost)} of {format_dollars(allowed)}{kind}"
         return f"one more reflection would exceed this session's budget ({budget}), used: {amounts}"
 
-    async def ask(self, question: str, asked: Asked, call: ReflectorCall) -> None:
-        """Ask about exchanges, and once more with the problem of an invalid answer. Fills `call`; raises only
-        CancelledError."""
-        text = question
+    async def ask(
+        self, question: Question[Found], call: ReflectorCall[Found], send: Sender
+    ) -> None:
+        """Ask, and once more with the problem of an invalid answer. Fills `call`; raises only CancelledError."""
+        text = question.text
         try:
             async with asyncio.timeout(_TIMEOUT):
                 for _ in range(_ATTEMPTS):
-                    answer = await self._request(text, answer_schema(len(asked.known)), call)
-                    found, problem = read_answer(answer, asked)
+                    answer = await self._request(question, text, call, send)
+                    found, problem = question.read(answer)
                     call.failure = problem or None
                     if not problem:
-                        call.answer, call.exchanges = answer, found
+                        call.answer = answer
+                        call.found = found
                         break
                     again = "Answer with the JSON object only."
-                    text = f"{question}\n\nYour last answer could not be used: {problem}. {again}"
+                    text = (
+                        f"{question.text}\n\nYour last answer could not be used: {problem}. {again}"
+                    )
         except TimeoutError:
             call.failure = f"the model did not answer within {_TIMEOUT:g} s"
         except SwecliError as error:
@@ -100,63 +134,48 @@ class ReflectorModel:
             call.failure = f"{type(error).__name__}: {error}"
         call.failure = redact(shorten(call.failure, 300)) if call.failure else None
 
-    async def _request(self, text: str, schema: dict[str, Any], call: ReflectorCall) -> str:
-        """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage
-        added, estimated if the service reports none."""
+    async def _request(
+        self, question: Question[Found], text: str, call: ReflectorCall[Found], send: Sender
+    ) -> str:
+        """Send one request and return its answer, truncated to the cap. What it took is added, also if it is cancelled
+        or fails."""
         assert self.model is not None, "see blocked_reason"
         model = self.model
-        messages: list[ApiMessage] = [
-            {"role": "system", "content": self.template},
-            {"role": "user", "content": text},
-        ]
-        limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
-        stream = model.stream(
-            ModelRequest(
-                model=model.name,
-                messages=messages,
-                max_tokens=limit,
-                purpose=REFLECTING,
-                schema=schema,
-            )
+        request = ModelRequest(
+            model=model.name,
+            messages=[
+                {"role": "system", "content": question.template},
+                {"role": "user", "content": text},
+            ],
+            max_tokens=min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS),
+            purpose=REFLECTING,
+            schema=question.schema,
         )
-        builder, length, begun = ReplyBuilder(), 0, False
         call.attempts += 1
-        try:
-            async for chunk in stream:
-                begun = True
-                builder.add(chunk)
-                length += len(chunk.text)
-                if length > _ANSWER:
-                    break
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
-            reply = builder.build()
-            usage, cost = reply.usage or Usage(), reply.cost
-            if not usage.total and begun:
-                sent = len(self.template) + len(text)
-                usage = Usage(input=sent // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
-            elif not usage.total:
-                cost = 0.0  # no answer began
-            cost = cost_of(usage, model.profile.price) if cost is None else cost
-            call.usage += usage
-            call.cost = None if call.cost is None or cost is None else call.cost + cost
+        reply = await send(
+            model, request, call.spend, attempts=1, max_characters=_ANSWER, keeps_broken=True
+        )
         return reply.text[:_ANSWER]
 
 
 @dataclass(slots=True)
-class ReflectorCall:
-    """The answer of a reflection, and for each of its `exchanges` by the number of the turn; and its cost in US dollars
+class ReflectorCall(Generic[Found]):
+    """The answer of a reflection and what was `found` in it, None without a usable answer; and its cost in US dollars
     (None: unknown), updated while it runs so that a cancelled one can be recorded. `failure` is why the answer is
     missing or invalid."""
 
     model: str
     answer: str = ""
-    exchanges: dict[int, ExchangeAnswer] = field(default_factory=dict)
+    found: Found | None = None
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     attempts: int = 0
     failure: str | None = None
+
+    def spend(self, spent: RequestRecord) -> None:
+        """Add what a request took."""
+        self.usage += spent.usage
+        self.cost = None if self.cost is None or spent.cost is None else self.cost + spent.cost
 
 
 def _units(usage: Usage) -> float:

@@ -17,11 +17,25 @@ from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, format_op
-from swecli.playbook.learning import lessons
-from swecli.playbook.learning.answer import Asked, ExchangeAnswer
+from swecli.playbook.learning import consolidation, lessons
+from swecli.playbook.learning.answer import (
+    Asked,
+    ExchangeAnswer,
+    ExchangeAnswers,
+    answer_schema,
+    read_answer,
+)
+from swecli.playbook.learning.curator import is_restated
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
-from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
+from swecli.playbook.learning.reflector_model import (
+    REFLECTING,
+    Found,
+    Question,
+    ReflectorCall,
+    ReflectorModel,
+    Sender,
+)
 from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -54,9 +68,11 @@ class LearningService:
 
     sessions: SessionManager
     reflector: ReflectorModel
+    send: Sender
     instructions: Callable[[], str] = str
     enabled: bool = True
     percent: int = 15  # of what the session costs that reflecting may cost
+    tidy_template: str = ""  # the prompt of a consolidation; "" for none
     _reported: set[str] = field(default_factory=set)
 
     @classmethod
@@ -66,10 +82,20 @@ class LearningService:
         settings: Settings,
         template: str,
         instructions: Callable[[], str],
+        send: Sender,
+        tidy_template: str = "",
     ) -> LearningService:
-        """Create the service of the settings, without a model."""
-        reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
-        return cls(sessions, reflector, instructions, settings.learn, settings.reflect_percent)
+        """Create the service of the settings, without a model. The templates are the prompts about exchanges and about
+        the whole playbook."""
+        return cls(
+            sessions,
+            ReflectorModel(template, every_turn=settings.reflect_every_turn),
+            send,
+            instructions,
+            settings.learn,
+            settings.reflect_percent,
+            tidy_template,
+        )
 
     def open_stale_strategies(self) -> StaleStrategies:
         """Create the finder of stale strategies for a request builder."""
@@ -166,8 +192,18 @@ class LearningService:
                 self._record(session, TurnLessons(turn.digest.interaction, final=True))
         if not due:
             return []
-        bullets, newest = dict(session.playbook.bullets), due[-1].digest.interaction
-        question = build_question(due, bullets)
+        bullets = dict(session.playbook.bullets)
+        newest = due[-1].digest.interaction
+        asked_about = Asked(
+            {turn.digest.interaction: turn.known for turn in due},
+            [bullet.id for bullet in list_waiting(bullets)],
+        )
+        question = Question(
+            self.reflector.template,
+            build_question(due, bullets),
+            answer_schema(len(due)),
+            lambda answer: read_answer(answer, asked_about),
+        )
         friction = any(turn.friction or turn.is_reacted_to for turn in due)
         if blocked := self.reflector.blocked_reason(
             question, self.sessions.totals(), self.percent, friction=friction
@@ -178,11 +214,7 @@ class LearningService:
                 return []
             self.mark_reported(cause)
             return [ReflectionFailed(newest, blocked, kept=True, paused=True)]
-        about = Asked(
-            {turn.digest.interaction: turn.known for turn in due},
-            [bullet.id for bullet in list_waiting(bullets)],
-        )
-        call = await self._ask(session, newest, question, about)
+        call = await self._ask(newest, question)
         self.sessions.playbook.refresh(session)
         return self._store_answers(session, due, call, bullets)
 
@@ -190,21 +222,40 @@ class LearningService:
         self,
         session: Session,
         turns: Sequence[TurnEvidence],
-        call: ReflectorCall,
+        call: ReflectorCall[ExchangeAnswers],
         asked: Mapping[str, Bullet],
     ) -> list[LearningEvent]:
         """Store the lessons of an answer, except of turns that were undone meanwhile, and return one event."""
-        store, events = self.sessions.playbook, list[LearningEvent]()
+        store, events = self.sessions.turns, list[LearningEvent]()
         for turn in turns:
             number, pays = turn.digest.interaction, turn is turns[-1]
             record = store.turn(session.id, number)
             if record is not None and record.started_at == turn.started_at:
                 learned = self._lessons(session).from_answer(turn, call, asked, pays=pays)
-                events += self._record(session, *learned, call.exchanges.get(number))
+                events += self._record(session, *learned, (call.found or {}).get(number))
             elif pays:
                 gone, spent = ("was undone meanwhile",), call.usage.total
                 events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
         return _join(events)
+
+    def restated(self) -> list[Bullet]:
+        """Return the strategies that the model stored in the newest turn as the user's, in words that are not the
+        user's. They wait for a yes."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled or not session.interactions:
+            return []
+        number = session.interactions
+        rows = self.sessions.playbook.deltas_of_turns(session, number, number)
+        stored = [
+            name for row in rows if row.delta.reason == lessons.REMEMBERED for name in row.added
+        ]
+        waiting = [
+            bullet
+            for name in reversed(stored)
+            if (bullet := session.playbook.bullets.get(name)) and bullet.state == "quarantined"
+        ]
+        evidence = self.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
+        return [one for one in waiting if is_restated(evidence[one.id])]
 
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
@@ -213,7 +264,7 @@ class LearningService:
         if session is None or not self.enabled or not session.interactions:
             return []
         newest = session.interactions
-        waiting = {one.interaction for one in self.sessions.playbook.pending(session.id)}
+        waiting = {one.interaction for one in self.sessions.turns.pending(session.id)}
         due = {number for number in waiting if number < newest}
         has_model = self.reflector.model is not None
         if has_model and self._lessons(session).digest(newest).corrects_previous:
@@ -226,7 +277,7 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled or self.reflector.model is None:
             return []
-        store, newest = self.sessions.playbook, session.interactions
+        store, newest = self.sessions.turns, session.interactions
         turn = store.turn(session.id, newest)
         if turn is None or turn.status == "running":
             return []
@@ -238,8 +289,8 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled:
             return []
-        own = self.sessions.playbook.pending(session.id)[::-1]
-        return [*own, *self.sessions.playbook.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
+        own = self.sessions.turns.pending(session.id)[::-1]
+        return [*own, *self.sessions.turns.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
 
     def pending_by_session(self) -> list[tuple[str, list[int]]]:
         """Return the pending turns, oldest first, of each session, newest session first."""
@@ -254,7 +305,7 @@ class LearningService:
         session = self.sessions.current_session
         if session is None:
             return []
-        pending = [one.interaction for one in self.sessions.playbook.pending(session_id)]
+        pending = [one.interaction for one in self.sessions.turns.pending(session_id)]
         numbers = [number for number in interactions if number in pending]
         if session_id == session.id:
             events = [event for number in numbers for event in self.after_turn(number).events]
@@ -274,6 +325,78 @@ class LearningService:
         name = f'"{other.title}"' if other.title else other.id[:_SESSION]
         return [replace(event, elsewhere=name) for event in told]
 
+    async def consolidate(self) -> list[LearningEvent]:
+        """Ask the model, for the session of this project that was left last, what of the playbook says the same or no
+        longer holds, and apply what it may change as one delta. It is asked once for each state of the playbook. A
+        failure is returned as an event."""
+        session = self.sessions.current_session
+        if session is None or not self.enabled or self.reflector.model is None:
+            return []
+        try:
+            self.sessions.playbook.refresh(session)
+            if not consolidation.is_worthwhile(session) or self._is_consolidated(session):
+                return []
+            left = self._find_left_session(session)
+            if left is None:
+                return []
+            others = SessionManager(self.sessions.database)
+            service = replace(self, sessions=others, _reported=set())
+            events = await service._consolidate(others.resume(left, ""))
+            self.sessions.playbook.refresh(session)
+        except Exception as error:  # noqa: BLE001 - as in `after_turn`
+            return [_failure(0, error)]
+        return events
+
+    def _find_left_session(self, session: Session) -> str | None:
+        """Return the id of the newest session of the project but the current one."""
+        newest = self.sessions.catalog.list_sessions(
+            session.project or session.working_directory, 2
+        )
+        return next((one.id for one in newest if one.id != session.id), None)
+
+    def _is_consolidated(self, session: Session) -> bool:
+        name = _consolidated_name(session)
+        known = self.sessions.turns.figures([name]).get(name)
+        return bool(known == consolidation.fingerprint(session))
+
+    async def _consolidate(self, session: Session) -> list[LearningEvent]:
+        asked = {bullet.id: bullet for bullet in consolidation.select_bullets(session)}
+        question = Question(
+            self.tidy_template,
+            consolidation.build_question(asked.values()),
+            consolidation.findings_schema(),
+            lambda answer: consolidation.read_findings(answer, asked),
+        )
+        if self.reflector.blocked_reason(
+            question, self.sessions.totals(), self.percent, friction=True
+        ):
+            return []  # the end of the next session asks again
+        done = {_consolidated_name(session): consolidation.fingerprint(session)}
+        call = await self._ask(session.interactions, question)
+        if call.found is None:
+            # an answer that was paid for and cannot be used would be no better the next time
+            is_paid = call.usage.total > 0
+            if is_paid:
+                self._record(session, TurnLessons(0, figures=done))
+            return [ReflectionFailed(0, call.failure or "", kept=not is_paid, cost=call.cost)]
+        self.sessions.playbook.refresh(session)
+        tidied = consolidation.Consolidation(session, self.sessions.playbook, call.model)
+        tidied.take(call.found.findings, asked)
+        tidied.refused += call.found.losses
+        learned = TurnLessons(
+            0,
+            tidied.delta() if tidied.ops else None,
+            lines=tuple(tidied.contradictions),
+            figures=done,
+            usage=call.usage,
+            cost=call.cost,
+        )
+        events = self._record(session, learned, tidied.refused)
+        # what it changed itself is no reason to ask again
+        again = {_consolidated_name(session): consolidation.fingerprint(session)}
+        self._record(session, TurnLessons(0, figures=again))
+        return events
+
     async def backfill(
         self, sessions: Sequence[str], epochs: int = 1
     ) -> AsyncIterator[tuple[str, int, list[LearningEvent]]]:
@@ -283,7 +406,7 @@ class LearningService:
         for epoch in range(1, epochs + 1):
             for name in ids:
                 for number in range(1, self.sessions.resume(name, "").interactions + 1):
-                    if self.sessions.playbook.count_reflections(name, number) < epoch:
+                    if self.sessions.turns.count_reflections(name, number) < epoch:
                         yield name, number, await self.learn(number)
 
     async def check_anchors(self) -> list[LearningEvent]:
@@ -338,18 +461,17 @@ class LearningService:
             return False
         if turn.is_processed and not asked:
             waiting = StoredTurn(session.id, turn.digest.interaction)
-            return waiting in self.sessions.playbook.pending(session.id)
+            return waiting in self.sessions.turns.pending(session.id)
         success = turn.first_success and not (model is not None and model.profile.offline)
         return asked or self.reflector.every_turn or turn.friction or success
 
-    async def _ask(
-        self, session: Session, number: int, question: str, about: Asked
-    ) -> ReflectorCall:
+    async def _ask(self, number: int, question: Question[Found]) -> ReflectorCall[Found]:
+        """Ask the reflector, and record what it took with the turn `number`."""
         model = self.reflector.model
         assert model is not None, "see blocked_reason"
-        call = ReflectorCall(model.name)
+        call = ReflectorCall[Found](model.name)
         try:
-            await self.reflector.ask(question, about, call)
+            await self.reflector.ask(question, call, self.send)
         finally:
             if call.attempts:
                 self.sessions.record_request(
@@ -378,12 +500,19 @@ class LearningService:
             )
             applied = store.record_lessons(session, learned)
         if learned.failure:
-            kept = StoredTurn(session.id, learned.interaction) in store.pending(session.id)
+            kept = StoredTurn(session.id, learned.interaction) in self.sessions.turns.pending(
+                session.id
+            )
             reason, cost = learned.failure, learned.cost
             return [ReflectionFailed(learned.interaction, reason, kept, cost=cost)]
         if applied is not None or learned.lines or refused or learned.usage.total or answer:
             return [_report(learned, applied, refused, answer)]
         return []
+
+
+def _consolidated_name(session: Session) -> str:
+    """Return the name of the figure that holds the state in which a project's playbook was consolidated."""
+    return f"consolidated:{session.project or session.working_directory}"
 
 
 def _failure(interaction: int, error: Exception) -> ReflectionFailed:

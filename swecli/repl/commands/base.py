@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
+from swecli.repl.input.user_question import answer_question
 from swecli.repl.program import Background, Program
-from swecli.repl.render.formatting import escape_invisible
+from swecli.repl.render.formatting import escape_invisible, short_path
 from swecli.text import one_line
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
@@ -91,6 +93,8 @@ class CommandContext:
         return decision
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
+        if request.choices is not None:
+            return await answer_question(self.asker, request)
         answers = _answers(request)
         title = request.question
         if request.preview.kind == "diff":  # whose head line may have left the screen
@@ -127,7 +131,8 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     answers.append(("no", Option("no", "3", "n")))
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
     if request.session_rule and request.project_file:
-        saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
+        file = short_path(Path(request.project_file))
+        saved = f"yes, always in this project for {covered} (saved in {file})"
         answers.append(("project", Option(saved, "5", needs_enter=True)))
     return answers
 
@@ -139,6 +144,9 @@ class Commands(Protocol):
 
     def add_project(self, trust: FolderTrust) -> None:
         """Add the trusted commands of a project whose names are not used yet."""
+
+    def find(self, name: str) -> Command | None:
+        """Return the command with this name or alias."""
 
 
 _Run = Callable[[CommandContext, str], Awaitable[None]]

@@ -25,8 +25,9 @@ from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.event_lines import render_finding
 from swecli.review.judge.ledger import recheck
+from swecli.review.publish.filters import filter_findings
 from swecli.review.publish.posting import plan_push, require_token
-from swecli.review.publish.view import filter_findings, view
+from swecli.review.publish.view import view
 from swecli.review.read.job import ReviewOptions, prepare_check
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore

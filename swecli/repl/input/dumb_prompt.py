@@ -31,6 +31,7 @@ class DumbPrompt:
     """Has the methods of `PromptLine`; the terminal driver itself edits the line."""
 
     color, link_root, size = False, None, (80, 24)
+    is_asking = False  # no live line hides what it asks
 
     def __init__(self, program: Program, start: Start) -> None:
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})

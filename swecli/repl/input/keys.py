@@ -64,7 +64,7 @@ def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]
     )
     simple_keys: list[tuple[tuple[str, ...], Filter | bool, Callable[[KeyPressEvent], None]]] = [
         (("s-tab",), _TYPING & ~has_completions, lambda _: program.footer.cycle_mode()),
-        (("c-o",), _TYPING, lambda _: program.expand_last()),
+        (("c-o",), _TYPING, lambda _: program.unfold()),
         (("c-z",), True, lambda event: event.app.suspend_to_background()),
         (
             ("c-@",),

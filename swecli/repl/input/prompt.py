@@ -28,11 +28,23 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.input.buffer import CommandSource, LineBuffer, LineCompleter, LineHistory
+from swecli.repl.input.ghost import Ghost
 from swecli.repl.input.keys import make_keys, run_editor
 from swecli.repl.input.question import Option, Picker, Question
-from swecli.repl.input.terminal import COLOR_STYLES, PLAIN_STYLES, InlineApplication, make_rows
+from swecli.repl.input.terminal import (
+    COLOR_STYLES,
+    PLAIN_STYLES,
+    SYNC_QUERY,
+    InlineApplication,
+    make_rows,
+)
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import Theme, format_notification, notification_kind
+from swecli.repl.render.formatting import (
+    Theme,
+    breaks_lines_when_narrowed,
+    format_notification,
+    notification_kind,
+)
 from swecli.text import sanitize
 
 if TYPE_CHECKING:
@@ -82,6 +94,7 @@ class PromptLine:
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
+        self._has_asked = False  # whether the terminal knows synchronized output
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
@@ -95,6 +108,7 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
+        self._ghost = Ghost(start.suggestions, self.buffer)
         answer_keys = DynamicKeyBindings(
             lambda: self.question.keys if self.question is not None else None
         )
@@ -102,9 +116,14 @@ class PromptLine:
             self.theme,
             keyboard,
             output,
+            breaks_lines_when_narrowed(environ),
             layout=self._layout(),
             key_bindings=merge_key_bindings(
-                [make_keys(program, self.history, environ), answer_keys]
+                [
+                    make_keys(program, self.history, environ),
+                    self._ghost.keys(),
+                    answer_keys,
+                ]
             ),
             style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
@@ -141,6 +160,11 @@ class PromptLine:
         """Return the terminal's columns and rows."""
         rows, columns = self.app.output.get_size()
         return columns, rows
+
+    @property
+    def is_asking(self) -> bool:
+        """Return True while a question is open."""
+        return self.question is not None
 
     def set_draft(self, text: str) -> None:
         """Restore a line that can be sent again: see `LineBuffer.restore`."""
@@ -253,6 +277,9 @@ class PromptLine:
         self._program.start_loading()
         if self.color and (query := self.theme.pop_query()):
             self._write_sequence(query)
+        if self._has_marks and not self._has_asked:
+            self._has_asked = True
+            self._write_sequence(SYNC_QUERY)
         if self.question is not None and (opens_at := self.question.mark_drawn()) is not None:
             asyncio.get_running_loop().call_at(opens_at + 0.01, self.redraw)
 
@@ -269,6 +296,7 @@ class PromptLine:
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode
+        self._ghost.sent(buffer.text)
         self._program.submit(buffer.text)
         return False
 
@@ -277,7 +305,7 @@ class PromptLine:
         line = Window(
             BufferControl(
                 self.buffer,
-                [_RestoredMark(self.buffer)],
+                [_RestoredMark(self.buffer), self._ghost],
                 search_buffer_control=search.control,
                 preview_search=True,
             ),

@@ -220,7 +220,7 @@ class Question:
         hint = self._hint()
         title, footer = (
             gap + title[: max(1, rows - 2)],
-            [("class:quiet", hint[:columns])] if hint and rows > 3 else [],
+            [("class:quiet", _cut(hint, columns))] if hint and rows > 3 else [],
         )
         max_options = max(1, rows - len(title) - len(footer))
         options = [self._render_option(index, columns, style) for index in range(len(self.options))]
@@ -312,3 +312,10 @@ class Picker(Question):
     def _hint(self) -> str:
         matches = f"{len(self._matches)} of {len(self._all)}" if self._typed else "type to search"
         return f"{matches} · ↑↓ + Enter to choose · Esc to cancel"
+
+
+def _cut(hint: str, columns: int) -> str:
+    """Drop the last parts of a hint that is too wide."""
+    while " · " in hint and len(hint) > columns:
+        hint = hint.rpartition(" · ")[0]
+    return hint[:columns]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from io import StringIO
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
@@ -24,14 +26,21 @@ from swecli.repl.render.formatting import Theme
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 1 << 16
+# Synchronized output: the terminal shows what is written between these marks at once, if it answers that it knows it.
+SYNC_QUERY = "\x1b[?2026$p"
+_SYNC_REPLY = re.compile(r"\x1b\[\?2026;([0-4])\$y")
+_SYNC_KNOWN = ("1", "2")  # set, reset
+_SYNC_START, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 _PRINT_INTERVAL = 0.03  # minimum seconds between two prints: each redraws everything below
-_RESIZE_DEBOUNCE = 0.25  # seconds after the last change of size: terminals reflow their lines first
+# seconds after the last change of size: terminals break their lines first, and tmux tells a size up to 0.25 s late
+_RESIZE_DEBOUNCE = 0.4
 
 
 class _BufferedOutput(Vt100_Output):
-    """Buffers writes inside `one_write`, so that nothing flickers, and recolors them by `theme`."""
+    """Buffers writes inside `write_at_once`, so that nothing flickers, and recolors them by `theme`."""
 
     theme = Theme("dark", {})
+    is_synchronized = False
     responds_to_cpr = (
         False  # the cursor position is not queried, so that no reply arrives among the keys
     )
@@ -40,15 +49,21 @@ class _BufferedOutput(Vt100_Output):
     def write_raw(self, data: str) -> None:
         super().write_raw(self.theme.recolor(data))
 
-    @contextmanager
-    def one_write(self) -> Iterator[None]:
-        """Buffer writes until the end of the context."""
+    def write_at_once(self, draw: Callable[[], None], is_wanted: Callable[[], bool]) -> bool:
+        """Write in one piece what `draw` writes; if it is not wanted any more then, write nothing and return False."""
         self._is_buffering = True
         try:
-            yield
+            draw()
         finally:
             self._is_buffering = False
+            was_wanted = is_wanted()
+            if not was_wanted:
+                self._buffer.clear()
+            elif self.is_synchronized and self._buffer:
+                self._buffer.insert(0, _SYNC_START)
+                self._buffer.append(_SYNC_END)
             self.flush()
+        return was_wanted
 
     def flush(self) -> None:
         if not self._is_buffering:
@@ -59,14 +74,16 @@ class _PasteInput(Vt100Input):
     """Reads pastes in linear time (prompt-toolkit: 30 s for 10 MB), and strips the replies to queries of `theme`."""
 
     theme = Theme("dark", {})
+    synchronize: Callable[[], None] = staticmethod(
+        lambda: None
+    )  # called when the terminal knows the mode
     _paste: StringIO | None = None  # an unfinished paste
 
     def read_keys(self) -> list[KeyPress]:
         """Return the keys read since the last call, a whole paste as one."""
         if self._paste is None:
-            before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(
-                _PASTE_START
-            )
+            typed = self._strip_reply(self.theme.strip_reply(self.stdin_reader.read()))
+            before, mark, data = typed.partition(_PASTE_START)
             self.vt100_parser.feed(before)
             if mark:
                 self._paste = StringIO()
@@ -75,6 +92,15 @@ class _PasteInput(Vt100Input):
             self._collect(self._paste, self.stdin_reader.read(_CHUNK_BYTES))
         keys, self._buffer = self._buffer, []
         return keys
+
+    def _strip_reply(self, data: str) -> str:
+        """Remove the answer to `SYNC_QUERY` from what is typed."""
+        match = _SYNC_REPLY.search(data)
+        if match is None:
+            return data
+        if match[1] in _SYNC_KNOWN:
+            self.synchronize()
+        return data[: match.start()] + data[match.end() :]
 
     def _collect(self, paste: StringIO, data: str) -> None:
         end = max(
@@ -93,7 +119,7 @@ class InlineApplication(Application[None]):
     """An application at the bottom of the terminal, with `live_lines`; text is printed above it.
 
     `keyboard` and `output` replace the terminal. A print and the live lines that belong to it are one write. A narrower
-    terminal leaves no remains.
+    terminal leaves no remains; `breaks_lines` if it breaks the lines that became too long, as most do.
     """
 
     live_lines: Sequence[StyleAndTextTuples] = ()
@@ -102,10 +128,17 @@ class InlineApplication(Application[None]):
     _printed_at = 0.0
     _is_suspended = False
     _resize_timer: asyncio.TimerHandle | None = None
+    _size: Size | None = None  # for which the application is drawn
 
     def __init__(
-        self, theme: Theme, keyboard: Input | None, output: Output | None, **options: Any
+        self,
+        theme: Theme,
+        keyboard: Input | None,
+        output: Output | None,
+        breaks_lines: bool = True,
+        **options: Any,
     ) -> None:
+        self._breaks_lines = breaks_lines
         self._pending: list[str] = []  # text to print
         keyboard, output = (
             keyboard or _PasteInput(sys.stdin),
@@ -114,7 +147,13 @@ class InlineApplication(Application[None]):
         for stream in (keyboard, output):
             if isinstance(stream, _PasteInput | _BufferedOutput):
                 stream.theme = theme
+        if isinstance(keyboard, _PasteInput):
+            keyboard.synchronize = self._synchronize
         super().__init__(input=keyboard, output=output, **options)
+
+    def _synchronize(self) -> None:
+        if isinstance(self.output, _BufferedOutput):
+            self.output.is_synchronized = True
 
     @property
     def _is_drawing(self) -> bool:
@@ -149,22 +188,54 @@ class InlineApplication(Application[None]):
             self.print_pending()
 
     def print_pending(self) -> None:
-        text, output = "".join(self._pending), self.output
-        self._pending.clear()
+        """Print what is pending; while the size of the terminal changes, it waits."""
         if self._print_timer is not None:
             self._print_timer.cancel()
             self._print_timer = None
+        if self._is_drawing and self._is_resizing():
+            return
+        text, output = "".join(self._pending), self.output
+        self._pending.clear()
         self.live_lines = self._next_live_lines
         if not self._is_drawing:
             output.write_raw(text)
             output.flush()
             return
         self._printed_at = asyncio.get_running_loop().time()
-        with output.one_write() if isinstance(output, _BufferedOutput) else nullcontext():
+
+        def draw() -> None:
             self._erase()
             output.write_raw(text)
             self.render_counter += 1
             self.renderer.render(self, self.layout)
+
+        if not self._write_at_once(draw):
+            self._pending.insert(0, text)
+
+    def _write_at_once(self, draw: Callable[[], None]) -> bool:
+        """Draw in one write. Returns False, and writes nothing, if the size of the terminal has changed meanwhile: what
+        is drawn for another size cannot be erased."""
+        self._size = self.output.get_size()
+        if not isinstance(self.output, _BufferedOutput):
+            draw()
+            return True
+        before = dict(vars(self.renderer))
+        if self.output.write_at_once(draw, lambda: self.output.get_size() == self._size):
+            return True
+        vars(self.renderer).update(before)
+        self._on_resize()
+        return False
+
+    def _is_resizing(self) -> bool:
+        """Return True until `_draw_resized`; the signal of a new size may come after the size."""
+        drawn = self.renderer.last_rendered_screen
+        if (
+            self._resize_timer is None
+            and drawn is not None
+            and self._size != self.output.get_size()
+        ):
+            self._on_resize()
+        return self._resize_timer is not None
 
     def _on_resize(self) -> None:
         if self._resize_timer is not None:
@@ -175,19 +246,21 @@ class InlineApplication(Application[None]):
 
     def _redraw(self, render_as_done: bool = False) -> None:
         """Redraw unless the size is changing: the terminal's reflow would move the first line."""
-        if self._resize_timer is None or render_as_done:
+        if render_as_done or not self._is_drawing:
             super()._redraw(render_as_done)
+        elif not self._is_resizing():
+            self._write_at_once(super()._redraw)
 
     def _draw_resized(self) -> None:
         self._resize_timer = None
         if self._is_drawing:
-            self._erase()
-            self.invalidate()
+            self._size = self.output.get_size()
+            self.print_pending()
 
     def _erase(self) -> None:
         """Erase what is drawn, including the rows that were added when a narrower terminal wrapped its lines."""
         screen, columns = self.renderer.last_rendered_screen, max(1, self.output.get_size().columns)
-        if screen is not None:
+        if screen is not None and self._breaks_lines:
             cursor = screen.get_cursor_position(self.layout.current_window)
             widths = (
                 max(

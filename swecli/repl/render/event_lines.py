@@ -13,16 +13,18 @@ from rich.text import Text
 from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
 from swecli.models.finding import Finding
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.message import Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
     ReviewEvent,
     ReviewFinished,
     ReviewStarted,
 )
-from swecli.repl.render.formatting import format_dollars, format_duration
+from swecli.repl.render.diff import render_diff
+from swecli.repl.render.formatting import format_dollars, format_duration, format_tokens
 from swecli.repl.render.prefix import add_prefix
-from swecli.repl.render.tools import render_diff
-from swecli.review.publish.view import FindingView, format_event, row_view
+from swecli.review.publish.event_lines import format_event
+from swecli.review.publish.view import FindingView, row_view
 from swecli.text import one_line, sanitize
 
 _TURN_STOPS = {
@@ -174,22 +176,28 @@ class _RunningCall:
 
 @dataclass(slots=True)
 class Reasoning:
-    """Streamed reasoning: the end of its text and its whole length in characters."""
+    """Streamed reasoning."""
 
     started_at: float
-    text: str = ""
-    length: int = 0
+    length: int = 0  # characters
+    _pieces: list[str] = field(default_factory=list)
+    _tail: str = ""  # the end, which is drawn while it grows
 
     def append(self, text: str) -> None:
-        """Append a delta, truncating the beginning of the text."""
+        """Append a delta."""
         self.length += len(text)
-        self.text = (self.text + sanitize(text))[-_MAX_BUFFER:]
+        self._pieces.append(sanitize(text))
+        self._tail = (self._tail + self._pieces[-1])[-_MAX_BUFFER:]
+
+    def render_whole(self) -> RenderableType:
+        """Render the whole text."""
+        return add_prefix(Text("".join(self._pieces).strip(), style="reasoning"), "✻ ", "quiet")
 
     def render_tail(self, width: int) -> Text:
         """Render the last lines, wrapped to `width` columns."""
         wrapped = [
             line
-            for part in self.text.strip().split("\n")
+            for part in self._tail.strip().split("\n")
             for line in wrap(part, max(2, width)) or [""]
         ]
         return Text("\n".join(wrapped[-_REASONING_ROWS:]), style="reasoning")
@@ -208,11 +216,18 @@ class Activity:
     clock: Callable[[], float]
     label: str = "Working"
     started_at: float = 0.0
+    sent: int = 0  # tokens of the turn's requests
+    received: int = 0  # tokens of their replies
     running: dict[str, _RunningCall] = field(default_factory=dict)
 
     def set_label(self, label: str) -> None:
         """Show a label, its seconds counted from now."""
         self.label, self.started_at = label, self.clock()
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count the tokens of a request."""
+        self.sent += usage.prompt
+        self.received += usage.output + usage.reasoning
 
     def add_call(self, call_id: str, summary: str) -> None:
         self.running[call_id] = _RunningCall(summary, self.clock())
@@ -234,13 +249,17 @@ class Activity:
         return [add_prefix(Text(line[:_MAX_LINE], "output"), "    ") for line in lines]
 
     def render_spinner(self, width: int) -> Text:
-        """Render `Run pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
+        """Render `Run pytest -q · 12 s · 8.1k in / 320 out · Esc to interrupt` in at most `width` columns, the tokens
+        only where there is room."""
         now, calls = self.clock(), list(self.running.values())
         started_at = min((call.started_at for call in calls), default=self.started_at)
         frame = _SPINNER_FRAMES[int(now * _FRAMES_PER_SECOND) % len(_SPINNER_FRAMES)]
         end = f" · {int(now - started_at)} s"
         summary = calls[0].summary if calls else self.label
         label = Text(f"Running {len(calls)} tools" if len(calls) > 1 else one_line(summary))
+        tokens = f" · {format_tokens(self.sent)} in / {format_tokens(self.received)} out"
+        if self.sent and 2 + label.cell_len + len(end + tokens + _ESC_HINT) <= width:
+            end += tokens
         if 2 + label.cell_len + len(end + _ESC_HINT) <= width or width >= 60:
             end += _ESC_HINT
         label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")

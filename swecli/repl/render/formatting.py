@@ -72,6 +72,13 @@ def notification_kind(environ: Mapping[str, str]) -> str:
     return next(matches, "")
 
 
+def breaks_lines_when_narrowed(environ: Mapping[str, str]) -> bool:
+    """Return False for the terminals that cut lines when they become narrow: xterm, the Linux console, GNU screen."""
+    term = environ.get("TERM", "")
+    is_screen = term.startswith("screen") and "TMUX" not in environ
+    return not (is_screen or term == "linux" or "XTERM_VERSION" in environ)
+
+
 def format_notification(setting: str, environ: Mapping[str, str], message: str) -> str:
     """Format the control sequence that notifies the user; "" if the setting is off."""
     kind = (notification_kind(environ) or "bell") if setting == "auto" else setting

@@ -239,7 +239,8 @@ class Printing:
         elif is_open and len(rows) <= _ROWS_TO_MEASURE:
             return [], None
         else:
-            shape = TableShape.measure(header, rows[:_ROWS_TO_MEASURE])
+            may_grow = len(rows) > _ROWS_TO_MEASURE
+            shape = TableShape.measure(header, rows[:_ROWS_TO_MEASURE], may_grow)
             table = TableRows(shape, rows)
         if is_open:
             start, end = block[0].map or (0, 0)

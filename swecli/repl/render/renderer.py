@@ -39,7 +39,9 @@ class Renderer:
         self._stream: MarkdownStream | None = None
         self._unread: list[str] = []  # text that the stream gets at the next drawing
         self._reasoning: event_lines.Reasoning | None = None
-        self._whole: Callable[[], RenderableType] | None = None  # renders what was folded last
+        self._folded: list[Callable[[], RenderableType]] = []  # render what this turn has folded
+        self._unfolds = False  # nothing is folded from now on
+        self._has_unfolded = False  # the last fold was printed whole
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
         self._needs_gap = False  # an empty line comes before the next block
@@ -53,6 +55,7 @@ class Renderer:
         self._activity = event_lines.Activity(self._clock)
         self._activity.set_label(label)
         self._previewed.clear()
+        self._folded.clear()
         self._needs_gap = self._after_remark = True
         self._working, self._paused = True, False
         with suppress(RuntimeError):  # no running loop: the caller calls `draw`
@@ -69,6 +72,11 @@ class Renderer:
             yield
         finally:
             self.end()
+
+    @property
+    def is_working(self) -> bool:
+        """Return True between `begin` and `end`."""
+        return self._working
 
     def show(self, event: events.Event) -> None:
         print_count = self.screen.print_count
@@ -93,6 +101,9 @@ class Renderer:
         self._paused = True
         self.screen.show_live(None)
         self._previewed.add(request.call.id)
+        if self._unfolds:
+            self._print_block(tools.render_approval(request, max_rows=0))
+            return
         self._print_block(tools.render_approval(request))
         self.set_folded(lambda: tools.render_approval(request, max_rows=0))
 
@@ -105,17 +116,27 @@ class Renderer:
         self.draw(force=True)
 
     def set_folded(self, whole: Callable[[], RenderableType]) -> None:
-        """Let the next `expand_last` print what `whole` renders, because it has just been printed folded."""
-        self._whole = whole
+        """Let `unfold` print what `whole` renders, because it has just been printed folded."""
+        self._folded.append(whole)
+        self._has_unfolded = False
 
-    def expand_last(self) -> bool:
-        """Print, once, the whole of what was folded last; return False if there is nothing."""
-        if self._whole is None:
-            return False
-        self._print_block(self._whole())
-        self._whole = None
+    def unfold(self) -> None:
+        """Print the whole of what was folded last; the next time of all that the turn has folded, and fold nothing from
+        then on; the next time, fold again."""
+        if self._unfolds:
+            self._unfolds = False
+            self.screen.note("outputs are folded again")
+        elif self._folded and not self._has_unfolded:
+            self._print_block(self._folded.pop()())
+            self._has_unfolded = True
+        else:
+            for whole in self._folded:
+                self._print_block(whole())
+            self._folded.clear()
+            self._unfolds = True
+            self._has_unfolded = False
+            self.screen.note("outputs and thoughts are shown whole from now on · Ctrl+O folds them")
         self.draw(force=True)
-        return True
 
     def _handle(self, event: events.Event) -> None:
         match event:
@@ -126,6 +147,8 @@ class Renderer:
             case events.ToolStarted():
                 self._finish_streams()
                 self._activity.add_call(event.call.id, event.summary)
+            case events.UsageReported():
+                self._activity.add_usage(event.usage)
             case events.ToolProgress():
                 self._activity.append_output(event.call_id, event.text)
             case events.ToolFinished():
@@ -168,9 +191,12 @@ class Renderer:
         self._activity.running.pop(event.call.id, None)
         self._activity.set_label("Working")
         previewed = event.call.id in self._previewed
-        self.set_folded(lambda: tools.render_expanded(event))
         if previewed and event.result.denied:
             return  # the decision is printed
+        if self._unfolds:
+            self._print_block(tools.render_expanded(event))
+            return
+        self.set_folded(lambda: tools.render_expanded(event))
         has_head = self._decided_call != event.call.id
         block = tools.render_call(
             event, self.screen.link_root, approved=previewed, has_head=has_head
@@ -191,7 +217,9 @@ class Renderer:
         """Print a block after an empty line, unless it is the first; None: only the empty line."""
         if self._needs_gap:
             self.screen.line()
-        self._needs_gap, self._after_remark, self._decided_call = block is not None, False, ""
+        self._needs_gap = block is not None
+        self._after_remark = False
+        self._decided_call = ""
         if block is not None:
             self.screen.print(block)
 
@@ -207,8 +235,13 @@ class Renderer:
     def _finish_streams(self) -> None:
         """Print the rest of the streamed reasoning or text."""
         if self._reasoning is not None:
-            self._print_block(self._reasoning.render_summary(self.screen.width, self._clock()))
+            thought = self._reasoning
             self._reasoning = None
+            self._print_block(thought.render_summary(self.screen.width, self._clock()))
+            if self._unfolds:
+                self.screen.print(thought.render_whole())
+            else:
+                self.set_folded(thought.render_whole)
         if self._stream is not None:
             self._print_streamed()
             for piece in self._stream.finish():

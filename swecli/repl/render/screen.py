@@ -32,6 +32,7 @@ _STYLES: Mapping[str, str] = {
     "reasoning": "dim italic",
     "added": "green",
     "removed": "red",
+    "marked": "reverse",  # the words that differ in a changed line
     "escaped": "bold red reverse",
     "spinner": "cyan",
     "md.h1": "bold underline",

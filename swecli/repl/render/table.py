@@ -13,6 +13,7 @@ from rich.text import Text
 from swecli.repl.render.prefix import add_prefix
 
 _GAP = 3  # columns between two columns: those of `box.SIMPLE_HEAD` with its padding
+_SLACK = 2  # columns: a number from 1 to 9 may become one of three digits
 _LEAST_WIDTH = 4  # of a column in a grid; below, a row is shown as a list of its cells
 
 
@@ -24,13 +25,17 @@ class TableShape:
     natural: tuple[int, ...]
 
     @classmethod
-    def measure(cls, header: Sequence[Text], rows: Sequence[Sequence[Text]]) -> TableShape:
-        """Return the shape that the header and some rows ask for."""
+    def measure(
+        cls, header: Sequence[Text], rows: Sequence[Sequence[Text]], may_grow: bool = False
+    ) -> TableShape:
+        """Return the shape that the header and the first rows ask for; `may_grow` if further rows follow, whose numbers
+        and names tend to be longer."""
         widths = [_cell_width(cell) for cell in header]
         for row in rows:
             for column, cell in enumerate(row[: len(widths)]):
                 widths[column] = max(widths[column], _cell_width(cell))
-        return cls(tuple(header), tuple(widths))
+        slack = _SLACK if may_grow else 0
+        return cls(tuple(header), tuple(width + slack for width in widths))
 
     def fit(self, columns: int) -> list[int] | None:
         """Return the widths in a terminal of so many columns; None if they are too narrow to be read."""

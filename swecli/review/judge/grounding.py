@@ -79,7 +79,8 @@ def _resolve_path(path: str, names: Mapping[str, str]) -> str:
 def _ground_one(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
     finding = _place(finding, source)
-    line, why = finding.line, _find_mismatch(finding, source)
+    line = finding.line
+    why = _find_mismatch(finding, source)
     anchor = (
         collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR]
         if 1 <= line <= len(source.lines)
@@ -103,7 +104,8 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
     if not anchor:
         judgement = Judgement("refuted", why=why, by="rule")
         return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
-    symbol, last = source.symbol_at(line), finding.end_line or line
+    symbol = source.symbol_at(line)
+    last = finding.end_line or line
     measured = symbol.measures.get(
         smell
     )  # then the whole function must be unchanged for the finding to hold
@@ -135,7 +137,8 @@ def _move_to_quote(finding: Finding, source: Source) -> Finding:
         return finding
     exact = source.find_quote(quote, _MIN_QUOTE, whole=True)
     places = exact if len(exact) == 1 else source.find_quote(quote)
-    first, last = finding.line, finding.end_line or finding.line
+    first = finding.line
+    last = finding.end_line or finding.line
     if first in places:
         return finding
     if len(strip_whitespace(quote)) < _MIN_QUOTE:
@@ -261,7 +264,9 @@ def identify_all(
 ) -> list[Finding]:
     """Return the findings of one reply, a problem that it reports twice only once, each with the id of the known
     finding that it is, or of the one that it may be in `same_as`."""
-    out, taken, exact = list(found), set(mine), {row.key for row in known}
+    out = list(found)
+    taken = set(mine)
+    exact = {row.key for row in known}
     for number, candidate in sorted(enumerate(out), key=lambda pair: pair[1].key not in exact):
         row, maybe = _identify(candidate, known, taken)
         out[number] = replace(candidate, id=row, same_as=maybe)
@@ -287,7 +292,8 @@ def _is_repeated(first: Finding, again: Finding) -> bool:
 
 
 def _overlaps(row: Finding, other: Finding, margin: int = 0) -> bool:
-    first, last = row.line - margin, (row.end_line or row.line) + margin
+    first = row.line - margin
+    last = (row.end_line or row.line) + margin
     return first <= (other.end_line or other.line) and other.line <= last
 
 

@@ -163,7 +163,8 @@ class Source:
         """Return (first, last) line of each place of a block, whatever its indentation and line breaks. `anchor` is how
         its text begins, or "" if unknown."""
         whole, starts = self._stripped
-        line_at, head = {start: n for n, start in enumerate(starts, 1)}, strip_whitespace(anchor)
+        line_at = {start: n for n, start in enumerate(starts, 1)}
+        head = strip_whitespace(anchor)
         return [
             (first, bisect_right(starts, start + block.length - 1))
             for start, first in line_at.items()
@@ -201,7 +202,8 @@ class Sources:
     snapshot is a folder made for this object, which `close` or the end of the object removes."""
 
     def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
-        self.root, self.get = root, lru_cache(_CACHE_SIZE)(self._read)
+        self.root = root
+        self.get = lru_cache(_CACHE_SIZE)(self._read)
         self._remove = (
             weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
         )
@@ -281,7 +283,8 @@ def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found += _collect_symbols(child, prefix)
             continue
-        name, last = f"{prefix}{child.name}", child.end_lineno or child.lineno
+        name = f"{prefix}{child.name}"
+        last = child.end_lineno or child.lineno
         first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
         if isinstance(child, ast.ClassDef):
             found.append(Symbol(name, first, last))

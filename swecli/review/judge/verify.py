@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swecli.agent.turn import ModelStep
+from swecli.agent.sender import send
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
@@ -72,6 +72,12 @@ class Verification:
     requests: int = 0
     problems: list[str] = field(default_factory=list)
     duplicates: dict[str, str] = field(default_factory=dict)
+
+    def spend(self, spent: RequestRecord) -> None:
+        """Add what a request took."""
+        self.usage += spent.usage
+        self.cost = None if self.cost is None or spent.cost is None else self.cost + spent.cost
+        self.requests += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +179,8 @@ class Verifier:
             failure = Judgement("cannot_tell", why=error.message, by="failure")
             out.judgements = {finding.id: failure for finding in batch} | out.judgements
             return False
-        rows, more = (
-            _parse_rows(reply, batch[0].id if len(batch) == 1 else ""),
-            dict[str, list[str]](),
-        )
+        rows = _parse_rows(reply, batch[0].id if len(batch) == 1 else "")
+        more: dict[str, list[str]] = {}
         for finding in batch:
             row = rows.get(finding.id)
             judgement = Judgement("cannot_tell", why="no verdict on it was returned", by="failure")
@@ -209,20 +213,14 @@ class Verifier:
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(evidence)},
         ]
-        step = ModelStep(
-            self.model, ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
-        )
-        reply = await step.finish()
-        sent = self.counter.count(_PROMPT) + sum(self.counter.count(text) for text in evidence)
-        out.usage += reply.usage or Usage(input=sent, output=self.counter.count(reply.text))
-        out.cost = None if out.cost is None or reply.cost is None else out.cost + reply.cost
-        out.requests += 1
-        return reply
+        request = ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
+        return await send(self.model, request, out.spend)
 
     def _describe(self, finding: Finding, see: Sequence[str] = ()) -> str:
         """Return the claim with its code, what that code calls and who calls it, and with the known claim that it may
         repeat in other words. `see` are up to two `path:line`."""
-        source, out = self.sources.get(finding.path), list[str]()
+        source = self.sources.get(finding.path)
+        out: list[str] = []
         if finding.same_as:
             known = self.store.get(finding.same_as)
             claim = (
@@ -258,7 +256,8 @@ class Verifier:
 
     def _show_moved(self, finding: Finding) -> list[str]:
         """Return where the code of a finding that is gone stands now, if it was moved into another file."""
-        block, places = Block.load(finding.block, finding.anchor), list[str]()
+        block = Block.load(finding.block, finding.anchor)
+        places: list[str] = []
         for path in self.sources.similar_files(finding.path)[:_MAX_FILES]:
             source = self.sources.get(path)
             for first, last in source.find_block(block, finding.anchor):
@@ -288,15 +287,15 @@ def _rule_on(finding: Finding, source: Source) -> Judgement | None:
         return Judgement(
             "refuted", finding.path, finding.line, present.strip(), "it equals the code", "rule"
         )
-    smell, function = finding.code_smell_type, source.symbol_at(finding.line)
+    smell = finding.code_smell_type
+    function = source.symbol_at(finding.line)
     if smell not in function.measures:
         return None
-    measured, limit = function.measures[smell], LIMITS[smell]
+    measured = function.measures[smell]
+    limit = LIMITS[smell]
     verdict: Verdict = "confirmed" if measured > limit else "refuted"
-    why, quote = (
-        f"measured {measured}, at most {limit} are meant",
-        source.lines[function.line - 1].strip(),
-    )
+    why = f"measured {measured}, at most {limit} are meant"
+    quote = source.lines[function.line - 1].strip()
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
@@ -316,7 +315,8 @@ def _parse_judgement(
     )
     if not verdict:
         return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
-    quote, path = str(row.get("quote") or ""), str(row.get("path") or claimed).removeprefix("./")
+    quote = str(row.get("quote") or "")
+    path = str(row.get("path") or claimed).removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     source = sources.get(path) if path == claimed else sources.find(path)
     found = source.find_quote(quote, _MIN_QUOTE) if path else []
@@ -433,7 +433,8 @@ def _format_code(source: Source, path: str, first: int, last: int) -> str:
 
 def _find_callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str]:
     """Yield one line of each file that calls the symbol, beginning with the finding's own."""
-    name, own = symbol.name.rpartition(".")[2], finding.path
+    name = symbol.name.rpartition(".")[2]
+    own = finding.path
     word = re.compile(rf"\b{re.escape(name)}\s*\(")
     for path in [own, *sources.similar_files(own)[:_MAX_FILES]] if len(name) > 3 else []:
         for number, line in enumerate(sources.get(path).lines, 1):

@@ -11,7 +11,8 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, pluralize, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
-from swecli.review.publish.view import format_coverage, row_view
+from swecli.review.publish.event_lines import format_coverage
+from swecli.review.publish.view import row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
 from swecli.review.target.targets import Target
@@ -67,7 +68,8 @@ class Push:
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
             return [f"nothing new, {len(self.known)} already posted"]
-        push, problems = self, list[str]()
+        push = self
+        problems: list[str] = []
         if self.inline:
             count = pluralize(len(self.inline), "finding")
             body = f"swecli: {count}; the rest, and the coverage, is in the summary comment."
@@ -90,7 +92,8 @@ class Push:
                     f"GitHub rejected the comments, all are in the summary: {error.message}"
                 )
         problems += _close_fixed(push)
-        comment, text = self.target.earlier.comment, _build_summary(push)
+        comment = self.target.earlier.comment
+        text = _build_summary(push)
         where = f"issues/comments/{comment}" if comment else f"issues/{self.target.pr}/comments"
         self.github.request("PATCH" if comment else "POST", where, {"body": text})
         return [*problems, f"posted: {push.lines[-1]}"]
@@ -112,9 +115,12 @@ def plan_push(
     """Return what to post of the findings with at least the verdict `least` (confirmed, cannot_tell, any) and the
     severity `post_min`. Findings in code that an earlier push had read are posted only if critical. `read` are the
     digests of the hunks that the review read. Raises GitHubError."""
-    github, number = target.github, target.pr or 0
+    github = target.github
+    number = target.pr or 0
     assert github is not None, "a pull request is on GitHub"
-    diffs, comments, replied = target.diffs, dict[str, int](), set[str]()
+    diffs = target.diffs
+    comments: dict[str, int] = {}
+    replied = set[str]()
     login = github.login() if github.token else ""
     for row in github.get_list(f"pulls/{number}/comments", "id", int):
         for fixed, mark in MARK.findall(str(row.get("body") or "")):
@@ -164,9 +170,13 @@ def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
 def _close_fixed(push: Push) -> list[str]:
     """Reply to the comments of fixed findings and resolve their threads. Return a line for each missing comment, and
     for a token that may not resolve."""
-    github, number, replied, problems = push.github, push.target.pr, set[int](), list[str]()
+    github = push.github
+    number = push.target.pr
+    replied = set[int]()
+    problems: list[str] = []
     for finding, comment in push.fixed:
-        why, mark = _escape(finding.reason), f"<!-- swecli-fixed {finding.fingerprint} -->"
+        why = _escape(finding.reason)
+        mark = f"<!-- swecli-fixed {finding.fingerprint} -->"
         text = f"fixed in {push.target.head[:12]}: {why}\n\n{mark}"
         try:
             github.request("POST", f"pulls/{number}/comments/{comment}/replies", {"body": text})

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
 
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, worst_first
+from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
 from swecli.models.review_events import FindingsJudged
-from swecli.regular_files import MAX_BYTES, decode_text, open_regular
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
+from swecli.review.read.rules import build_system_prompt, load_rules
 from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import run_git
 
 _PART_SHARE = 0.3  # of the model's window, for one part
-_PROMPT = Path(__file__).parent / "prompts" / "review.md"
-_FOLDER, _REVIEW, _AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
-MAX_RULES = 12_000  # characters of all rules together
-_MAX_CHECKS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +84,9 @@ class ReviewJob:
         """Verify what the review reported, what is gone from its files, and what may be repaired by the hunks with the
         digests `read`, unless verification is off. It may use two thirds of the tokens that the reviewer's requests
         have `used`, and what their `cost` left of the budget."""
-        store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
+        store = self.store
+        plan = self.plan
+        found = self.store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
             store.update(
                 [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
@@ -108,10 +103,8 @@ class ReviewJob:
             other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
         ]
         sources = Sources(self.verifier.sources.root)  # not cached
-        budget, tokens = (
-            self.agent.settings.max_budget_usd,
-            max(MIN_TOKENS, int(used * TOKEN_SHARE)),
-        )
+        budget = self.agent.settings.max_budget_usd
+        tokens = max(MIN_TOKENS, int(used * TOKEN_SHARE))
         left = None if budget is None or cost is None else budget - cost
         verifier = replace(self.verifier, tokens=tokens, max_cost=left, sources=sources)
         return await verifier.check(self.sessions, claims, {f.id for f in found})
@@ -152,11 +145,10 @@ async def _make_job(
     """Return the job of a plan: of the review `old` that is continued, or of a new one. `before` is the project's
     unfinished review, if there is one."""
     root = project_sources(agent.ctx.root).root
-    target, title = plan.target, f"Review of {plan.target.label}"
-    verifier, sessions = (
-        _make_verifier(agent, store, target.sources),
-        SessionManager(agent.sessions.database),
-    )
+    target = plan.target
+    title = f"Review of {plan.target.label}"
+    verifier = _make_verifier(agent, store, target.sources)
+    sessions = SessionManager(agent.sessions.database)
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     if old is not None:
         old, plan = (
@@ -167,20 +159,18 @@ async def _make_job(
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     is_own = not target.spec or target.spec[0] == "--staged"
     base = "" if is_own and options.trusted else target.base
-    rules, notes = await asyncio.to_thread(_load_rules, root, plan.files, base, agent.ctx.environ)
+    rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not base and not options.trusted:
-        rules, notes = (
-            {},
-            [
-                "the project's rules are not used: this folder is not trusted (run /trust to use them)"
-            ],
-        )
+        rules = {}
+        notes = [
+            "the project's rules are not used: this folder is not trusted (run /trust to use them)"
+        ]
     if before is not None and before.spec == target.spec:
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
         )
     record = ReviewRecord(
-        store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules)
+        store.project, target.spec, target.label, session.id, prompt=build_system_prompt(rules)
     )
     _adopt(store, target.earlier.findings)
     record = store.begin(record)
@@ -214,7 +204,8 @@ def plan_review(
 ) -> Plan:
     """Return the plan, with its estimate, for the target that the words name. Runs git and GitHub's requests. Raises
     SwecliError."""
-    profile, max_tokens = agent.model.profile, agent.settings.review_part_tokens
+    profile = agent.model.profile
+    max_tokens = agent.settings.review_part_tokens
     max_tokens = (
         min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     )
@@ -232,7 +223,8 @@ def plan_review(
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
     """Return a verifier with the model of `review_verify_model`, by default the session's. Raises SwecliError."""
     agent.count_exactly()
-    settings, name = agent.settings, agent.settings.review_verify_model
+    settings = agent.settings
+    name = agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.environ or {}) if name else agent.model
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
 
@@ -243,75 +235,9 @@ def prepare_check(
     """Return the verifier, the claims and the estimated price, as a line, of a check that the user asks for: of the
     named findings, by default of all that are gone or not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    open_ones, verifier = (
-        store.findings(OPEN_STATES),
-        _make_verifier(agent, store, project_sources(agent.ctx.root)),
-    )
+    open_ones = store.findings(OPEN_STATES)
+    verifier = _make_verifier(agent, store, project_sources(agent.ctx.root))
     listed = [store.get(ref) for ref in refs] or [
         f for f in open_ones if f.state == "gone" or f.is_unchecked
     ]
     return verifier, *verifier.estimate(listed)
-
-
-# The system message, with the project's own rules
-
-
-def _build_system_prompt(rules: Mapping[str, str]) -> str:
-    """Return the system message, which is the same for every part and push."""
-    smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
-    text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
-    own = "\n\n".join(f"### {name}\n{rule}" for name, rule in rules.items())
-    return (
-        f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
-        if own
-        else text
-    )
-
-
-def _load_rules(
-    root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
-) -> tuple[dict[str, str], list[str]]:
-    """Return the project's own rules for these files by name, and a line for each rule that is truncated or cannot be
-    used. For a change that is compared with the commit `base` the rules are that commit's, so that no change can
-    instruct its own reviewer; "" means the work tree."""
-    if base and _read(root, "", base, environ) is None:
-        hint = f"git fetch --depth=1 origin {base}"
-        return {}, [f"{base[:12]} is not in this clone: its rules are not used (fetch it: {hint})"]
-    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
-    by_depth = sorted(folders, key=lambda folder: (len(folder.parts), folder))
-    agents = [(folder / _AGENTS).as_posix() for folder in by_depth]
-    # git prints a tree as a title, an empty line and the names
-    tree = (_read(root, _FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
-    listed = tree if base else [path.name for path in (root / _FOLDER).glob("*.md")]
-    checks = [f"{_FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:_MAX_CHECKS]
-    found, notes, room = dict[str, str](), list[str](), MAX_RULES
-    for where in [_REVIEW, *agents, *checks]:
-        text = _read(root, where, base, environ)
-        if text is None:
-            continue
-        text = text.strip()
-        if "\0" in text or "\ufffd" in text or not text:
-            notes.append(
-                f"{where} {'cannot be read as text' if text else 'is empty'} and is not used"
-            )
-            continue
-        if len(text) > room:
-            notes.append(
-                f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}"
-            )
-        if room > 0:
-            found[PurePosixPath(where).stem if where.startswith(_FOLDER) else where] = text[:room]
-        room = max(0, room - len(text))
-    return found, notes
-
-
-def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
-    """Return the text of a file (of a folder in a commit: its listing); None if it is missing or a link."""
-    path = root / where
-    with suppress(BadInput, OSError):
-        if base:
-            return run_git(root, "show", f"{base}:{where}", environ=environ)
-        if not path.is_symlink():
-            with open_regular(path) as file:
-                return decode_text(file.read(MAX_BYTES))
-    return None

@@ -63,7 +63,8 @@ class FileDiff:
 
     def undo(self, lines: Sequence[str]) -> tuple[str, ...]:
         """Return the lines of the file before the change; `lines` are those after it."""
-        old, done = list[str](), 0
+        old: list[str] = []
+        done = 0
         for sign, number, text in self.rows:
             unchanged = number - 1 if sign != " " else number
             old += lines[done:unchanged]
@@ -108,7 +109,9 @@ def _parse_file(part: str) -> FileDiff:
     elif not path:  # only its mode changed, or it is binary: "a/NAME b/NAME"
         both = head[0].removeprefix("diff --git ")
         path = both[len(both) // 2 + 3 :]
-    hunks, old_path, status = parse_hunks(part), names.get("rename from ", ""), ""
+    hunks = parse_hunks(part)
+    old_path = names.get("rename from ", "")
+    status = ""
     if any(line.startswith("deleted file mode") for line in head):
         status = "deleted"
     elif any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
@@ -126,17 +129,21 @@ def _parse_file(part: str) -> FileDiff:
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
     """Parse the hunks of one file's patch, as git and GitHub's API write them."""
     out: list[list[Row]] = []
-    number, new_left, old_left = 0, 0, 0
+    number = 0
+    new_left = 0
+    old_left = 0
     for line in patch.removesuffix("\n").split("\n"):
         if new_left or old_left:
             sign = line[:1] or " "
             if sign in " +-":
                 out[-1].append((sign, number, line[1:]))
                 number += sign != "-"
-                new_left, old_left = new_left - (sign != "-"), old_left - (sign != "+")
+                new_left = new_left - (sign != "-")
+                old_left = old_left - (sign != "+")
         elif match := _HUNK.match(line):
             out.append([])
-            new_left, old_left = int(match["count"] or 1), int(match["removed"] or 1)
+            new_left = int(match["count"] or 1)
+            old_left = int(match["removed"] or 1)
             number = int(match["start"]) + (
                 not new_left
             )  # an empty range starts at the line before it
@@ -161,7 +168,8 @@ def skip_rule(
     """Return the rule that skips a file by its status, name, git attributes or text, or "". Attributes override names
     in both directions; `include` patterns override the rules of `_INCLUDABLE`. Added lines do not count, so that a
     change can hide neither itself nor a file that it adds."""
-    path, is_wanted = diff.path, is_included(diff.path, include)
+    path = diff.path
+    is_wanted = is_included(diff.path, include)
     if diff.status not in ("", "binary"):  # a change may declare its own text binary
         return diff.status
     if matches_kind(path, "binary") or is_sensitive(path):
@@ -179,7 +187,8 @@ def skip_rule(
             return rule
     if (sources.root / path).is_symlink():
         return "link"
-    source, added = sources.get(path), {number for sign, number, _ in diff.rows if sign == "+"}
+    source = sources.get(path)
+    added = {number for sign, number, _ in diff.rows if sign == "+"}
     if (source.hash and source.problem) or is_wanted:
         return "binary" if source.hash and source.problem else ""
     known = () if diff.is_new else enumerate(source.lines, 1)

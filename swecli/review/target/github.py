@@ -74,7 +74,8 @@ class GitHub:
     def connect(cls, root: Path, environ: Mapping[str, str]) -> GitHub:
         """Return the repository of a folder, by GITHUB_REPOSITORY or the remote "origin". The token is GITHUB_TOKEN or
         GH_TOKEN, the address GITHUB_API_URL. Raises BadInput when it is not a repository of GitHub."""
-        name, remote = environ.get("GITHUB_REPOSITORY", ""), ""
+        name = environ.get("GITHUB_REPOSITORY", "")
+        remote = ""
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
             with suppress(GitFailed):
                 remote = run_git(root, "remote", "get-url", "origin", environ=environ).strip()
@@ -178,7 +179,8 @@ class GitHub:
 
     def _error_of(self, answer: Any, path: str) -> GitHubError:
         """Return the error of an httpx response."""
-        reason, status = _parse_reason(answer.content[:100_000]), answer.status_code
+        reason = _parse_reason(answer.content[:100_000])
+        status = answer.status_code
         wait = answer.headers.get("retry-after")
         is_limited = (
             wait or answer.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
@@ -289,7 +291,8 @@ class PullState:
         """Return the state with the findings dismissed whose threads a person has resolved. Raises GitHubError."""
         if not (github.token and self.findings):
             return self
-        login, threads = github.login(), Thread.load(github, number)
+        login = github.login()
+        threads = Thread.load(github, number)
         reasons = dict(filter(None, (thread.find_dismissal(login) for thread in threads)))
         findings = [
             replace(finding, state="dismissed", reason=reasons[finding.fingerprint])
@@ -333,18 +336,18 @@ def _unpack_state(text: str) -> PullState:
         data = json.loads(
             zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED)
         )
-        head, digests, findings = data["head"], data["digests"], list[Finding]()
+        head = data["head"]
+        digests = data["digests"]
+        findings: list[Finding] = []
         is_valid = (
             data["v"] == 1
             and re.fullmatch(r"[0-9a-f]{6,64}", head)
             and all(len(one) <= 300 for one in digests)
         )
         for row in data["findings"]:
-            texts, place, aliases = (
-                {name: row[name] for name in _TEXTS if name in row or name != "reason"},
-                (row["line"], row["end_line"]),
-                row["aliases"],
-            )
+            texts = {name: row[name] for name in _TEXTS if name in row or name != "reason"}
+            place = (row["line"], row["end_line"])
+            aliases = row["aliases"]
             is_valid = (
                 is_valid
                 and all(re.fullmatch(_TEXTS[name], text, re.DOTALL) for name, text in texts.items())

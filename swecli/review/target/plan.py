@@ -50,7 +50,7 @@ _LOOP_RATIOS, _TOKEN_RATIOS = (1.0, 3.0), (1.0, 12.0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Hunk:
+class Hunk:
     """Neighbouring lines to review. `lines` are the planned line numbers, `text` is what the model reads, `spans` are
     the lines in it as inclusive ranges, `why` is the reason that it cannot be sent, or ""."""
 
@@ -81,7 +81,7 @@ class Part:
     """The hunks that one message asks to review."""
 
     number: int
-    hunks: tuple[_Hunk, ...]
+    hunks: tuple[Hunk, ...]
 
     @property
     def tokens(self) -> int:
@@ -98,7 +98,7 @@ class Plan:
     file."""
 
     target: Target
-    hunks: tuple[_Hunk, ...]
+    hunks: tuple[Hunk, ...]
     parts: tuple[Part, ...]
     leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
@@ -108,7 +108,7 @@ class Plan:
         return "changed lines" if self.target.diffs else "lines"
 
     @property
-    def earlier(self) -> list[_Hunk]:
+    def earlier(self) -> list[Hunk]:
         """The hunks that were read at an earlier push."""
         digests = frozenset(self.target.earlier.digests)
         return [hunk for hunk in self.hunks if not hunk.why and hunk.digest in digests]
@@ -151,18 +151,18 @@ class Plan:
     ) -> Plan:
         """Return the plan with the expected ranges of loops, requests, tokens and cost, from the lowest and highest
         ratios of earlier reviews (`past`); without enough of them from constants."""
-        parts, basis = self.parts[:max_loops], "constants"
-        loop_ratios, token_ratios = list(_LOOP_RATIOS), list(_TOKEN_RATIOS)
+        parts = self.parts[:max_loops]
+        basis = "constants"
+        loop_ratios = list(_LOOP_RATIOS)
+        token_ratios = list(_TOKEN_RATIOS)
         if len(past) >= _MIN_PAST:
             basis = f"the last {len(past)} reviews"
             loop_ratios = [row["loops"] / row["parts"] for row in past]
             token_ratios = [
                 row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past
             ]
-        size, most = (
-            sum(part.tokens + _BASE_TOKENS for part in parts),
-            ceil(max(loop_ratios) * len(parts)),
-        )
+        size = sum(part.tokens + _BASE_TOKENS for part in parts)
+        most = ceil(max(loop_ratios) * len(parts))
         loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
         requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
         tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
@@ -218,9 +218,11 @@ class Plan:
 def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
     Raises BadInput when all files that the user named are empty."""
-    hunks, leads = list[_Hunk](), dict[str, list[str]]()
+    hunks: list[Hunk] = []
+    leads: dict[str, list[str]] = {}
     for path in target.files:
-        diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
+        diff = target.diffs.get(path) or FileDiff(path)
+        source = target.sources.get(path)
         why = source.problem or (
             "conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else ""
         )
@@ -238,18 +240,14 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         before = Source(path, diff.undo(source.lines)) if diff.hunks else None
         if (built or why) and (over := source.measures_over_limits(before)):
             leads[path] = over
-        hunks += built or (
-            [_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else []
-        )
+        hunks += built or ([Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     if not hunks and target.files and not target.diffs:
         raise BadInput(
             f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT
         )
-    ordered, seen, sizes = (
-        list[_Hunk](),
-        Counter[str](),
-        Counter(hunk.path for hunk in hunks for _ in hunk.lines),
-    )
+    ordered: list[Hunk] = []
+    seen = Counter[str]()
+    sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
     # source before config, tests and docs; within these by folder, files with more planned lines first
     risks = {
         path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1))
@@ -274,7 +272,7 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts, leads)
 
 
-def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk:
+def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> Hunk:
     planned = planned_lines(rows) if diff.hunks else {number for _, number, _ in rows}
     spans = _to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
@@ -290,7 +288,7 @@ def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk
         f"{diff.path}\0{stripped}".encode("utf-8", "surrogatepass")
     ).hexdigest()[:20]
     lines = tuple(sorted(planned))
-    return _Hunk("", diff.path, lines, text, digest, diff.old_path, why=why, spans=spans)
+    return Hunk("", diff.path, lines, text, digest, diff.old_path, why=why, spans=spans)
 
 
 def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[Row]]]:
@@ -320,7 +318,8 @@ def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_I
     for item, size in sized:
         if group and total + size > max_size:
             yield group
-            group, total = [], 0
+            group = []
+            total = 0
         group.append(item)
         total += size
     if group:

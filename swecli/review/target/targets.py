@@ -103,7 +103,8 @@ def resolve_target(
     """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, or paths
     relative to `here`. Paths in the result are relative to the top of the repository (outside of one: to `here`).
     Raises UsageError, BadInput and GitHubError."""
-    words, root = tuple(spec), project_root(here)
+    words = tuple(spec)
+    root = project_root(here)
     ctx = _Context(root, environ, tuple(include))
     match words:
         case ():
@@ -161,11 +162,9 @@ def _commit_target(ctx: _Context, name: str) -> Target:
     try:
         if ".." in name:
             first, _, last = (word.strip(".") for word in name.partition(".."))
-            base, commit, kind = (
-                ctx.resolve(first or "HEAD"),
-                ctx.resolve(last or "HEAD"),
-                "commits",
-            )
+            base = ctx.resolve(first or "HEAD")
+            commit = ctx.resolve(last or "HEAD")
+            kind = "commits"
             command: tuple[str, ...] = ("diff", name)
         else:
             commit = ctx.resolve(name)
@@ -217,7 +216,8 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     github = GitHub.connect(ctx.root, ctx.environ or {})
     pull = github.request("GET", f"pulls/{int(number)}")
     try:
-        head, base = str(pull["head"]["sha"]), str(pull["base"]["sha"])
+        head = str(pull["head"]["sha"])
+        base = str(pull["base"]["sha"])
     except (KeyError, TypeError) as error:
         raise GitHubError(f"GitHub's answer about pull request {number} cannot be read.") from error
     try:
@@ -230,10 +230,8 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     diffs = list[FileDiff]()
     for row in github.get_list(f"pulls/{int(number)}/files", "filename", str):
         # without a patch a file is binary, or too large for GitHub to show
-        hunks, old_path = (
-            parse_hunks(str(row.get("patch") or "")),
-            str(row.get("previous_filename") or ""),
-        )
+        hunks = parse_hunks(str(row.get("patch") or ""))
+        old_path = str(row.get("previous_filename") or "")
         diffs.append(
             FileDiff(
                 row["filename"],
@@ -243,7 +241,8 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
                 row.get("status") == "added",
             )
         )
-    label, notes = f"pull request {number} of {github.repository}", list[str]()
+    label = f"pull request {number} of {github.repository}"
+    notes: list[str] = []
     earlier = PullState.load(github, int(number))
     try:
         earlier = earlier.with_dismissals(github, int(number))
@@ -265,15 +264,19 @@ def _filter_files(
     if named is None and not diffs:
         note = f"There is nothing to review in {target.label}. {TARGET_HINT}"
         return replace(target, notes=(note,), commit="", sources=project_sources(ctx.root))
-    base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
+    base = target.base if named is None else "HEAD"
+    attributes: dict[str, dict[str, str]] = {}
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
             attributes = read_attributes(
                 ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ
             )
     kept: dict[str, FileDiff] = {}
-    notes, skips, include = list(target.notes), list[SkippedFile](), (*ctx.include, *(named or ()))
-    commit, sources = target.commit, project_sources(ctx.root)
+    notes = list(target.notes)
+    skips: list[SkippedFile] = []
+    include = (*ctx.include, *(named or ()))
+    commit = target.commit
+    sources = project_sources(ctx.root)
     is_same = (
         bool(commit)
         and ctx.resolve("HEAD") == commit

@@ -12,26 +12,12 @@ from sqlalchemy import ColumnElement, Text, TextClause, cast, event, func, inser
 from sqlalchemy.orm import object_session
 from sqlmodel import col, select
 
-from swecli.models.playbook import Bullet, SessionPlaybook, Verdict
+from swecli.models.playbook import Bullet, Verdict
 from swecli.models.session import Session
+from swecli.store.journal.reader import APPLIES, BULLET, number_of, project_of
+from swecli.store.journal.values import values
 from swecli.store.playbook.counts import HELD_BACK, NEWEST, Counts, exchange_of, turns_of
-from swecli.store.reading import APPLIES, BULLET
-from swecli.store.sqlite.database import reader
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
-
-
-def number_of(bullet_id: str) -> int:
-    """Parse the number of a bullet's id; 0, which no bullet has, if the id is invalid."""
-    digits = bullet_id.removeprefix("P-")
-    return (
-        int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
-    )
-
-
-def project_of(session: Session) -> str:
-    """Return the key of a session's project; its working directory if it has no project."""
-    return clean_text(session.project or session.working_directory)
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 
 
 def applies(session: Session) -> TextClause:
@@ -158,18 +144,6 @@ class Bullets:
             for op in row.ops
             if op["op"] == "UPDATE" and "content" in op.get("fields", {})
         }
-
-    def load(self, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
-        """Load the session's playbook; only the bullets that the transaction changed, if `old` was current when it
-        began, so that the cost of a turn does not depend on the playbook's size."""
-        stored = reader(self._db)
-        found = stored.bullets(
-            session, project_of(session), None if old is None else [*self.changed]
-        )
-        bullets = (old.bullets if old else {}) | found
-        for name in {f"P-{number}" for number in self.changed} - found.keys():
-            bullets.pop(name, None)
-        return SessionPlaybook(bullets, stored.playbook_version())
 
 
 @event.listens_for(BulletRow, "after_insert")

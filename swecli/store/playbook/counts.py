@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from swecli.store.tables.learned import EvidenceRow
+from swecli.store.tables.playbook import EvidenceRow
 
 NEWEST = 20
 """Judged exchanges that count; also the turns for which a strategy is held back until the oldest counts no more. Of 5

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any, get_args
 
 import sqlmodel
-from sqlalchemy import Text, cast, func, insert
+from sqlalchemy import Text, cast, func, insert, text
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import (
+    CONSOLIDATED,
     LIVE,
     MAX_CHARACTERS,
     MAX_WHEN,
@@ -31,13 +32,15 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.playbook.bullets import Bullets, applies, number_of, project_of
+from swecli.store.journal.deltas import EVIDENCE, UNDOABLE
+from swecli.store.journal.reader import number_of, project_of
+from swecli.store.journal.values import clean_text, values
+from swecli.store.playbook.bullets import Bullets, applies
 from swecli.store.playbook.counts import IMPORTED, Counts
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, TurnRow
+from swecli.store.records import TurnLessons
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
-
-EVIDENCE = EvidenceRow.shared_with(Evidence)
+from swecli.store.tables.turns import TurnRow
 
 FREE = frozenset({"user", "import"})  # authors without caps: both are the user
 _CAPS: tuple[tuple[Callable[[Op], bool], int, str], ...] = (
@@ -61,7 +64,7 @@ _STATES: dict[OpName, State] = {
     "QUARANTINE": "quarantined",
     "RESTORE": "active",
 }
-_PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updated_at", "last_used")
+_PAST = ("helpful", "harmful", "neutral", "uses", "created_at", "updated_at", "last_used")
 _OUTCOME = ("good", "weight", "signal", "reason")  # what a mark sets of a turn's record
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
@@ -76,13 +79,55 @@ class Deltas:
         """Return the row of a delta."""
         return self._db.exec(select(DeltaRow).filter_by(id=clean_text(delta_id))).first()
 
+    @property
+    def changed(self) -> set[int]:
+        """The numbers of the bullets that this transaction changed."""
+        return self._bullets.changed
+
+    def find_undoable(self, session: Session, n: int) -> list[DeltaRow]:
+        """Return the newest `n` deltas visible to a session, newest first, except those that only add evidence."""
+        changes = (cast(col(DeltaRow.before), Text) != "{}") | col(DeltaRow.reason).like("mark %")
+        which = _visible_to(session).where(changes).filter_by(undone=False)
+        newest = which.order_by(col(DeltaRow.number).desc()).limit(n)
+        return list(self._db.exec(newest).all())
+
+    def find_undone(self, session: Session, n: int) -> list[DeltaRow]:
+        """Return the `n` most recently undone deltas visible to a session."""
+        which = _visible_to(session).where(col(DeltaRow.turned) > 0).filter_by(undone=True)
+        newest = which.order_by(col(DeltaRow.turned).desc()).limit(n)
+        return list(self._db.exec(newest).all())
+
+    def learn(self, session: Session, lessons: TurnLessons) -> tuple[DeltaRow | None, bool]:
+        """Apply the delta of lessons, once, with the mark of their turn, in place of those that it replaces. Returns
+        its row, None if they have none, and whether it is new."""
+        delta = lessons.delta
+        if delta is None:
+            return None, False
+        known = self.find(delta.id)
+        if known is not None:
+            return known, False
+        for name in lessons.replaces:
+            earlier = self.find(name)
+            if earlier is not None and not earlier.undone:
+                self.revert(earlier, redo=False)
+                earlier.turned = 0  # not undone by the user, so redo must not find it
+        row = self.apply(delta, session, lessons.verdicts)
+        if lessons.mark:
+            self.mark_turn(row, lessons.mark, lessons.why)
+        self._db.flush()
+        return row, True
+
+    def hold_back(self, names: Sequence[str]) -> None:
+        """Note that the counts of these bullets kept them out of a turn."""
+        self._bullets.hold_back(names)
+
     def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
         delta = replace(delta, session_id=delta.session_id or session.id)
-        self._check_caps(delta, session)
         rows = self._bullets.rows(
             (op.bullet_id for op in delta.ops if op.bullet_id), applies(session)
         )
+        self._check_caps(delta, session, rows)
         before, new, evidence = dict[str, Any](), list[Bullet](), list[dict[str, Any]]()
         newest = self._bullets.last_number()
         for op in delta.ops:
@@ -215,30 +260,47 @@ class Deltas:
                     f"{shared[0]} was changed later, {place}.", "Undo that change there first."
                 )
 
-    def _check_caps(self, delta: Delta, session: Session) -> None:
+    def _check_caps(self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]) -> None:
         """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
-        included. Operations with the user's words as evidence are not counted."""
+        included. Operations with the user's words as evidence are not counted, nor what a consolidation removes of
+        strategies that are not the user's."""
         if delta.author in FREE:
             return
+
+        def is_counted(op: Op) -> bool:
+            is_tidied = delta.reason == CONSOLIDATED and _is_removal_of_models_own(op, rows)
+            return not op.in_users_words and not is_tidied
+
         earlier: list[Op] = []
         if delta.ops and delta.interaction is not None and delta.session_id:
             same = values(delta, ("session_id", "interaction")) | {
                 "project": project_of(session),
                 "undone": False,
             }
-            rows = self._db.exec(select(DeltaRow).filter_by(**same)).all()
+            others = self._db.exec(select(DeltaRow).filter_by(**same)).all()
             earlier = [
-                op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops
+                op for row in others if row.author not in FREE for op in row.to_applied().delta.ops
             ]
         for counts, most, what in _CAPS:
-            now, before = (
-                sum(counts(op) and not op.in_users_words for op in ops)
-                for ops in (delta.ops, earlier)
-            )
+            now = sum(counts(op) and is_counted(op) for op in delta.ops)
+            before = sum(counts(op) and not op.in_users_words for op in earlier)
             if now and now + before > most:
                 raise BadInput(
                     f"{now + before} {what} in one turn, at most {most}: nothing was applied."
                 )
+
+
+def _is_removal_of_models_own(op: Op, rows: Mapping[str, BulletRow]) -> bool:
+    row = rows.get(op.bullet_id)
+    if op.op != "REMOVE" or row is None:
+        return False
+    return row.trust != "user" and row.state != "pinned" and row.scope != "user"
+
+
+def _visible_to(session: Session) -> Any:
+    """Select the deltas of a session, and those of its project whose bullets others see."""
+    visible = text(UNDOABLE).bindparams(own=session.id, project=project_of(session))
+    return select(DeltaRow).where(visible)
 
 
 def _new_bullet(

@@ -20,18 +20,10 @@ from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.session import Session
-from swecli.store.playbook.bullets import Bullets
-from swecli.store.sessions.store import SessionWriter
-from swecli.store.sqlite.database import reader
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import (
-    BulletRow,
-    ChoiceRow,
-    DeltaRow,
-    EvidenceRow,
-    ReflectionRow,
-    TurnRow,
-)
+from swecli.store.journal.values import clean_text, values
+from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.orm import reader
+from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import (
     CallRow,
     FullResultRow,
@@ -43,6 +35,7 @@ from swecli.store.tables.sessions import (
     SessionRow,
     SurvivorRow,
 )
+from swecli.store.tables.turns import ChoiceRow, ReflectionRow, TurnRow
 
 Archive = dict[str, Any]
 _FOREIGN = "elsewhere:"  # prefix of the id of a strategy that does not exist here
@@ -187,18 +180,18 @@ def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
             )
 
 
-class SessionArchive(SessionWriter):
-    """Exports, copies and deletes sessions."""
+class SessionArchive:
+    """Exports, copies and deletes sessions. Each method may raise StoreError; then nothing has changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def export(self, ref: str) -> Archive:
         """Return a session as plain JSON values. Raises BadInput if `ref` matches no session or several."""
-        with self.database.reading() as db:
+        with self._database.reading() as db:
             row = _find_row(db, ref)
-            bullets = (
-                Bullets(db)
-                .load(Session(row.id, row.directory, project=row.project))
-                .bullets.values()
-            )
+            owner = Session(row.id, row.directory, project=row.project)
+            bullets = reader(db).playbook(owner).bullets.values()
             whole = _columns(row) | _read_turns(db, row.id, row.interactions)
             whole |= {
                 "playbook": [one.to_json() for one in bullets],
@@ -207,11 +200,11 @@ class SessionArchive(SessionWriter):
         rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
         return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
 
-    def _copy(self, ref: str, upto: int | None) -> str:
+    def copy(self, ref: str, upto: int | None) -> str:
         """Copy a session up to interaction `upto` (None: all) into a new one, and return its id. Copies messages,
         calls, turn records, reductions and the session's own strategies, but neither costs nor evidence. Raises
         BadInput if `ref` matches no session or several."""
-        with self.database.transaction() as db:
+        with self._database.transaction() as db:
             old = _find_row(db, ref)
             last = old.interactions if upto is None else max(0, min(upto, old.interactions))
             whole, now = _read_turns(db, old.id, last), datetime.now(UTC)
@@ -236,12 +229,12 @@ class SessionArchive(SessionWriter):
             _copy_bullets(db, old.id, new.id)
             return new.id
 
-    def delete(self, ref: str) -> str:
+    def delete(self, ref: str, *, keep: str = "") -> str:
         """Delete a session with its own strategies, and return its id. Strategies of the project and the user are kept,
-        with their evidence. Raises BadInput if `ref` matches no session, several, or the one in use."""
-        with self.database.transaction() as db:
+        with their evidence. Raises BadInput if `ref` matches no session, several, or the one with the id `keep`."""
+        with self._database.transaction() as db:
             session = _find_row(db, ref).id
-            if self.current_session is not None and session == self.current_session.id:
+            if session == keep:
                 raise BadInput(
                     "The current session cannot be deleted.", "Start or resume another one first."
                 )

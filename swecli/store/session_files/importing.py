@@ -19,7 +19,9 @@ from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import Effects
 from swecli.models.playbook import Kind, Scope, State, Trust
-from swecli.store.playbook.bullets import Bullets, number_of
+from swecli.store.journal.reader import number_of
+from swecli.store.journal.values import clean_text
+from swecli.store.playbook.bullets import Bullets
 from swecli.store.session_files import importers
 from swecli.store.session_files.archive import (
     EXCLUDED_COLUMNS,
@@ -29,8 +31,7 @@ from swecli.store.session_files.archive import (
 )
 from swecli.store.session_files.transcript import Importer, Transcript
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text
-from swecli.store.tables.learned import BulletRow, TurnRow
+from swecli.store.tables.playbook import BulletRow
 from swecli.store.tables.sessions import (
     CallRow,
     InteractionRow,
@@ -41,6 +42,7 @@ from swecli.store.tables.sessions import (
     SurvivorRow,
     TranscriptLineRow,
 )
+from swecli.store.tables.turns import TurnRow
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

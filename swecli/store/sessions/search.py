@@ -16,7 +16,7 @@ from typing import Any
 
 from swecli.models.session import Session
 from swecli.redact import redact, redact_part
-from swecli.store.reading import read_moment
+from swecli.store.journal.values import read_moment
 from swecli.store.records import FoundInteraction, SearchHit, TextMatch
 
 FLOOR = 0.5

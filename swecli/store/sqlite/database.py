@@ -2,139 +2,152 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import sqlmodel
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
-from sqlalchemy.dialects import registry
-from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.util import LRUCache
+from typing import TYPE_CHECKING, Any
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
-from swecli.store.reading import Reader
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import to_store_error, write_lock
-from swecli.store.sqlite.migrations import STEPS, Step, find_problems, migrate, refuse_newer
+from swecli.store.sqlite.migrations import STEPS, Step, migrate, refuse_newer
+from swecli.store.sqlite.problems import find_problems
 from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 
-_DIALECT = "swecli"  # the name in URLs
-_COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process
+if TYPE_CHECKING:  # a turn needs no SQLModel
+    import sqlmodel
+    from sqlalchemy import Engine
+
 _JUST_MADE = 5.0  # seconds for which another process may still be creating an empty file
 
 
-class _Dialect(SQLiteDialect_pysqlite):
-    """SQLite's dialect as a singleton: compiled statements are cached by dialect."""
-
-    supports_statement_cache = True
-    _one: _Dialect | None = None
-
-    def __new__(cls, **_arguments: Any) -> _Dialect:
-        cls._one = cls._one or super().__new__(cls)
-        return cls._one
-
-    def __init__(self, **arguments: Any) -> None:
-        if not vars(self):  # all engines pass the same arguments
-            super().__init__(**arguments)
-
-
-registry.register(_DIALECT, __name__, _Dialect.__name__)
-
-
-def _make_engine(path: Path | None, *, is_read_only: bool) -> Engine:
-    """Create an engine with one connection, which any thread may use, one at a time; None for a database in memory.
-    Transactions begin with BEGIN IMMEDIATE, unless the option `begin` is set, so that they wait for other writers at
-    their start and never fail half-way. Each commit is synced to disk."""
-    where = URL.create(_DIALECT, database=str(path) if path else ":memory:")
+def _connect(path: Path | None, *, is_read_only: bool) -> sqlite3.Connection:
+    """Connect to a file, or to a new database in memory. Each commit is synced to disk. Raises sqlite3.Error."""
+    where = str(path or ":memory:")
     if path and is_read_only:
-        where = URL.create(
-            _DIALECT, database=files.reading_uri(path, is_read_only=True), query={"uri": "true"}
-        )
-    engine = create_engine(
+        where = files.reading_uri(path, is_read_only=True)
+    connection = sqlite3.connect(
         where,
-        poolclass=StaticPool,
-        connect_args={"check_same_thread": False, "timeout": files.BUSY_SECONDS},
-        json_serializer=partial(json.dumps, ensure_ascii=False),
-        execution_options={"compiled_cache": _COMPILED},
+        uri=is_read_only,
+        timeout=files.BUSY_SECONDS,
+        isolation_level=None,  # transactions begin in `Database`, not in the driver
+        check_same_thread=False,
     )
-
-    @event.listens_for(engine, "connect")
-    def _connected(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions begin in `_begun`, not in the driver
+    try:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-
-    @event.listens_for(engine, "begin")
-    def _begun(connection: Connection) -> None:
-        connection.exec_driver_sql(
-            connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
-        )
-
-    return engine
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class Database:
     """An open database, used by one thread at a time. `notices` are lines for the user (an upgrade, an empty file);
-    `path` is None for a database in memory. In one that is read-only, `transaction` raises StoreError."""
+    `path` is None for a database in memory. In one that is read-only, a change raises StoreError.
+
+    `write` and `read` give the connection itself, `transaction` and `reading` a session of SQLModel on it. Transactions
+    do not nest.
+    """
 
     def __init__(self, path: Path | None, *, is_read_only: bool = False) -> None:
+        """Connect. Raises sqlite3.Error."""
         self.path = path
         self.is_read_only = is_read_only
         self.notices: list[str] = []
-        self.engine = _make_engine(path, is_read_only=is_read_only)
+        self.connection = _connect(path, is_read_only=is_read_only)
         self._file: tuple[int, int] | None = None  # device and inode
         self._turn = threading.RLock()
-        self._inside = self._closed = False
+        self._inside = False
+        self._closed = False
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Commit the changes of the block, durably, or roll them back if it raises. Waits for other writers at the
+        start, so that it never fails half-way. Raises StoreError."""
+        with self._exclusively():
+            self._check_file()
+            with write_lock(self.path), self._transaction("BEGIN IMMEDIATE"):
+                yield self.connection
+                self.connection.commit()
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Read one snapshot, without waiting for writers. Raises StoreError."""
+        with self._exclusively(), self._transaction("BEGIN"):
+            yield self.connection
+
+    @contextmanager
+    def session(self) -> Iterator[sqlmodel.Session]:
+        """Open a session of SQLModel in the running transaction; its changes are flushed at the end."""
+        # late: a turn needs no SQLModel
+        from swecli.store.sqlite.orm import open_session
+
+        with open_session(self._engine) as session:
+            yield session
 
     @contextmanager
     def transaction(self) -> Iterator[sqlmodel.Session]:
-        """Commit the changes of the block, durably, or roll them back if it raises. Transactions do not nest. Raises
-        StoreError."""
-        with self._exclusively():
-            if (
-                self._file_id() != self._file and not self.is_read_only
-            ):  # writes to an unlinked file are lost
-                raise StoreError(
-                    f"The database {self.path} was deleted, moved or replaced while swecli ran.",
-                    "Nothing more can be stored: put it back, or quit and start again.",
-                )
-            session = sqlmodel.Session(self.engine, expire_on_commit=False)
-            with write_lock(self.path), session, session.begin():
-                yield session
+        """Do as `write`, with a session of SQLModel."""
+        with self.write(), self.session() as session:
+            yield session
 
     @contextmanager
     def reading(self) -> Iterator[sqlmodel.Session]:
-        """Read one snapshot, without waiting for writers. Raises StoreError."""
-        engine = self.engine.execution_options(begin="BEGIN")
-        with self._exclusively(), sqlmodel.Session(engine, expire_on_commit=False) as session:
+        """Do as `read`, with a session of SQLModel."""
+        with self.read(), self.session() as session:
             yield session
 
     def rows(self, which: Any) -> list[Any]:
-        """Return the results of one statement. Raises StoreError."""
+        """Return the results of one statement of SQLModel. Raises StoreError."""
         with self.reading() as db:
             return list(db.exec(which))
 
+    @cached_property
+    def _engine(self) -> Engine:
+        # late: as above
+        from swecli.store.sqlite.orm import make_engine
+
+        return make_engine(self.connection)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        """Run the block in a transaction, which it commits itself; otherwise nothing has changed."""
+        self.connection.execute(begin)
+        try:
+            yield
+        finally:
+            self.connection.rollback()  # without effect after a commit
+
+    def _check_file(self) -> None:
+        """Raise StoreError if the file is not the one that was opened: writes to an unlinked file are lost."""
+        if self._file_id() != self._file and not self.is_read_only:
+            raise StoreError(
+                f"The database {self.path} was deleted, moved or replaced while swecli ran.",
+                "Nothing more can be stored: put it back, or quit and start again.",
+            )
+
     def _file_id(self) -> tuple[int, int] | None:
         """Return device and inode of the file at `path`, or None."""
+        if self.path is None:
+            return None
         with suppress(OSError):
-            return (
-                (found.st_dev, found.st_ino) if self.path and (found := self.path.stat()) else None
-            )
+            found = self.path.stat()
+            return found.st_dev, found.st_ino
         return None
 
     def upgrade(self, version: int, steps: Sequence[Step]) -> None:
         """Run the missing migrations in one transaction, after a backup unless the file is new; set WAL mode."""
         if self.path and self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
+        is_current = version == len(steps)
+        engine = (
+            None if is_current else self._engine
+        )  # importing SQLModel takes long: not in the lock
         with write_lock(self.path):
             if 0 < version < len(steps) and self.path:
                 copy = files.spare_name(self.path, f"before-{len(steps)}")
@@ -142,15 +155,20 @@ class Database:
                 self.notices.append(
                     f"The database was upgraded; a copy of it as it was is in {copy}."
                 )
-            if version != len(steps):
-                with self.engine.begin() as connection:
-                    migrate(connection, steps)
-            if self.path:
-                with closing(
-                    self.engine.raw_connection()
-                ) as raw:  # without shared memory it has no effect
-                    raw.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]  # open
+            if engine is not None:
+                self._migrate(engine, steps)
+            if self.path:  # without shared memory it has no effect
+                self.connection.execute("PRAGMA journal_mode = WAL")
                 self._file = self._file_id()
+
+    def _migrate(self, engine: Engine, steps: Sequence[Step]) -> None:
+        # late: most databases are of the newest version
+        from swecli.store.sqlite.orm import open_connection
+
+        with self._transaction("BEGIN IMMEDIATE"):
+            with open_connection(engine) as connection:
+                migrate(connection, steps)
+            self.connection.commit()
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -162,7 +180,7 @@ class Database:
             self._inside = True
             try:
                 yield
-            except (SQLAlchemyError, sqlite3.Error) as error:
+            except sqlite3.Error as error:
                 raise to_store_error(error, self.path) from error
             finally:
                 self._inside = False
@@ -173,27 +191,21 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            if self._file:
-                with (
-                    suppress(StoreError),
-                    write_lock(self.path),
-                ):  # the last connection to close checkpoints the WAL
-                    self.engine.dispose()
-            self.engine.dispose()
+            if self._file:  # the last connection to close checkpoints the WAL
+                with suppress(StoreError), write_lock(self.path):
+                    self.connection.close()
+            self.connection.close()
 
     def check(self) -> list[str]:
         """Check the whole database; return one line for each problem. Broken search indexes are rebuilt."""
-        with self.transaction() as db:
-            return find_problems(db.connection())
+        with self.write() as db:
+            return find_problems(db)
 
     def _copy(self, to: Path) -> None:
         """Copy a snapshot into the new file `to`, without WAL. Raises OSError, sqlite3.Error."""
         files.new_file(to)
-        with (
-            closing(sqlite3.connect(to, isolation_level=None)) as target,
-            closing(self.engine.raw_connection()) as raw,
-        ):
-            raw.driver_connection.backup(target)  # type: ignore[union-attr]  # open
+        with closing(sqlite3.connect(to, isolation_level=None)) as target:
+            self.connection.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
 
     def backup(self, to: Path | None = None) -> Path:
@@ -222,13 +234,6 @@ class Database:
         return target
 
 
-def reader(db: sqlmodel.Session) -> Reader:
-    """Flush a transaction and return a reader of its `sqlite3` connection."""
-    db.flush()
-    connection: Any = db.connection().connection.driver_connection
-    return Reader(connection)
-
-
 def open_database(
     location: str | Path, *, steps: Sequence[Step] = STEPS, even_read_only: bool = False
 ) -> Database:
@@ -244,7 +249,7 @@ def open_database(
     try:
         notices = _prepare_file(path) if path else []
         database = _open(path, steps)
-    except (OSError, SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
+    except (OSError, sqlite3.Error, UnicodeError) as error:
         if path and even_read_only and files.is_read_only(path):
             return _open_read_only(path, steps)
         if isinstance(error, OSError):
@@ -300,6 +305,14 @@ def _open_read_only(path: Path, steps: Sequence[Step]) -> Database:
                 f"The database {path} cannot be read where it cannot be written: its last changes are in {journal}.",
                 "Copy both files to a folder that can be written, and name the copy with --db.",
             )
+    try:
+        return _open_current(path, steps)
+    except (sqlite3.Error, UnicodeError) as error:
+        raise to_store_error(error, path) from error
+
+
+def _open_current(path: Path, steps: Sequence[Step]) -> Database:
+    """Open a database of the newest version read-only. Raises StoreError, sqlite3.Error, UnicodeError."""
     database = Database(path, is_read_only=True)
     try:
         version = _check(database)
@@ -309,9 +322,6 @@ def _open_read_only(path: Path, steps: Sequence[Step]) -> Database:
                 f"The database {path} is of an older swecli (format {version}) and cannot be upgraded where it is.",
                 "Copy it to a folder that can be written, and name the copy with --db.",
             )
-    except (SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
-        database.close()
-        raise to_store_error(error, path) from error
     except BaseException:
         database.close()
         raise
@@ -319,28 +329,28 @@ def _open_read_only(path: Path, steps: Sequence[Step]) -> Database:
 
 
 def _check(database: Database) -> int:
-    """Return the version of a database. Raises DamagedDatabase, SQLAlchemyError for one that is damaged, of another
+    """Return the version of a database. Raises DamagedDatabase, sqlite3.Error for one that is damaged, of another
     program or with code of others."""
     path = database.path
-    with database.engine.execution_options(begin="BEGIN").connect() as connection:
-        application, version, tables = (
-            connection.exec_driver_sql(question).scalar_one()
-            for question in (
-                "PRAGMA application_id",
-                "PRAGMA user_version",
-                "SELECT count(*) FROM sqlite_master",
-            )
+    db = database.connection
+    application = _ask(db, "PRAGMA application_id")
+    version = _ask(db, "PRAGMA user_version")
+    tables = _ask(db, "SELECT count(*) FROM sqlite_master")
+    if application != files.APPLICATION_ID and (application or version or tables):
+        raise DamagedDatabase(
+            f"{path} belongs to another program.",
+            "Choose another file with --db; this one was not touched.",
         )
-        if application != files.APPLICATION_ID and (application or version or tables):
-            raise DamagedDatabase(
-                f"{path} belongs to another program.",
-                "Choose another file with --db; this one was not touched.",
-            )
-        refuse_foreign_code(map(tuple, connection.exec_driver_sql(STORED_CODE)), path)
-        if path and files.needs_check(path):
-            sound = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
-            if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
-                broken = sqlite3.DatabaseError(sound)
-                broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise broken
+    refuse_foreign_code(db.execute(STORED_CODE), path)
+    if path and files.needs_check(path):
+        sound = str(_ask(db, "PRAGMA quick_check(1)"))
+        if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
+            broken = sqlite3.DatabaseError(sound)
+            broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise broken
     return int(version)
+
+
+def _ask(db: sqlite3.Connection, question: str) -> Any:
+    """Return the only value that a statement returns."""
+    return db.execute(question).fetchone()[0]

@@ -1,59 +1,19 @@
-"""Migrate the database: tables, columns and indexes are created from the tables' definitions, steps convert the rows.
-And find problems in a database of the newest version."""
+"""Migrate the database: tables, columns and indexes are created from the tables' definitions, steps convert the
+rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-
-from sqlalchemy import Connection, inspect
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
+from functools import partial
+from typing import TYPE_CHECKING
 
 from swecli.models.errors import StoreError
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.sqlite.search_index import SEARCHED, index_statements, rebuild_statement
-from swecli.store.tables import learned  # noqa: F401  # defines tables
-from swecli.store.tables.columns import CleanJson
-from swecli.store.tables.sessions import Row
 
-Step = Callable[[Connection], None] | None
+if TYPE_CHECKING:  # most databases are of the newest version
+    from sqlalchemy import Connection
 
-
-def _create_missing(connection: Connection) -> bool:
-    """Create missing tables, columns and indexes; return whether there was any table. A NOT NULL column needs a
-    `server_default`, which SQLite requires for a table with rows; JSON columns default to JSON null."""
-    found = inspect(connection)
-    present = set(found.get_table_names())
-    for table in Row.metadata.sorted_tables:
-        if table.name not in present:
-            for statement in _create_statements(table):
-                connection.exec_driver_sql(statement)
-            continue
-        known = {column["name"] for column in found.get_columns(table.name)}
-        for column in table.columns:
-            if column.name not in known:
-                definition = CreateColumn(column).compile(dialect=connection.dialect)
-                empty = isinstance(column.type, CleanJson) and column.server_default is None
-                default = " DEFAULT 'null'" if empty else ""
-                connection.exec_driver_sql(
-                    f"ALTER TABLE {table.name} ADD COLUMN {definition}{default}"
-                )
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
-    for name in SEARCHED:
-        if f"{name}_fts" not in present:
-            for statement in index_statements(name):
-                connection.exec_driver_sql(statement)
-    return bool(present)
-
-
-@cache  # compiled once for all databases of a process
-def _create_statements(table: Table) -> tuple[str, ...]:
-    """Return the statements that create a table and its indexes."""
-    made: list[CreateTable | CreateIndex] = [CreateTable(table), *map(CreateIndex, table.indexes)]
-    return tuple(str(one.compile(dialect=sqlite.dialect())) for one in made)
+Step = Callable[["Connection"], None] | None
 
 
 def _mark_guessed_fixes_gone(connection: Connection) -> None:
@@ -79,12 +39,12 @@ def _convert_counts_to_verdicts(connection: Connection) -> None:
 def _drop_unused(connection: Connection) -> None:
     """Drop columns that the tables do not define, drafts of reflections, and operations that became verdicts in version
     13."""
+    # late: only an older database is converted
+    from swecli.store.sqlite.schema import TABLES
+
     connection.exec_driver_sql("DROP TABLE IF EXISTS reflection_draft")
-    found = inspect(connection)
-    for table in Row.metadata.sorted_tables:
-        for name in {column["name"] for column in found.get_columns(table.name)} - set(
-            table.columns.keys()
-        ):
+    for table in TABLES:
+        for name in _columns_of(connection, table.name) - set(table.columns.keys()):
             connection.exec_driver_sql(f"ALTER TABLE {table.name} DROP COLUMN {name}")
     known = "json_extract(value, '$.op') NOT IN ('TAG', 'UNTAG', 'MERGE')"
     kept = f"(SELECT coalesce(json_group_array(json(value)), '[]') FROM json_each(delta.ops) WHERE {known})"
@@ -93,14 +53,18 @@ def _drop_unused(connection: Connection) -> None:
     connection.exec_driver_sql(f"UPDATE delta SET before = '{{}}' WHERE ops = '[]' AND {no_mark}")
 
 
+def _columns_of(connection: Connection, table: str) -> set[str]:
+    rows = connection.exec_driver_sql("SELECT name FROM pragma_table_info(?)", (table,))
+    return {str(name) for (name,) in rows}
+
+
 def _drop_table(name: str, connection: Connection) -> None:
     connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def _end_holdouts(connection: Connection) -> None:
     """No turn leaves a strategy out to measure it any more. A selection that did so would now be shown wrongly."""
-    known = {column["name"] for column in inspect(connection).get_columns("playbook_turn")}
-    if "withheld" in known:
+    if "withheld" in _columns_of(connection, "playbook_turn"):
         connection.exec_driver_sql("ALTER TABLE playbook_turn DROP COLUMN withheld")
     left_out = "json_valid(choice) AND json_array_length(choice, '$.withheld') > 0"
     connection.exec_driver_sql(f"DELETE FROM playbook_choice WHERE {left_out}")
@@ -135,16 +99,17 @@ def _to_19(connection: Connection) -> None:
     _say_effects(connection)
 
 
-_BELIEF = (("bullet", "belief"), ("evidence", "factors"), ("evidence", "forget"))
+_OF_BELIEFS = (("bullet", "belief"), ("evidence", "factors"), ("evidence", "forget"))
 
 
 def _to_20(connection: Connection) -> None:
     """A strategy has counts and no belief any more. They stay as they are until it is judged again."""
-    found = inspect(connection)
-    for table, name in _BELIEF:
-        if name in {column["name"] for column in found.get_columns(table)}:
+    for table, name in _OF_BELIEFS:
+        if name in _columns_of(connection, table):
             connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
-    _drop_table("playbook_learned", connection)
+    connection.exec_driver_sql(
+        "DELETE FROM playbook_learned WHERE name LIKE 'reflector:%' OR name LIKE 'kind:%'"
+    )
 
 
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
@@ -175,10 +140,13 @@ STEPS: tuple[Step, ...] = (
 
 def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
     """Migrate the database to the newest version within the running transaction. Raises StoreError."""
+    # late: most databases are of the newest version
+    from swecli.store.sqlite.schema import create_missing
+
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     refuse_newer(version, steps)
     if version < len(steps):
-        if _create_missing(connection):  # a new database has no rows
+        if create_missing(connection):  # a new database has no rows
             for step in filter(None, steps[version:]):
                 step(connection)
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -192,22 +160,3 @@ def refuse_newer(version: int, steps: Sequence[Step]) -> None:
             f"The database was made by a newer swecli (format {version}; this one reads up to {len(steps)}).",
             "Update swecli, or choose another database with --db.",
         )
-
-
-def find_problems(connection: Connection) -> list[str]:
-    """Check structure, references and search indexes, which are rebuilt if broken; return at most 100 lines."""
-    rows = connection.exec_driver_sql("PRAGMA integrity_check(100)").scalars().all()
-    found = [f"structure: {row}" for row in rows if row != "ok"]
-    for table, _rowid, parent, _number in connection.exec_driver_sql(
-        "PRAGMA foreign_key_check"
-    ).all():
-        found.append(f"references: a row of {table} belongs to no {parent}")
-    for table in SEARCHED:
-        try:
-            connection.exec_driver_sql(
-                f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)"
-            )
-        except SQLAlchemyError:
-            connection.exec_driver_sql(rebuild_statement(table))
-            found.append(f"search: the index of {table} did not match it and was rebuilt")
-    return found[:100]

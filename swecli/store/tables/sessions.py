@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import registry
-from sqlmodel import Field, Session, SQLModel, col, select
+from sqlmodel import Field, Session, SQLModel, select
 
-from swecli.models.message import ChatMessage
-from swecli.store.reading import MESSAGE
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, values
+from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
 
@@ -35,7 +30,7 @@ class Row(SQLModel, registry=registry()):
         )
 
 
-class _SessionPart(Row):
+class SessionPart(Row):
     """A row that belongs to a session."""
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)
@@ -65,7 +60,7 @@ class SessionRow(Row, table=True):
     updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
 
 
-class MessageRow(_SessionPart, table=True):
+class MessageRow(SessionPart, table=True):
     """A message. A larger `id` is a newer message."""
 
     __tablename__ = "message"
@@ -86,11 +81,6 @@ class MessageRow(_SessionPart, table=True):
     encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     blocks: Any = Field(default=None, sa_type=CleanJson)
     images: Any = Field(default=None, sa_type=CleanJson)
-
-    @classmethod
-    def from_message(cls, session_id: str, message: ChatMessage) -> MessageRow:
-        """Return a new row for the message, without its calls."""
-        return cls(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
 
 
 class CallRow(Row, table=True):
@@ -114,12 +104,6 @@ class CallRow(Row, table=True):
     duration_ms: int | None = Field(default=None, sa_type=Number)
     tokens: int | None = Field(default=None, sa_type=Number)
     effects: Any = Field(default=None, sa_type=CleanJson)
-
-    @classmethod
-    def find_newest(cls, db: Session, session_id: str, call_id: str) -> CallRow | None:
-        """Return the newest call of a session with that id."""
-        theirs = select(cls).filter_by(session_id=session_id, call_id=call_id)
-        return db.exec(theirs.order_by(col(cls.id).desc()).limit(1)).first()
 
 
 class FullResultRow(Row, table=True):
@@ -153,7 +137,7 @@ class RequestRow(Row, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
-class InteractionRow(_SessionPart, table=True):
+class InteractionRow(SessionPart, table=True):
     """A turn. `pending` until its reflection is done; `pid` is the process that runs it; `partial` is the answer so far
     after the message `partial_after`, saved periodically; `window_spec` and `window_start` are the session's at its
     start."""
@@ -185,23 +169,6 @@ class InteractionRow(_SessionPart, table=True):
         """Return the row of an interaction, or None."""
         return db.exec(select(cls).filter_by(session_id=session_id, number=number)).first()
 
-    @classmethod
-    def find_running(cls, db: Session, session_id: str) -> Sequence[InteractionRow]:
-        """Return the turns of a session that did not end."""
-        return db.exec(select(cls).filter_by(session_id=session_id, status="running")).all()
-
-    @property
-    def is_running_elsewhere(self) -> bool:
-        """Whether another process is running the turn, or was when it ended."""
-        if self.pid <= 0 or self.pid == os.getpid():
-            return False
-        with suppress(PermissionError):
-            try:
-                os.kill(self.pid, 0)
-            except ProcessLookupError:
-                return False
-        return True
-
 
 class ReductionRow(Row, table=True):
     """A change of content that was already sent, or the start of an epoch (`opens`). Requests are a function of these
@@ -230,7 +197,7 @@ class ReductionRow(Row, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
-class SurvivorRow(_SessionPart, table=True):
+class SurvivorRow(SessionPart, table=True):
     """A retained fact, unique by kind and key; the kind `pin` is a pinned interaction."""
 
     __tablename__ = "survivor"
@@ -243,7 +210,7 @@ class SurvivorRow(_SessionPart, table=True):
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
-class TranscriptLineRow(_SessionPart, table=True):
+class TranscriptLineRow(SessionPart, table=True):
     """A raw line of an imported transcript, since the session does not contain all of it."""
 
     __tablename__ = "transcript_line"
@@ -251,35 +218,3 @@ class TranscriptLineRow(_SessionPart, table=True):
 
     line: int = Field(sa_type=Number)
     text: str = Field(sa_type=CleanText)
-
-
-class FileChangeRow(_SessionPart, table=True):
-    """A path before and after a turn, or before and after the undo `made_by`. `before` and `after` are digests of file
-    versions, empty for a missing file (mode 0) or a folder; `undone_by` is the undo that reverted it, 0 for none."""
-
-    __tablename__ = "file_change"
-    __table_args__ = (Index("ix_file_change_session", "session_id", "interaction"), COUNTING)
-
-    interaction: int = Field(default=0, sa_type=Number)
-    path: str = Field(sa_type=CleanText)
-    before: str = Field(default="", sa_type=CleanText)
-    before_mode: int = Field(default=0, sa_type=Number)
-    after: str = Field(default="", sa_type=CleanText)
-    after_mode: int = Field(default=0, sa_type=Number)
-    made_by: int = Field(default=0, sa_type=Number)
-    undone_by: int = Field(default=0, sa_type=Number)
-
-
-class UndoRow(_SessionPart, table=True):
-    """An undo of turns `first` to `last`, after which the session has `interactions`. `taken` is the data for a redo;
-    `open` while a redo is possible."""
-
-    __tablename__ = "undo"
-    __table_args__ = (Index("ix_undo_session", "session_id", "open"), COUNTING)
-
-    first: int = Field(default=0, sa_type=Number)
-    last: int = Field(default=0, sa_type=Number)
-    interactions: int = Field(default=0, sa_type=Number)
-    taken: Any = Field(default=None, sa_type=CleanJson)
-    open: bool = True
-    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
-import os
 import re
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -24,9 +21,9 @@ from swecli.tools.git import read_only_environment
 from swecli.tools.jobs import started_line
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.paths import resolve_path
-from swecli.tools.processes import ProcessExit, child_environment, run_group
-from swecli.tools.run_inside import run_inside
+from swecli.tools.processes import ProcessExit, child_environment
 from swecli.tools.sandbox import looks_denied
+from swecli.tools.shell import OutputThrottle, run_shell
 
 _TIMEOUT_CODE = 124  # as of timeout(1)
 _UNASKED_TIMEOUT = (
@@ -34,14 +31,9 @@ _UNASKED_TIMEOUT = (
 )
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
-# Makes bash write the code of each program of its last pipeline to a pipe when it ends.
-_REPORT_PIPELINE = 'trap \'printf "%s " "${{PIPESTATUS[@]}}" >&{pipe}\' EXIT; '
-_MAX_CODES = 4096  # bytes read of them
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
-_INTERVAL = 0.05  # seconds
-_MAX_PENDING = 16_000  # characters
 _RAN_INSIDE = (
     "[this ran in the sandbox: no network, writes only in the workspace and /tmp, secrets hidden. If that is why it "
     "failed, send it again with outside and why]"
@@ -67,7 +59,7 @@ class RunCommandParams(Params):
     why: str = Field("", description="With `outside`: the reason, in one sentence for the user.")
 
 
-def _plan(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
+def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
     command = params.command.strip()
     if not command:
         raise ToolError("The command is empty.")
@@ -91,7 +83,7 @@ def _plan(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         preview=Display(
             title=", ".join(where), body=escape_hidden(command), kind="code", language="bash"
         ),
-        state=_digest_scripts(ctx.root, command),
+        state=digest_scripts(ctx.root, command),
         subject=command,
         guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
         outside=outside,
@@ -99,10 +91,10 @@ def _plan(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
     )
 
 
-@tool(RUN, RunCommandParams, _plan, Offer(in_small_windows=True))
+@tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True))
 async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     command = plan.subject
-    if _digest_scripts(ctx.root, command) != plan.state:
+    if digest_scripts(ctx.root, command) != plan.state:
         raise ToolError(
             "A script this command runs changed after the command was approved. Nothing ran."
         )
@@ -118,12 +110,12 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
         return await _start_job(command, timeout, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
-    output, throttle = HeadTail() if ctx.output is None else ctx.output, _OutputThrottle(ctx.report)
+    output, throttle = HeadTail() if ctx.output is None else ctx.output, OutputThrottle(ctx.report)
     try:
-        end = await _run(command, timeout, env, ctx, output, throttle)
+        end = await run_shell(command, timeout, env, ctx, output, throttle)
     finally:
         throttle.flush()
-    return _result(command, strip_terminal_codes(output.text()), end, timeout or 0, ctx)
+    return _result(command, output, end, timeout or 0, ctx)
 
 
 def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
@@ -133,108 +125,13 @@ def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> boo
     return not plan.outside and not objection(plan.subject, ctx.root, env)
 
 
-class _OutputThrottle:
-    """Throttles output to twenty reports a second; of a flood only the newest part is reported."""
-
-    def __init__(self, report: Callable[[str], None]) -> None:
-        self._report = report
-        self._pending = ""
-        self._last = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, text: str) -> None:
-        """Add output. Must run inside the event loop."""
-        pending = self._pending + text
-        self._pending = (
-            pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
-        )
-        loop = asyncio.get_running_loop()
-        if loop.time() >= self._last + _INTERVAL:
-            self.flush()
-        elif self._timer is None:
-            # report the rest without waiting for more output
-            self._timer = loop.call_at(self._last + _INTERVAL, self.flush)
-
-    def flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._last = asyncio.get_running_loop().time()
-        if self._pending:
-            text, self._pending = self._pending, ""
-            self._report(text)
-
-
-async def _run(
-    command: str,
-    timeout: float | None,
-    env: Mapping[str, str],
-    ctx: ToolContext,
-    output: HeadTail,
-    throttle: _OutputThrottle | None = None,
-) -> ProcessExit:
-    """Run the command; its output goes to `output` and `throttle`. Raises ToolError if it cannot be started."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def take(data: bytes) -> None:
-        text = decoder.decode(data)
-        output.add(text)
-        if throttle is not None:
-            throttle.add(text)
-
-    is_bash = Path("/bin/bash").exists()
-    reading, writing = os.pipe()
-    try:
-        # the exit code of `pytest | tail` is that of tail, so a pipeline also reports the others
-        own_codes = is_bash and "|" in command
-        script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
-        argv = ["/bin/bash" if is_bash else "/bin/sh", "-c", script]
-        descriptors = (writing,) if own_codes else ()
-        if ctx.sandbox is not None and ctx.profile is not None:
-            end = await run_inside(
-                ctx.sandbox,
-                ctx.profile,
-                argv,
-                env=env,
-                timeout=timeout,
-                on_output=take,
-                pass_fds=descriptors,
-            )
-        else:
-            end = await run_group(
-                argv,
-                cwd=ctx.root,
-                env=env,
-                timeout=timeout,
-                on_output=take,
-                pass_fds=descriptors,
-            )
-        return replace(end, pipeline=_read_codes(reading, end.code))
-    except (OSError, UnicodeEncodeError) as error:
-        raise ToolError(f"The command could not be started: {error}.") from error
-    finally:
-        os.close(reading)
-        os.close(writing)
-        output.add(decoder.decode(b"", final=True))
-
-
-def _read_codes(pipe: int, code: int) -> tuple[int, ...]:
-    """Read the codes that `_REPORT_PIPELINE` wrote; () if there are none or the shell went on after the pipeline."""
-    os.set_blocking(pipe, False)
-    try:
-        codes = tuple(map(int, os.read(pipe, _MAX_CODES).split()))
-    except (BlockingIOError, ValueError):
-        return ()
-    return codes if len(codes) > 1 and codes[-1] == code else ()
-
-
 async def _start_job(
     command: str, timeout: float | None, env: Mapping[str, str], ctx: ToolContext
 ) -> ToolResult:
     if len(ctx.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
-    task = asyncio.create_task(_run(command, timeout, env, ctx, output))
+    task = asyncio.create_task(run_shell(command, timeout, env, ctx, output))
     try:
         await asyncio.wait({task}, timeout=_START_WAIT)
     except asyncio.CancelledError:
@@ -242,8 +139,7 @@ async def _start_job(
         await asyncio.wait({task})
         raise
     if task.done():
-        text = strip_terminal_codes(output.text())
-        return _result(command, text, task.result(), timeout or 0, ctx)
+        return _result(command, output, task.result(), timeout or 0, ctx)
     job = ctx.jobs.add(command, output, task)
     number, printed = job.number, job.text.rstrip("\n")
     text = (
@@ -265,9 +161,11 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(
-    command: str, output: str, end: ProcessExit, timeout: float, ctx: ToolContext
+    command: str, printed: HeadTail, end: ProcessExit, timeout: float, ctx: ToolContext
 ) -> ToolResult:
-    code, signals = end.code, {128 + one: f" ({one.name})" for one in signal.Signals}
+    output = strip_terminal_codes(printed.text())
+    code = end.code
+    signals = {128 + one: f" ({one.name})" for one in signal.Signals}
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
@@ -280,6 +178,8 @@ def _result(
             notes.append("[the sandbox could not be set up: nothing ran]")
         elif looks_denied(output):
             notes.append(_RAN_INSIDE)
+    if printed.loss:
+        notes.append(printed.loss)
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(
@@ -302,7 +202,7 @@ def _describe_pipeline(command: str, codes: Sequence[int]) -> str:
     return f" ({', '.join(pairs)})"
 
 
-def _digest_scripts(root: Path, command: str) -> dict[str, str]:
+def digest_scripts(root: Path, command: str) -> dict[str, str]:
     """Return the digests of the workspace files that the command would run, by name, to detect changes after
     approval."""
     try:

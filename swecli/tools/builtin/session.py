@@ -61,8 +61,13 @@ async def _search_session(
 ) -> ToolResult:
     if ctx.sessions is None:
         raise ToolError("There is no session in this run.")
-    newest = ctx.sessions.session.interactions
-    found = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)
+    session = ctx.sessions.session
+    # turns that the request contains anyway are searched only if no other has the words
+    sent = session.window.first_kept(session.interactions, session.window_start)
+    found = ctx.sessions.search_session(params.query, before=sent, limit=5, floor=0)
+    if not found:
+        newest = session.interactions
+        found = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)
     lines = [place.quotation for one in found for place in one.excerpts]
     text = "\n".join(lines) or "No earlier turn has any of these words."
     return ToolResult(True, text, Display(title="Earlier turns", body=text))

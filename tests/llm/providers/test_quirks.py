@@ -13,7 +13,8 @@ import pytest
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
-from swecli.headless.runner import Prompt, read_prompts, refuse, run_prompts
+from swecli.headless.prompts import Prompt, read_prompts
+from swecli.headless.runner import refuse, run_prompts
 from swecli.headless.writers.base import make_writer
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import LONGEST_WAIT

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from swecli.agent.sender import send
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, read_answer
-from swecli.playbook.learning.reflector_model import ReflectorCall, ReflectorModel
+from swecli.playbook.learning.reflector_model import Question, ReflectorCall, ReflectorModel
 from swecli.playbook.transfer import to_markdown
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
@@ -64,15 +65,17 @@ async def test_a_strategy_removed_during_a_reflection_stays_removed_until_undo()
 
 
 def test_a_reflector_that_does_not_answer_times_out_after_60_seconds() -> None:
-    async def slowly() -> ReflectorCall:
+    question = Question("template", "question", {}, lambda answer: (answer, ""))
+
+    async def slowly() -> ReflectorCall[str]:
         class Slow(ScriptedModel):
             async def stream(self, request: ModelRequest) -> Any:
                 await asyncio.sleep(600)
                 yield
 
-        asked = ReflectorCall("scripted/test")
+        asked = ReflectorCall[str]("scripted/test")
         began = asyncio.get_running_loop().time()
-        await ReflectorModel("template", Slow()).ask("question", Asked({1: ()}), asked)
+        await ReflectorModel("template", Slow()).ask(question, asked, send)
         assert asyncio.get_running_loop().time() - began <= 61
         return asked
 
@@ -90,7 +93,7 @@ async def test_a_remembered_strategy_with_a_missing_path_is_stale_and_not_shown(
     assert bullets_of(runtime)["P-1"].stale == f"{path} does not exist"
     runtime.new_session()
     await run_turn(runtime, "hello")
-    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
+    info = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert info.shown == ()
 

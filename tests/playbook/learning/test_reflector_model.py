@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from swecli.llm.profile import Profile
 from swecli.models.message import Usage
-from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorModel
+from swecli.playbook.learning.reflector_model import REFLECTING, Question, ReflectorModel
 from swecli.store.records import UsageTotals
 from tests.support.scripted import ScriptedModel
 
-QUESTION = "x" * 6_000
+QUESTION = Question("template", "x" * 6_000, {}, lambda answer: (answer, ""))
 CHEAP = {"input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7}
 
 

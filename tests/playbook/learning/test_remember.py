@@ -386,7 +386,7 @@ async def test_recall_is_offered_if_not_all_strategies_fit_and_its_result_is_rec
     await run_turn(runtime, "restart the billing service")
     requests = runtime.agent.model.requests  # type: ignore[attr-defined]
     assert "recall" in [spec.name for spec in requests[0].tools]
-    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
+    info = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert "P-12" in info.shown
     assert "second printer" in str(requests[1].messages[-1])

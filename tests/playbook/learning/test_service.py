@@ -162,10 +162,10 @@ async def test_a_mark_judges_the_turn_and_can_be_changed_and_undone() -> None:
     runtime = runtime_with_check(["As [P-1] says."], reflect_with_model=False)
     teach(runtime, "one thing")
     await run_turn(runtime, "hello")
-    session, store = current_session_of(runtime), runtime.sessions.playbook
+    session, records = current_session_of(runtime), runtime.sessions.turns
 
     def outcome() -> bool | None:
-        turn = store.turn(session.id, 1)
+        turn = records.turn(session.id, 1)
         assert turn is not None
         return turn.good
 
@@ -435,7 +435,7 @@ async def test_a_message_that_begins_with_no_marks_the_turn_and_blames_no_strate
     lines = [line for event in events for line in getattr(event, "lines", ())]
     assert lines == ["counts as corrected"]
     assert (before.harmful, find_bullet(runtime, "P-1").harmful) == (0, 0)
-    turn = runtime.sessions.playbook.turn(current_session_of(runtime).id, 1)
+    turn = runtime.sessions.turns.turn(current_session_of(runtime).id, 1)
     assert turn is not None
     assert (turn.good, turn.why) == (False, "no, every text goes through _()")
 
@@ -532,7 +532,7 @@ sys.exit(bool(bad))
 
 async def outcomes(runtime: Runtime) -> list[tuple[bool | None, str]]:
     session = current_session_of(runtime)
-    turns = [runtime.sessions.playbook.turn(session.id, n + 1) for n in range(session.interactions)]
+    turns = [runtime.sessions.turns.turn(session.id, n + 1) for n in range(session.interactions)]
     return [(turn.good, turn.reason) for turn in turns if turn is not None]
 
 
@@ -574,7 +574,7 @@ async def test_undo_takes_the_state_of_checks_back_and_redo_restores_it() -> Non
     assert [good for good, _ in await outcomes(runtime)] == [None, False]
     history = runtime.history
     assert history is not None
-    known = runtime.sessions.playbook.checks
+    known = runtime.sessions.turns.checks
     history.undo(2, UNDO_PARTS, history.plan(2))
     runtime.resume(current_session_of(runtime).id)
     assert known(current_session_of(runtime))["./check.sh"].passed

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from swecli.models.message import AskRequest, Decision
+from swecli.models.message import AskRequest, Decision, Display
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
@@ -72,6 +72,39 @@ async def test_each_option_of_the_approval_gives_its_decision(
         Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml")
     )
     assert decisions == [decision]
+
+
+QUESTION = replace(
+    ASK_RUN,
+    question="Which one?",
+    summary="Ask Which one?",
+    preview=Display(body="Which one?"),
+    choices=("SQLite", "PostgreSQL"),
+)
+
+
+@pytest.mark.parametrize(
+    ("mark", "text", "decision"),
+    [
+        ("1", None, Decision(True, answer="SQLite")),
+        ("2", None, Decision(True, answer="PostgreSQL")),
+        ("3", "use files", Decision(True, answer="use files")),
+        ("3", None, Decision(False)),
+        ("4", None, Decision(False)),
+        (None, None, Decision(False)),
+    ],
+)
+async def test_a_question_of_the_model_is_answered_by_a_choice_or_a_text(
+    mark: str | None, text: str | None, decision: Decision
+) -> None:
+    answers = Answers(mark, reason=text)
+    decisions, out = await ask_approval(answers, QUESTION)
+    assert decisions == [decision]
+    assert answers.seen == [
+        {"1": "SQLite", "2": "PostgreSQL", "3": "another answer", "4": "no answer"}
+    ]
+    assert out.count("Which one?") == 1
+    assert out.endswith(f"✓ answered: {decision.answer or 'no answer'}\n")
 
 
 async def test_a_refusal_can_carry_an_instruction() -> None:

@@ -275,7 +275,7 @@ def test_after_a_resize_a_question_is_redrawn_once_from_its_first_row() -> None:
             typist.prompt.redraw()
             await asyncio.sleep(0.1)
             seen.extend([terminal.written, list(terminal.up)])
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(1.0)
             seen.extend([terminal.up[0] - above, terminal.written])
             asked.cancel()
             typist.prompt.end()

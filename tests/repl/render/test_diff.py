@@ -7,8 +7,8 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swecli.repl.render.diff import different_words, render_diff
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.tools import render_diff
 from tests.screen.emulated import TextSurface
 
 DIFF = """--- a/x.py
@@ -69,3 +69,31 @@ def test_a_cut_line_names_the_number_of_missing_characters() -> None:
 @given(st.text(st.sampled_from("+-@ a\n\\1,日"), max_size=200))
 def test_any_text_is_drawn_within_the_width(text: str) -> None:
     assert all(len(line) <= 40 for line in render(text, 40).split("\n"))
+
+
+def marked(old: str, new: str) -> tuple[list[str], list[str]]:
+    gone, come = different_words(old, new)
+    return [old[slice(*span)] for span in gone], [new[slice(*span)] for span in come]
+
+
+def test_the_words_that_differ_in_a_changed_line_are_marked() -> None:
+    assert marked("    return total(a, b)", "    return total(a, b, c)") == ([], [", c"])
+    assert marked("size = 12  # old", "size = 20  # old") == (["12"], ["20"])
+
+
+def test_no_word_is_marked_in_a_line_that_was_replaced() -> None:
+    assert marked("import os", "class Parser:") == ([], [])
+
+
+def test_words_are_marked_only_where_as_many_lines_were_added_as_removed() -> None:
+    lines = "--- a/x\n+++ b/x\n@@ -1,{} +1,2 @@\n{}+size = 20\n+size = 21\n"
+
+    def colored(removed: str) -> str:
+        out = io.StringIO()
+        diff = lines.format(removed.count("\n"), removed)
+        Screen(TextSurface(out, 60), True).print(render_diff(diff))
+        return out.getvalue()
+
+    reverse = "\x1b[7;"
+    assert reverse in colored("-size = 10\n-size = 11\n")
+    assert reverse not in colored("-size = 10\n")

@@ -19,6 +19,7 @@ from swecli.models.events import (
     ToolStarted,
     TurnFailed,
     TurnFinished,
+    UsageReported,
 )
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import Decision, Display, ToolResult, Usage
@@ -89,6 +90,18 @@ def test_the_spinner_line_names_the_running_call_and_its_duration() -> None:
     assert "Running 2 tools" in stage.seen()[-1]
     stage.renderer.end()
     assert not any("Esc to interrupt" in line for line in stage.seen())
+
+
+def test_the_spinner_line_counts_the_tokens_of_the_turns_requests() -> None:
+    stage = Stage(columns=80)
+    stage.renderer.begin()
+    usage = Usage(1_000, 7_000, 0, 300, 20)
+    stage.show(UsageReported(usage, 0.01), UsageReported(usage, 0.01))
+    stage.clock.now += 1
+    stage.renderer.draw()
+    assert stage.seen()[-1].endswith("1 s · 16k in / 640 out · Esc to interrupt")
+    stage.renderer.begin()
+    assert "in /" not in stage.seen()[-1]
 
 
 @pytest.mark.parametrize("columns", [60, 100])
@@ -261,18 +274,31 @@ def test_a_refused_call_prints_one_line() -> None:
     assert sum("refused" in line for line in seen) == 1
 
 
-def test_the_last_output_can_be_expanded() -> None:
-    stage = Stage(80, 60)
-    assert not stage.renderer.expand_last()
-    result = ToolResult(True, canned.OUTPUT, Display("", canned.OUTPUT))
-    assert not any(
-        "test_part_30" in line
-        for line in stage.show(ToolFinished(canned.RUN, "Run pytest -q", result))
-    )
-    assert stage.renderer.expand_last()
-    assert any("test_part_30" in line for line in stage.seen())
+def count_line(stage: Stage, text: str) -> int:
+    return sum(text in line for line in stage.seen())
 
-    assert not stage.renderer.expand_last(), "it is shown: the same output again is no help"
+
+def test_unfolding_prints_the_last_output_then_all_of_the_turn_then_folds_again() -> None:
+    stage = Stage(80, 400)
+    stage.renderer.begin()
+    first = ToolFinished(
+        canned.RUN, "Run pytest -q", ToolResult(True, canned.OUTPUT, Display("", canned.OUTPUT))
+    )
+    second = replace(
+        first,
+        result=ToolResult(True, other := canned.OUTPUT.replace("part", "unit"), Display("", other)),
+    )
+    stage.show(ReasoningDelta("".join(f"thought {number}\n" for number in range(9))), first, second)
+    stage.renderer.unfold()
+    assert (count_line(stage, "test_unit_7"), count_line(stage, "test_part_7")) == (1, 0)
+    stage.renderer.unfold()
+    assert (count_line(stage, "test_unit_7"), count_line(stage, "test_part_7")) == (1, 1)
+    assert count_line(stage, "thought 2") == 1
+    stage.show(second)
+    assert count_line(stage, "test_unit_7") == 2, "nothing is folded any more"
+    stage.renderer.unfold()
+    stage.show(second)
+    assert count_line(stage, "test_unit_7") == 2
 
 
 def test_a_long_diff_is_folded_for_approval_and_can_be_expanded_before_the_answer() -> None:
@@ -285,7 +311,7 @@ def test_a_long_diff_is_folded_for_approval_and_can_be_expanded_before_the_answe
     seen = [line.strip() for line in stage.seen()]
     assert "59 + line 59" in seen
     assert "… 41 more lines (Ctrl+O to expand)" in seen
-    assert stage.renderer.expand_last()
+    stage.renderer.unfold()
     assert "100 + line 100" in [line.strip() for line in stage.seen()]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from swecli.repl.render.diff import render_diff
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.tools import render_diff
 from tests.screen.emulated import TextSurface
 from tests.screen.hostile import HOSTILE
 

@@ -172,9 +172,9 @@ def test_the_rows_of_a_table_are_printed_one_by_one_in_the_columns_of_the_first_
     reader.read("| name | what |\n|---|--:|\n" + "| abc | 1234 |\n" * 9)
     head, line, *rows = reader.printed.splitlines()
     assert head.split() == ["name", "what"]
-    assert rows == ["abc    1234"] * 9
+    assert rows == ["abc        1234"] * 9
     reader.read("| a longer name | 5 |\n")
-    assert reader.printed.splitlines()[11:] == ["a         5", "long", "er", "name"]
+    assert reader.printed.splitlines()[11:] == ["a             5", "longer", "name"]
     assert reader.live == ""
 
 

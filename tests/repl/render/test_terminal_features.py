@@ -7,7 +7,11 @@ import asyncio
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
-from swecli.repl.render.formatting import format_notification, notification_kind
+from swecli.repl.render.formatting import (
+    breaks_lines_when_narrowed,
+    format_notification,
+    notification_kind,
+)
 from swecli.repl.repl import REPL
 from tests.support.runtime import make_start
 from tests.support.screenless import play
@@ -91,3 +95,19 @@ def test_an_open_question_sends_one_notification_after_a_while_without_keys() ->
 
     assert run_virtually(count_calls(9.5, 1, 20)) == [0, 1, 1, 1]
     assert run_virtually(count_calls(9.5)) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("environ", "breaks"),
+    [
+        ({"TERM": "xterm-256color", "XTERM_VERSION": "XTerm(390)"}, False),
+        ({"TERM": "linux"}, False),
+        ({"TERM": "screen"}, False),
+        ({"TERM": "screen-256color", "TMUX": "/tmp/tmux"}, True),
+        ({"TERM": "xterm-256color"}, True),
+    ],
+)
+def test_some_terminals_cut_lines_when_they_become_narrow(
+    environ: dict[str, str], breaks: bool
+) -> None:
+    assert breaks_lines_when_narrowed(environ) is breaks

@@ -273,7 +273,7 @@ def test_ctrl_t_sends_a_line_to_the_running_turn() -> None:
         terminal.wait("^> rather this$")
         terminal.wait("Steered.")
         assert "queued" not in terminal.text
-        terminal.wait(r"5\+3: 1")
+        terminal.wait(r"5\+3 \(1 turn\)")
 
 
 def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends() -> None:
@@ -314,3 +314,15 @@ def test_the_footer_counts_the_cost_while_the_turn_runs() -> None:
         terminal.wait("word word")
         screen = terminal.wait(r"context \d+% · \$0\.25$")
         assert "the end." not in screen
+
+
+def test_a_terminal_that_knows_synchronized_output_gets_each_drawing_between_its_marks() -> None:
+    with start_terminal(LONG, TERM_PROGRAM="WezTerm") as terminal:
+        assert b"\x1b[?2026$p" in terminal.raw
+        assert b"\x1b[?2026h" not in terminal.raw
+        terminal.keys("\x1b[?2026;2$y")
+        terminal.keys("go\r")
+        terminal.wait("the end.")
+        start, end = b"\x1b[?2026h", b"\x1b[?2026l"
+        assert terminal.raw.count(start) == terminal.raw.count(end) > 5
+        assert "2026" not in terminal.text

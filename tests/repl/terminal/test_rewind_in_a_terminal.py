@@ -69,6 +69,7 @@ def test_undo_asks_before_it_overwrites_a_file_the_user_changed() -> None:
         Path("one").write_text("mine")
         terminal.keys("/undo\r")
         terminal.wait("Changed outside this session: one")
+        terminal.wait("Answer with a number")
         terminal.keys("3")
         terminal.wait("nothing was changed")
         assert Path("one").read_text() == "mine"

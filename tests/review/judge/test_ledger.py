@@ -12,7 +12,7 @@ import pytest
 from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.ledger import _recheck_finding, format_change, recheck, set_state
+from swecli.review.judge.ledger import format_change, recheck, recheck_finding, set_state
 from swecli.review.judge.sources import Sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -79,7 +79,7 @@ def stored_finding(finding: Finding, text: str = CODE) -> Finding:
 
 def recheck_one(finding: Finding, text: str) -> Finding:
     Path("r.py").write_text(text)
-    return _recheck_finding(finding, Sources(Path.cwd()))
+    return recheck_finding(finding, Sources(Path.cwd()))
 
 
 def magic_number(line: int = 7, end: int | None = None) -> Finding:
@@ -133,7 +133,7 @@ def test_a_gone_finding_reopens_when_its_code_returns_and_states_set_by_the_user
     dismissed = recheck_one(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
     assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
     Path("r.py").unlink()
-    assert _recheck_finding(found, Sources(Path.cwd())).state == "fixed"
+    assert recheck_finding(found, Sources(Path.cwd())).state == "fixed"
 
 
 def long_function(lines: int) -> str:
@@ -188,10 +188,10 @@ def test_a_finding_in_a_renamed_file_stays_open_at_the_new_path(tmp_path: Path) 
     found = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "37")], Sources(tmp_path))[0]
     (tmp_path / "src").mkdir()
     (tmp_path / "a.py").rename(tmp_path / "src" / "b.py")
-    after = _recheck_finding(found, Sources(tmp_path))
+    after = recheck_finding(found, Sources(tmp_path))
     assert (after.state, after.place) == ("open", "src/b.py:2")
     (tmp_path / "src" / "b.py").unlink()
-    assert _recheck_finding(found, Sources(tmp_path)).state == "fixed"
+    assert recheck_finding(found, Sources(tmp_path)).state == "fixed"
 
 
 def test_a_finding_in_a_file_of_another_branch_is_gone_until_that_branch_is_checked_out() -> None:
@@ -207,10 +207,10 @@ def test_a_finding_in_a_file_of_another_branch_is_gone_until_that_branch_is_chec
     git("commit", "-qm", "new")
     [found] = ground([Finding("new.py", 1, "MAGIC_NUMBERS", "37")], Sources(root))
     git("checkout", "-q", "-")
-    gone = _recheck_finding(found, Sources(root))
+    gone = recheck_finding(found, Sources(root))
     assert (gone.state, gone.reason) == ("gone", "its file is on other branches only")
     git("checkout", "-q", "topic")
-    assert _recheck_finding(gone, Sources(root)).state == "open"
+    assert recheck_finding(gone, Sources(root)).state == "open"
     git("rm", "-q", "new.py")
     git("commit", "-qm", "removed")
-    assert _recheck_finding(found, Sources(root)).state == "fixed"
+    assert recheck_finding(found, Sources(root)).state == "fixed"

@@ -8,7 +8,7 @@ import pytest
 
 from swecli.models.finding import Finding
 from swecli.review.publish.posting import as_markdown
-from swecli.review.publish.view import as_sarif
+from swecli.review.publish.sarif import as_sarif
 from tests.support.secrets import secrets
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.finding import KINDS, SEVERITIES, STATES, Finding
-from swecli.review.publish.view import as_sarif
+from swecli.review.publish.sarif import as_sarif
 from tests.support.sarif import check_sarif
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, Judgement, ReviewRecord, StateChange
-from swecli.review.publish.view import filter_findings, view
+from swecli.review.publish.filters import filter_findings
+from swecli.review.publish.view import view
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.review.read.extract import review_tools
+from swecli.review.read.report_tool import review_tools
 from swecli.tools.execute import ToolRegistry
 
 

@@ -110,21 +110,16 @@ async def test_a_report_after_the_repair_request_completes_the_review() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        "I cannot review this.",
-        "path: shop/prices.py\nline: 3\ncode_smell_type: MAGIC_NUMBERS\nmessage: a number",
-        "| file | line | problem |\n|---|---|---|\n| shop/prices.py | 3 | MAGIC_NUMBERS: a number |",
-        "- `shop/prices.py:3` MAGIC_NUMBERS (high): a number",
-    ],
+    "answer", ["I cannot review this.", "- `shop/prices.py:3` MAGIC_NUMBERS (high): a number"]
 )
-async def test_findings_in_text_without_a_report_are_kept_and_the_part_counts_as_shown(
+async def test_an_answer_in_words_is_asked_for_again_once_and_the_part_counts_as_shown(
     answer: str,
 ) -> None:
-    end = last_event(await run_review(answer, answer))
-    assert (end.end, end.coverage.shown) == ("unreadable", 13)
-    found = [(f.place, f.code_smell_type, f.source) for f in end.findings]
-    assert found == ([] if "cannot" in answer else [("shop/prices.py:3", "MAGIC_NUMBERS", "text")])
+    runtime = make_runtime([answer, answer, "never asked"])
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
+    assert (end.end, end.coverage.shown, end.loops) == ("unreadable", 13, 2)
+    assert end.findings == ()
+    assert answer in end.lost[0]
     assert [line[:6] for line in end.lost] == ["part 1"], "nothing else was lost"
 
 
@@ -261,7 +256,7 @@ async def test_a_request_refused_as_too_long_is_reduced_and_retried() -> None:
     )
     long = ContextOverflow("too long")
     events = await run_review(read_call(text=findings_text(A)), long, END, spec=("shop/prices.py",))
-    assert any(isinstance(e, Notice) and "reducing" in e.text for e in events)
+    assert any(isinstance(e, Notice) and "smaller request" in e.text for e in events)
     assert last_event(events).end == "done"
 
 
@@ -451,8 +446,8 @@ async def test_a_killed_review_continues_in_the_unfinished_loop_with_its_finding
 async def test_a_review_is_not_listed_as_a_session_and_is_not_pending_reflection() -> None:
     runtime = make_runtime([read_call(text=findings_text(A)), END])
     await collect(await begin_review(runtime, "shop/prices.py"))
-    assert runtime.sessions.list_sessions(str(runtime.cwd)) == []
-    assert runtime.sessions.playbook.pending() == []
+    assert runtime.sessions.catalog.list_sessions(str(runtime.cwd)) == []
+    assert runtime.sessions.turns.pending() == []
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_undoing_a_mark_keeps_the_verdicts_of_other_turns(
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["marked"]
     bullet = session.playbook.bullets["P-1"]
     assert (bullet.helpful, bullet.harmful) == (2, 0)
-    info = manager.playbook.turn(manager.session.id, 2)
+    info = manager.turns.turn(manager.session.id, 2)
     assert info is not None
     assert info.mark == ""
     manager.playbook.undo(session, redo=True)
@@ -113,7 +113,7 @@ def test_the_lessons_of_a_turn_store_checks_and_record_together(
         checks={"make test": CheckResult(False, ("x",))},
     )
     manager.playbook.record_lessons(session, lessons)
-    turns = manager.playbook
+    turns = manager.turns
     assert turns.checks(manager.start("/p", "m")) == {"make test": CheckResult(False, ("x",))}
     assert turns.checks(manager.start("/q", "m")) == {}
     record = turns.turn(session.id, 1)

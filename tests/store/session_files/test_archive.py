@@ -59,8 +59,8 @@ def test_a_fork_can_end_with_an_earlier_turn(manager: SessionManager) -> None:
         "question 2",
         "answer 2",
     ]
-    assert [info.messages for info in manager.list_sessions()] == [4, 6]
-    assert manager.playbook.turn(manager.session.id, 3) is None
+    assert [info.messages for info in manager.catalog.list_sessions()] == [4, 6]
+    assert manager.turns.turn(manager.session.id, 3) is None
     assert manager.resume("main (fork)", "/p").id == fork.id
 
 
@@ -96,13 +96,13 @@ def test_deleting_a_session_deletes_only_what_belongs_to_it(manager: SessionMana
     first = store_session(manager, "gone")
     second = store_session(manager, "stays")
     assert manager.delete("gone") == first
-    assert [info.id for info in manager.list_sessions()] == [second]
-    assert {hit.session_id for hit in manager.search("question")} == {second}
+    assert [info.id for info in manager.catalog.list_sessions()] == [second]
+    assert {hit.session_id for hit in manager.catalog.search("question")} == {second}
     assert manager.playbook.get("P-1") is None
     kept = manager.playbook.get("P-2")
     assert kept
     assert kept.scope == "project"
-    assert [p.session_id for p in manager.playbook.pending()] == [second] * 3
+    assert [p.session_id for p in manager.turns.pending()] == [second] * 3
     assert manager.database.check() == []
 
 
@@ -112,14 +112,14 @@ def test_the_current_session_and_unknown_ones_cannot_be_deleted(manager: Session
         manager.delete(session)
     with pytest.raises(BadInput, match="There is no session"):
         manager.delete("unknown")
-    assert len(manager.list_sessions()) == 1
+    assert len(manager.catalog.list_sessions()) == 1
 
 
 def test_an_export_is_json_with_everything_of_the_session(manager: SessionManager) -> None:
     session = store_session(manager)
     mark(manager, 2, "bad", "wrong")
     manager.start("/q", "scripted/test")
-    whole = json.loads(json.dumps(manager.export("main"), allow_nan=False))
+    whole = json.loads(json.dumps(manager.archive.export("main"), allow_nan=False))
     assert (whole["id"], whole["title"], whole["directory"], whole["cost"]) == (
         session,
         "main",
@@ -138,4 +138,4 @@ def test_an_export_is_json_with_everything_of_the_session(manager: SessionManage
     assert [bullet["id"] for bullet in whole["playbook"]] == ["P-1", "P-2"]
     assert whole["totals"]["cost"] == 1.5
     with pytest.raises(BadInput):
-        manager.export("unknown")
+        manager.archive.export("unknown")

@@ -20,8 +20,8 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.learned import TurnRow
 from swecli.store.tables.sessions import MessageRow
+from swecli.store.tables.turns import TurnRow
 from tests.store.conftest import mark
 
 
@@ -44,7 +44,7 @@ def export_session() -> dict[str, Any]:
         fields = {"content": f"for the {scope}", "scope": scope, "anchors": ("a.py",)}
         op = Op("ADD", fields=fields, evidence=(Evidence("user", "said"),))
         manager.playbook.apply(Delta(uuid7(), (op,), "user", session.id), session)
-    whole = manager.export(session.id)
+    whole = manager.archive.export(session.id)
     manager.database.close()
     value = json.loads(json.dumps(whole, default=str))
     assert isinstance(value, dict)
@@ -63,7 +63,7 @@ def test_an_imported_session_has_the_content_of_the_export() -> None:
         1,
         2,
     )
-    again = json.loads(json.dumps(manager.export(whole["id"]), default=str))
+    again = json.loads(json.dumps(manager.archive.export(whole["id"]), default=str))
     assert again["messages"] == whole["messages"]
     assert again["interactions"] == whole["interactions"]
     assert [bullet["content"] for bullet in again["playbook"]] == ["for the session"]
@@ -118,7 +118,7 @@ def store_rich_session() -> SessionManager:
 def test_exporting_an_imported_session_gives_the_same_bytes() -> None:
     manager = store_rich_session()
     assert manager.current_session
-    whole = manager.export(manager.current_session.id)
+    whole = manager.archive.export(manager.current_session.id)
     assert [row["number"] for row in whole["reductions"]] == [1, 2, 3]
     assert whole["reductions"][2]["detail"] == "R-2"
     assert whole["totals"]["usage"]["input"] == 8000
@@ -128,7 +128,7 @@ def test_exporting_an_imported_session_gives_the_same_bytes() -> None:
     assert list(whole["messages"][0])[: len(fields)] == fields, "in the same order in every process"
     other = SessionManager(open_database("to.db"))
     import_session(other.database, json.loads(first))
-    assert json.dumps(other.export(whole["id"])) == first
+    assert json.dumps(other.archive.export(whole["id"])) == first
     again, before = other.resume(whole["id"], ""), manager.resume(whole["id"], "")
     assert again.context.epoch == before.context.epoch
     assert (again.context.pins, again.context.facts) == (before.context.pins, before.context.facts)
@@ -139,14 +139,14 @@ def test_exporting_an_imported_session_gives_the_same_bytes() -> None:
 def test_an_imported_strategy_whose_id_is_taken_gets_a_new_one_in_its_turns_too() -> None:
     manager = store_rich_session()
     assert manager.current_session
-    whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
+    whole = json.loads(json.dumps(manager.archive.export(manager.current_session.id)))
     other = SessionManager(open_database("to.db"))
     mine = other.start("/b", "m/x", project="/q")
     for number in range(5):
         op = Op("ADD", fields={"content": f"mine {number}", "scope": "session"})
         other.playbook.apply(Delta(f"d{number}", (op,), "user", mine.id), mine)
     import_session(other.database, whole)
-    again = other.export(whole["id"])
+    again = other.archive.export(whole["id"])
     assert [bullet["id"] for bullet in again["playbook"]] == ["P-6"]
     assert again["messages"] == whole["messages"]
     other.database.close()
@@ -163,7 +163,7 @@ def test_an_imported_strategy_whose_id_is_taken_gets_a_new_one_in_its_turns_too(
 def test_an_export_with_an_invalid_reduction_is_refused(path: str, value: Any, named: str) -> None:
     manager = store_rich_session()
     assert manager.current_session
-    whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
+    whole = json.loads(json.dumps(manager.archive.export(manager.current_session.id)))
     database = open_database("to.db")
     with pytest.raises(BadInput, match=named):
         import_session(database, with_value(whole, path, value))
@@ -183,8 +183,8 @@ def test_an_imported_session_can_be_resumed_searched_and_sent_unchanged() -> Non
         left.window_start,
         2,
     )
-    assert [hit.session_id for hit in after.search("says")] == [whole["id"]]
-    assert not after.playbook.pending(whole["id"])
+    assert [hit.session_id for hit in after.catalog.search("says")] == [whole["id"]]
+    assert not after.turns.pending(whole["id"])
     after.begin_interaction("go on")
     assert after.resume(whole["id"], "").interactions == 3
     before.database.close()
@@ -196,7 +196,7 @@ def test_importing_a_session_that_exists_is_refused() -> None:
     database = open_database("from.db")
     with pytest.raises(BadInput, match="already exists"):
         import_session(database, whole | {"title": "other"})
-    assert SessionManager(database).list_sessions()[0].title == "work"
+    assert SessionManager(database).catalog.list_sessions()[0].title == "work"
     database.close()
 
 
@@ -242,7 +242,7 @@ def test_an_invalid_value_is_named_and_nothing_is_imported(
     database = open_database("to.db")
     with pytest.raises(BadInput, match=message):
         import_session(database, with_value(export_session(), path, value))
-    assert SessionManager(database).list_sessions() == []
+    assert SessionManager(database).catalog.list_sessions() == []
     database.close()
 
 
@@ -259,7 +259,7 @@ def test_invalid_characters_and_huge_numbers_are_cleaned_on_import() -> None:
     whole = with_value(whole, "messages.1.tool_calls.0.exit_code", 10**30)
     manager = SessionManager(open_database("to.db"))
     import_session(manager.database, whole)
-    message = manager.export(whole["id"])["messages"][0]
+    message = manager.archive.export(whole["id"])["messages"][0]
     assert message["content"] == "a\ufffdb\ufffd"
     manager.database.close()
 
@@ -302,11 +302,11 @@ def test_an_export_with_any_value_is_refused_or_can_be_loaded(path: str, value: 
     try:
         imported = import_session(database, whole)
     except BadInput:
-        assert SessionManager(database).list_sessions() == []
+        assert SessionManager(database).catalog.list_sessions() == []
     else:
         manager = SessionManager(database)
         manager.resume(imported.session_id, "")
-        json.dumps(manager.export(imported.session_id), default=str).encode("utf-8")
+        json.dumps(manager.archive.export(imported.session_id), default=str).encode("utf-8")
     database.close()
 
 

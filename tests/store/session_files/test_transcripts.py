@@ -165,12 +165,12 @@ def test_every_transcript_line_is_stored_and_exported_again(
         )
     assert kept == [line for line in (FILES / name).read_text().split("\n") if line]
     assert imported.skipped == ()
-    whole = json.dumps(manager.export(session.id))
+    whole = json.dumps(manager.archive.export(session.id))
     manager.start("/q", "m")
     manager.delete(session.id)
     Path("again.json").write_text(whole)
     import_file(manager.database, Path("again.json"))
-    assert json.dumps(manager.export(session.id)) == whole
+    assert json.dumps(manager.archive.export(session.id)) == whole
 
 
 @pytest.mark.parametrize("name", JSON_LINES)
@@ -185,7 +185,7 @@ def test_an_imported_transcript_can_be_continued_and_searched(
     )
     before = session.interactions
     assert manager.begin_interaction("go on").interaction == before + 1
-    assert manager.search(session.messages[0].content.split()[-1].strip("?"))
+    assert manager.catalog.search(session.messages[0].content.split()[-1].strip("?"))
 
 
 @pytest.mark.parametrize("name", JSON_LINES)
@@ -258,7 +258,7 @@ def test_a_file_of_an_unknown_tool_is_refused_with_the_supported_ones(
         "Claude Code and codex" in caught.value.hint
         or "swecli sessions export" in caught.value.hint
     )
-    assert manager.list_sessions() == []
+    assert manager.catalog.list_sessions() == []
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.store.tables.learned import TurnRow
+from swecli.store.tables.turns import TurnRow
 
 
 def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
@@ -42,7 +42,7 @@ def store_turns() -> SessionManager:
 
 def export_session(manager: SessionManager) -> Any:
     assert manager.current_session is not None
-    return json.loads(json.dumps(manager.export(manager.current_session.id), default=str))
+    return json.loads(json.dumps(manager.archive.export(manager.current_session.id), default=str))
 
 
 def test_the_export_has_the_outcome_of_each_turn() -> None:
@@ -56,7 +56,7 @@ def test_an_imported_turn_cites_the_new_ids_of_its_strategies() -> None:
     mine = other.start("/b", "m/x", project="/p")
     add(other, "something else", "keep it short")
     import_session(other.database, whole)
-    record = other.playbook.turn(whole["id"], 1)
+    record = other.turns.turn(whole["id"], 1)
     assert record is not None
     assert record.cited == ("elsewhere:P-1", "P-3"), "not P-1 of this database"
     assert (record.good, record.weight, record.signal, record.topic) == (
@@ -65,8 +65,8 @@ def test_an_imported_turn_cites_the_new_ids_of_its_strategies() -> None:
         "check",
         "make check",
     )
-    assert len(other.playbook.project_turns(mine)) == 2
-    again = other.export(whole["id"])
+    assert len(other.turns.project_turns(mine)) == 2
+    again = other.archive.export(whole["id"])
     assert again["interactions"][0]["playbook"]["good"] is True
     other.database.close()
 
@@ -75,26 +75,26 @@ def test_a_fork_copies_the_turn_records_and_they_count_once() -> None:
     manager = store_turns()
     first = manager.current_session
     assert first is not None
-    before = manager.playbook.project_turns(first)
+    before = manager.turns.project_turns(first)
     fork = manager.fork(upto=1)
-    copied = manager.playbook.turn(fork.id, 1)
+    copied = manager.turns.turn(fork.id, 1)
     assert copied is not None
     assert (copied.good, copied.cited) == (True, ("P-1", "P-3"))
-    assert manager.playbook.turn(fork.id, 2) is None
-    assert manager.playbook.project_turns(fork) == before, (
+    assert manager.turns.turn(fork.id, 2) is None
+    assert manager.turns.project_turns(fork) == before, (
         "the turn of the fork is the turn it was copied from"
     )
     manager.delete(first.id)
-    assert [record.session_id for record in manager.playbook.project_turns(fork)] == [fork.id]
+    assert [record.session_id for record in manager.turns.project_turns(fork)] == [fork.id]
 
 
 def test_copied_turns_of_a_fork_are_not_learned_from_again() -> None:
     manager = store_turns()
     first = manager.current_session
     assert first is not None
-    manager.playbook.skip(first.id, 1)
+    manager.turns.skip(first.id, 1)
     fork = manager.fork()
-    assert [manager.playbook.count_reflections(fork.id, number) for number in (1, 2, 3)] == [
+    assert [manager.turns.count_reflections(fork.id, number) for number in (1, 2, 3)] == [
         1,
         1,
         0,

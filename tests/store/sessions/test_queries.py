@@ -57,14 +57,14 @@ def test_an_ambiguous_or_unknown_session_is_refused_with_the_candidates(
 def test_sessions_are_listed_by_last_use(manager: SessionManager) -> None:
     first = store_session(manager, "/p", "one")
     second = store_session(manager, "/q", "two", "three", title="named")
-    assert [info.id for info in manager.list_sessions()] == [second, first]
+    assert [info.id for info in manager.catalog.list_sessions()] == [second, first]
     manager.resume(first, "/p")
     manager.begin_interaction("again")
-    assert [info.id for info in manager.list_sessions()] == [first, second]
-    assert [info.id for info in manager.list_sessions("/q")] == [second]
-    assert manager.list_sessions("/nowhere") == []
-    assert len(manager.list_sessions(limit=1)) == 1
-    info = manager.list_sessions("/q")[0]
+    assert [info.id for info in manager.catalog.list_sessions()] == [first, second]
+    assert [info.id for info in manager.catalog.list_sessions("/q")] == [second]
+    assert manager.catalog.list_sessions("/nowhere") == []
+    assert len(manager.catalog.list_sessions(limit=1)) == 1
+    info = manager.catalog.list_sessions("/q")[0]
     assert (info.title, info.interactions, info.messages, info.cost, info.first_query) == (
         "named",
         2,
@@ -77,25 +77,25 @@ def test_sessions_are_listed_by_last_use(manager: SessionManager) -> None:
 def test_search_finds_messages_with_all_words_newest_first(manager: SessionManager) -> None:
     store_session(manager, "/p", "the parser fails on tabs", "nothing here")
     store_session(manager, "/q", "make the parser faster", title="speed")
-    hits = manager.search("parser")
+    hits = manager.catalog.search("parser")
     assert [(hit.role, hit.interaction, hit.title) for hit in hits] == [
         ("assistant", 1, "speed"),
         ("user", 1, "speed"),
         ("assistant", 1, ""),
         ("user", 1, ""),
     ]
-    assert [hit.snippet for hit in manager.search("PARSER tabs")] == [
+    assert [hit.snippet for hit in manager.catalog.search("PARSER tabs")] == [
         "about the parser fails on tabs",
         "the parser fails on tabs",
     ]
-    assert len(manager.search("pars*")) == 4
-    assert manager.search("pars") == []
-    assert len(manager.search("parser", limit=1)) == 1
+    assert len(manager.catalog.search("pars*")) == 4
+    assert manager.catalog.search("pars") == []
+    assert len(manager.catalog.search("parser", limit=1)) == 1
 
 
 def test_search_finds_titles(manager: SessionManager) -> None:
     session = store_session(manager, "/p", "one", title="Login bug")
-    [hit] = manager.search("login")
+    [hit] = manager.catalog.search("login")
     assert (hit.session_id, hit.role, hit.interaction, hit.snippet) == (
         session,
         "title",
@@ -103,8 +103,8 @@ def test_search_finds_titles(manager: SessionManager) -> None:
         "Login bug",
     )
     manager.rename("Logout")
-    assert manager.search("login") == []
-    assert len(manager.search("logout")) == 1
+    assert manager.catalog.search("login") == []
+    assert len(manager.catalog.search("logout")) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,20 +124,20 @@ def test_search_treats_special_characters_literally(
     manager: SessionManager, query: str, words: str
 ) -> None:
     store_session(manager, "/p", query)
-    assert query in [hit.snippet for hit in manager.search(words)]
+    assert query in [hit.snippet for hit in manager.catalog.search(words)]
 
 
 def test_a_search_without_words_is_refused(manager: SessionManager) -> None:
     with pytest.raises(BadInput, match="at least one word"):
-        manager.search("  ")
-    assert manager.search("unheard") == []
-    assert manager.search("\0 \ud800") == []
+        manager.catalog.search("  ")
+    assert manager.catalog.search("unheard") == []
+    assert manager.catalog.search("\0 \ud800") == []
 
 
 def test_the_snippet_of_a_long_text_contains_the_word(manager: SessionManager) -> None:
     store_session(manager, "/p", "x " * 500 + "needle" + " y" * 500, "字" * 500 + "针" + "字" * 500)
     for word in ("needle", "针"):
-        hit = manager.search(word)[0]
+        hit = manager.catalog.search(word)[0]
         assert word in hit.snippet
         assert len(hit.snippet) < 200
         assert hit.snippet.startswith("…")

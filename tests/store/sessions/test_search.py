@@ -69,7 +69,7 @@ def session(sixty_turns: Path, tmp_path: Path) -> Iterator[SessionManager]:
     """Yield a manager whose current session is the one of sixty turns, in a copy of its database."""
     database = open_database(Path(shutil.copy(sixty_turns, tmp_path)))
     manager = SessionManager(database)
-    manager.resume(manager.list_sessions()[0].id, "/p")
+    manager.resume(manager.catalog.list_sessions()[0].id, "/p")
     yield manager
     database.close()
 

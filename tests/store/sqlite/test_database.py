@@ -13,7 +13,7 @@ from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.sqlite.files import locate
-from swecli.store.tables.learned import BulletRow
+from swecli.store.tables.playbook import BulletRow
 
 
 def count_bullets(database: Database) -> int:

@@ -69,7 +69,7 @@ def test_a_killed_process_loses_no_acknowledged_write(path: Path) -> None:
             else:
                 assert (Role.USER if kind == "query" else Role.ASSISTANT, int(turn)) in stored
         assert session.interactions == len(session.group_by_interaction())
-        last = manager.playbook.turn(manager.session.id, session.interactions)
+        last = manager.turns.turn(manager.session.id, session.interactions)
         assert last
         assert last.status in ("interrupted", "done")
         assert manager.begin_interaction("on we go").interaction == session.interactions
@@ -85,6 +85,6 @@ def test_concurrent_processes_lose_no_write(path: Path) -> None:
         assert len(output.splitlines()) == 120
     manager = SessionManager(open_database(path))
     assert manager.database.check() == []
-    assert [info.messages for info in manager.list_sessions()] == [80] * 4
+    assert [info.messages for info in manager.catalog.list_sessions()] == [80] * 4
     assert {len(manager.resume(f"writer {n}", "/p", 1000).messages) for n in range(4)} == {80}
     manager.database.close()

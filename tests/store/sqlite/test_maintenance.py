@@ -87,7 +87,7 @@ def test_check_rebuilds_a_damaged_search_index(manager: SessionManager) -> None:
     with manager.database.transaction() as db:
         db.connection().exec_driver_sql("DELETE FROM message_fts_data WHERE id > 10")
     with pytest.raises(DamagedDatabase, match="damaged") as caught:
-        manager.search("needle")
+        manager.catalog.search("needle")
     assert "db check" in caught.value.hint
     manager.database.close()
     again = SessionManager(open_database(manager.database.path or ""))
@@ -95,5 +95,5 @@ def test_check_rebuilds_a_damaged_search_index(manager: SessionManager) -> None:
         "search: the index of message did not match it and was rebuilt"
     ]
     assert again.database.check() == []
-    assert len(again.search("needle")) == 1
+    assert len(again.catalog.search("needle")) == 1
     again.database.close()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import DamagedDatabase
-from swecli.store.first_write import open_early
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.views import copy_with_views
 
@@ -51,13 +50,6 @@ def test_code_of_others_does_not_run_in_an_upgrade(path: Path) -> None:
         open_database(path)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (8,)
-
-
-def test_the_early_path_refuses_code_of_others(path: Path) -> None:
-    open_database(path).close()
-    plant(path, FOREIGN["a trigger"])
-    with pytest.raises(DamagedDatabase, match="did not make"), open_early(path):
-        pass
 
 
 def test_a_copy_with_views_can_be_opened(database: Database, tmp_path: Path) -> None:

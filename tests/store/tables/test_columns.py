@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.store.tables.columns import LARGEST, Money, _clamp, _clean_json, clean_text
+from swecli.store.journal.values import LARGEST, clamp, clean_json, clean_text
+from swecli.store.tables.columns import Money
 
 ANY_TEXT = st.text(st.characters(codec=None))
 ANY_JSON = st.recursive(
@@ -44,33 +45,33 @@ def test_a_surrogate_pair_becomes_its_character() -> None:
 @given(ANY_JSON)
 @pytest.mark.slow
 def test_clean_json_is_strict_json_and_is_not_cleaned_again(value: object) -> None:
-    cleaned = _clean_json(value)
+    cleaned = clean_json(value)
     text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False)
     text.encode("utf-8")
     assert json.loads(text) == cleaned
-    assert _clean_json(cleaned) == cleaned
+    assert clean_json(cleaned) == cleaned
 
 
 def test_integers_too_long_for_json_are_clamped() -> None:
-    huge = _clean_json({"n": 10**6000, "m": -(10**6000)})
+    huge = clean_json({"n": 10**6000, "m": -(10**6000)})
     assert json.loads(json.dumps(huge)) == huge
-    assert _clean_json(2**200) == 2**200
+    assert clean_json(2**200) == 2**200
 
 
 def test_json_nested_too_deep_is_cut_with_a_note() -> None:
     value: object = "bottom"
     for _ in range(5000):
         value = [value]
-    assert "nested deeper" in json.dumps(_clean_json(value))
+    assert "nested deeper" in json.dumps(clean_json(value))
 
 
 def test_values_that_json_lacks_become_text() -> None:
-    assert _clean_json({1: {2}, "p": (1, 2)}) == {"1": "{2}", "p": [1, 2]}
+    assert clean_json({1: {2}, "p": (1, 2)}) == {"1": "{2}", "p": [1, 2]}
 
 
 @pytest.mark.parametrize(("number", "kept"), [(5, 5), (10**30, LARGEST), (-(10**30), -LARGEST - 1)])
 def test_numbers_are_clamped_to_64_bits(number: int, kept: int) -> None:
-    assert _clamp(number) == kept
+    assert clamp(number) == kept
 
 
 def test_a_cost_that_is_not_a_finite_number_is_unknown() -> None:

@@ -7,7 +7,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.search_index import SEARCHED
-from swecli.store.tables.learned import BulletRow
+from swecli.store.tables.playbook import BulletRow
 from swecli.store.tables.sessions import Row
 
 

@@ -14,8 +14,11 @@ import pytest
 
 from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.builtin.fetch import ALLOW_PRIVATE, fetch_page, find_private
+from swecli.tools.builtin.fetch import fetch_page
 from swecli.tools.permissions import Permissions
+from swecli.tools.web_addresses import ALLOW_PRIVATE, find_private
+from swecli.tools.web_client import WebRequest
+from tests.tools.conftest import Answers
 
 pytestmark = pytest.mark.slow
 
@@ -177,7 +180,7 @@ async def test_a_host_that_does_not_answer_times_out(
     environ = ctx_with_local_access.environ
     assert environ is not None
     with pytest.raises(ToolError, match=r"did not load within 0\.2 seconds"):
-        await fetch_page(f"{site}/silent", "127.0.0.1", environ, seconds=0.2)
+        await fetch_page(WebRequest(f"{site}/silent", "127.0.0.1"), environ, seconds=0.2)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +206,14 @@ async def test_an_invalid_url_is_refused_without_quoting_its_password(
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "[::1]", "127.1", "127.0.0.1.", "0.0.0.0"]
 )
-async def test_every_name_of_the_local_machine_is_refused(
-    run: RunTool, site: str, host: str
+async def test_every_name_of_the_local_machine_is_refused_without_asking(
+    run: RunTool, site: str, answers: Answers, host: str
 ) -> None:
     done = await run("fetch", url=f"http://{host}:{site.rpartition(':')[2]}/page")
     assert not done.ok
+    assert "SWECLI_FETCH_PRIVATE=1" in done.for_model
     assert Site.seen == []
+    assert answers.asked == []
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import ToolResult
+from swecli.models.message import Decision, Mode, ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.files import digest
+from swecli.tools.permission_rules import PermissionRule
+from swecli.tools.permissions import Permissions
+from tests.tools.conftest import Answers
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
@@ -81,15 +84,12 @@ async def test_a_file_that_cannot_be_read_is_reported_with_the_reason(
     os.truncate(root / "huge", 11_000_000)
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe")
-    (root / "out").symlink_to("/etc/hostname")
     for path, words in {
         "pic.png": "is not text (image/png, 6 bytes)",
         "huge": "too large (11,000,000 bytes",
         "folder": "is a directory",
         "pipe": "not a regular file",
-        "out": "link out of the workspace",
         "pic.pgn": "Near names: pic.png",
-        "../x": "outside the workspace",
         "folder/none": "does not exist",
         ".": "a directory",
     }.items():
@@ -103,3 +103,75 @@ async def test_a_file_that_cannot_be_read_is_reported_with_the_reason(
 async def test_a_file_without_read_permission_is_reported(run: RunTool, root: Path) -> None:
     (root / "a").touch(mode=0)
     assert "Permission denied" in (await run("read_file", path="a")).for_model
+
+
+@pytest.fixture
+def library(root: Path) -> Path:
+    folder = root.parent / "library" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "a.py").write_text("one\n")
+    (folder / "b.py").write_text("two\n")
+    (folder / ".env").write_text("KEY=1\n")
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto", "plan"])
+async def test_reading_outside_the_workspace_asks_in_every_mode(
+    run: RunTool, library: Path, answers: Answers, permissions: Permissions, mode: Mode
+) -> None:
+    permissions.mode = mode
+    result = await run("read_file", path=f"{library}/a.py")
+    assert result.for_model == "     1\tone"
+    [asked] = answers.asked
+    assert asked.session_rule == f"read(/{library}/**)"
+    assert asked.why == f"{library}/a.py is outside the workspace"
+    answers.decision = Decision(False)
+    assert not (await run("read_file", path="../library/deep/b.py")).ok
+
+
+async def test_a_yes_for_the_folder_outside_covers_its_other_files_but_no_secrets(
+    run: RunTool, library: Path, answers: Answers
+) -> None:
+    answers.decision = Decision(True, "session")
+    await run("read_file", path=f"{library}/a.py")
+    assert (await run("read_file", path=f"{library}/b.py")).ok
+    assert len(answers.asked) == 1
+    await run("read_file", path=f"{library}/.env")
+    assert answers.asked[1].why.endswith(".env may contain secrets")
+    await run("read_file", path=f"{library.parent}/c.py")
+    assert len(answers.asked) == 3
+
+
+@pytest.mark.parametrize("rule", ["read", "read(**)", "read(*.py)", "read(/library/**)"])
+async def test_rules_for_the_workspace_allow_nothing_outside(
+    run: RunTool, library: Path, answers: Answers, permissions: Permissions, rule: str
+) -> None:
+    permissions.allow.append(PermissionRule.parse(rule))
+    await run("read_file", path=f"{library}/a.py")
+    assert len(answers.asked) == 1
+
+
+async def test_a_deny_rule_bars_names_outside_the_workspace_too(
+    run: RunTool, library: Path, permissions: Permissions
+) -> None:
+    permissions.deny.append(PermissionRule.parse("read(*.py)"))
+    permissions.allow_for_session(f"Read(/{library}/**)")
+    assert "forbids it" in (await run("read_file", path=f"{library}/a.py")).for_model
+
+
+async def test_a_rule_for_a_path_of_the_workspace_is_none_for_the_same_path_outside(
+    run: RunTool, library: Path, answers: Answers, permissions: Permissions
+) -> None:
+    permissions.allow_for_session(f"read({library}/a.py)")
+    await run("read_file", path=f"{library}/a.py")
+    assert len(answers.asked) == 1
+
+
+async def test_a_link_out_of_the_workspace_asks_about_the_file_it_leads_to(
+    run: RunTool, root: Path, library: Path, answers: Answers
+) -> None:
+    (root / "innocent.txt").symlink_to(library / ".env")
+    answers.decision = Decision(False)
+    assert not (await run("read_file", path="innocent.txt")).ok
+    assert answers.asked[0].summary == f"Read {library}/.env"
+    assert answers.asked[0].why == f"{library}/.env may contain secrets"

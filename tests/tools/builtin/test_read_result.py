@@ -9,6 +9,7 @@ import pytest
 from swecli.models.message import ToolResult
 from swecli.store.records import FoundInteraction
 from swecli.tools.base import ToolContext
+from swecli.tools.permissions import Permissions
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
@@ -63,3 +64,22 @@ async def test_an_unknown_call_id_is_reported(run: RunTool, ctx: ToolContext) ->
         assert (
             "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model
         )
+
+
+async def test_waiting_for_a_job_returns_at_its_end(
+    run: RunTool, ctx: ToolContext, permissions: Permissions
+) -> None:
+    permissions.mode = "auto"
+    await run("run_command", command="sleep 0.8; echo built; exit 3", background=True)
+    result = await run("read_result", call_id="job-1", wait=60)
+    assert "exit code 3 after" in result.for_model
+    assert "built" in result.for_model
+
+
+async def test_waiting_for_a_job_ends_with_the_time_that_was_given(
+    run: RunTool, ctx: ToolContext, permissions: Permissions
+) -> None:
+    permissions.mode = "auto"
+    await run("run_command", command="sleep 30", background=True)
+    assert "running for" in (await run("read_result", call_id="job-1", wait=1)).for_model
+    await ctx.jobs.close()

@@ -88,6 +88,10 @@ async def test_of_a_huge_output_head_and_tail_are_kept(run: RunTool, reported: l
     assert "\n1\n2\n" in result.for_model
     assert result.for_model.endswith("2000000\nlast")
     assert "characters of output were not kept" in result.for_model
+    head = result.for_model[:300]
+    assert (
+        "[printed: 14,888,901 characters, 2,000,001 lines; kept: the first and last 1,000," in head
+    )
     assert sum(map(len, reported)) < 5_000_000
 
 

@@ -30,7 +30,7 @@ _MAX_SHOWN, _MAX_LISTED = 20, 200
 def _complete_sessions(runtime: Runtime) -> Values:
     return [
         (info.id, _format_session(info))
-        for info in runtime.sessions.list_sessions(str(runtime.cwd), _MAX_SHOWN)
+        for info in runtime.sessions.catalog.list_sessions(str(runtime.cwd), _MAX_SHOWN)
     ]
 
 
@@ -39,9 +39,9 @@ async def _sessions(ctx: CommandContext, args: str) -> None:
     """Resume another session of this folder"""
     runtime, ref = ctx.runtime, args
     if not ref:
-        found = runtime.sessions.list_sessions(str(runtime.cwd), _MAX_LISTED)
+        found = runtime.sessions.catalog.list_sessions(str(runtime.cwd), _MAX_LISTED)
         others = [info for info in found if info.interactions and info.id != runtime.session.id]
-        endings = runtime.sessions.endings([info.id for info in others])
+        endings = runtime.sessions.catalog.endings([info.id for info in others])
         options = [(info.id, _format_session(info)) for info in others]
         if not options:
             ctx.screen.note("there are no other sessions in this folder")
@@ -153,7 +153,7 @@ async def _search(ctx: CommandContext, args: str) -> None:
     """Search all sessions, newest first"""
     if not args:
         raise UsageError("Nothing to search for.", "For example: /search retry limit")
-    hits = ctx.runtime.sessions.search(args, _MAX_SHOWN)
+    hits = ctx.runtime.sessions.catalog.search(args, _MAX_SHOWN)
     if not hits:
         ctx.screen.note(f"no matches for {args!r}")
         return
@@ -237,6 +237,6 @@ async def _export(ctx: CommandContext, args: str) -> None:
     path = ctx.runtime.cwd / (
         Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}"
     )
-    text = format_session(form, redact_value(ctx.runtime.sessions.export(session.id)))
+    text = format_session(form, redact_value(ctx.runtime.sessions.archive.export(session.id)))
     write_new_file(path, text, "Name another file: /export html FILE")
     ctx.screen.note(f"exported {pluralize(session.interactions, 'turn')} to {short_path(path)}")

@@ -51,7 +51,7 @@ def _show(ctx: CommandContext, trust: FolderTrust, pending: dict[Path, bytes]) -
     if not trust.is_trusted:
         return
     # late: completing the names of commands must not load rich
-    from swecli.repl.render.tools import render_diff
+    from swecli.repl.render.diff import render_diff
     from swecli.tools.diffs import unified_diff
 
     for path, data in pending.items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.input.question import Option
 from swecli.store.records import UNDO_PARTS, FileChange
 from swecli.text import sanitize
 
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
 
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
-_CONFLICT_OPTIONS = [
-    ("leave", "Keep these, undo the rest"),
-    ("overwrite", "Overwrite these too"),
-    ("", "Cancel: change nothing"),
-]
+# A number means the same as in an approval.
+_CONFLICT_ANSWERS = {
+    "overwrite": Option("yes, overwrite these too", "1", "y"),
+    "leave": Option("yes, but keep these as they are", "2"),
+    "nothing": Option("no, change nothing", "3", "n"),
+}
 
 
 @command(
     usage=f"[N] {_PARTS_USAGE}",
-    complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS],
+    complete=lambda runtime: [(part, f"only the {part}") for part in UNDO_PARTS],
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
@@ -97,10 +99,14 @@ async def _ask_overwrite(
     if not conflicts:
         return False
     names = ", ".join(history.relative(change.path) for change in conflicts)
-    answer = await ctx.pick(f"Changed outside this session: {names}", _CONFLICT_OPTIONS)
-    if not answer:
+    title = f"Changed outside this session: {names}. Go on?"
+    options = list(_CONFLICT_ANSWERS.values())
+    picked = await ctx.asker.choose(title, options, guarded=True, interrupts=False)
+    answer = "nothing" if picked is None else list(_CONFLICT_ANSWERS)[picked]
+    if answer == "nothing":
         ctx.screen.note("nothing was changed")
-    return answer == "overwrite" if answer else None
+        return None
+    return answer == "overwrite"
 
 
 def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
@@ -148,7 +154,8 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     from rich.console import Group, RenderableType
     from rich.text import Text
 
-    from swecli.repl.render.tools import ASKED_DIFF_ROWS, render_diff
+    from swecli.repl.render.diff import render_diff
+    from swecli.repl.render.tools import ASKED_DIFF_ROWS
 
     whole = args == "session"
     last = ctx.runtime.session.resolve_turn("" if whole else args)

@@ -25,7 +25,7 @@ async def test_fork_continues_in_a_copy_and_keeps_the_original(
     assert now.interactions == 1
     assert f"/resume {old.id}" in printed
     await run_turn(runtime, "second thing")
-    assert len(runtime.sessions.export(old.id)["interactions"]) == 1
+    assert len(runtime.sessions.archive.export(old.id)["interactions"]) == 1
 
 
 async def test_fork_can_end_the_copy_with_an_earlier_turn(

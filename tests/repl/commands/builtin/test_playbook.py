@@ -210,7 +210,7 @@ async def test_good_and_bad_mark_the_last_turn(runtime: Runtime, ctx: ScriptedCo
     await run_turn(runtime, "run the tests [P-1]")
     assert "T1 is marked bad" in await ctx.type("/bad it was slow")
     assert "T1 is marked good" in await ctx.type("/good")
-    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
+    info = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert info.mark == "good"
 

@@ -1,0 +1,105 @@
+"""A turn of the chat, from the user's message to its outcome."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from swecli.agent.calls import CallRunner
+from swecli.agent.chat_dialogue import ChatDialogue
+from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.loop import Loop
+from swecli.agent.request_builder import Turn
+from swecli.agent.turn import TurnRecord
+from swecli.agent.turn_state import TurnState
+from swecli.config.settings import Settings
+from swecli.llm.base import ChatModel
+from swecli.models.errors import SwecliError
+from swecli.models.events import Event, Notice, TurnFailed, TurnFinished, TurnStarted
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Runs turns of the chat. `steering` holds the lines that the user sends to the running turn."""
+
+    model: ChatModel
+    calls: CallRunner
+    fitter: ContextFitter
+    record: TurnRecord
+    settings: Settings
+    steering: deque[str]
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
+        """Run one turn. The last event is `TurnFinished` or `TurnFailed`; a cancelled turn stores its partial answer
+        and a result for every open call, so that the history stays valid."""
+        record = self.record
+        opened = record.begin(turn)
+        state = TurnState(turn.query, opened.interaction)
+        yield TurnStarted(
+            record.sessions.session.id, state.interaction, turn.query, self.model.name
+        )
+        for event in _describe(turn):
+            yield event
+        outcome = "cancelled"
+        try:
+            for event in opened.events:
+                yield event
+            dialogue = ChatDialogue(
+                turn.query,
+                opened.interaction,
+                opened.messages,
+                self.calls,
+                self.fitter,
+                record,
+                self.settings,
+                self.steering,
+            )
+            async with record.autosave(self.calls, state):
+                async for event in self._run(dialogue, state):
+                    yield event
+            outcome = "done"
+        except SwecliError as error:
+            outcome = "failed"
+            retryable: bool = getattr(error, "retryable", False)
+            yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
+        except Exception as error:  # noqa: BLE001 - a boundary: the turn must not end in silence
+            outcome = "failed"
+            _log.error("a turn failed", exc_info=error)
+            problem = f"Internal error: {type(error).__name__}: {error}."
+            yield TurnFailed(problem, "The details are in swecli.log.", SwecliError.exit_code)
+        finally:  # also when cancelled, or when the consumer stops iterating
+            record.settle(state)
+            record.finish(outcome, turn, state.text)
+
+    async def _run(self, dialogue: ChatDialogue, state: TurnState) -> AsyncGenerator[Event, None]:
+        """Run the loop, and report how it ended. Raises SwecliError."""
+        started = time.monotonic()
+        waited_before = self.calls.user_seconds
+        async for event in Loop(self.model, self.calls, self.record).run(dialogue, state):
+            yield event
+        assert dialogue.end is not None, "the loop runs until the dialogue is over"
+        waited = self.calls.user_seconds - waited_before
+        worked = round((time.monotonic() - started - waited) * 1000)
+        yield TurnFinished(
+            dialogue.end,
+            state.text,
+            state.usage,
+            state.cost,
+            state.steps,
+            worked,
+            tuple(dialogue.denied),
+        )
+
+
+def _describe(turn: Turn) -> list[Event]:
+    """Return what the user is told of the turn's message."""
+    events: list[Event] = [Notice(f"{image['label']} {image['name']}") for image in turn.images]
+    events += [Notice(line, "warning") for line in turn.notices]
+    if turn.found:
+        events.append(Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}"))
+    return events

@@ -1,0 +1,145 @@
+"""The dialogue with the user: the query, the lines that the user adds, and the limits of a turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from swecli.agent.calls import CallRunner
+from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fitted import FittedRequest, StepPlace
+from swecli.agent.sender import Outgoing
+from swecli.agent.turn import TurnRecord
+from swecli.agent.turn_state import TurnState
+from swecli.config.settings import Settings
+from swecli.models.context import add_keys
+from swecli.models.errors import ContextOverflow, LimitReached
+from swecli.models.events import ContextMeasured, Event, FinishReason
+from swecli.models.message import (
+    ApiMessage,
+    ChatMessage,
+    ModelReply,
+    RequestRecord,
+    ToolCall,
+    Usage,
+)
+
+_MAX_PAUSES = 3  # times that a reply paused by the service is continued
+_WITHHELD: tuple[FinishReason, ...] = ("length", "refusal", "content_filter")
+
+
+@dataclass(slots=True)
+class ChatDialogue:
+    """One turn of the chat."""
+
+    query: str
+    interaction: int
+    messages: list[ApiMessage]  # of the next request, keyed
+    calls: CallRunner
+    fitter: ContextFitter
+    record: TurnRecord
+    settings: Settings  # its limits end the turn
+    steering: deque[str]  # lines that the user sends to the running turn, for its next request
+    end: FinishReason | None = None
+    denied: list[ToolCall] = field(default_factory=list)
+    _place: int = 1  # number of the next message's key
+    _pauses: int = 0
+    _last: FittedRequest | None = None  # the request that was sent last
+    _step: int = 0
+
+    def is_over(self, state: TurnState) -> bool:
+        """Return whether the model is done or a limit is reached. Raises LimitReached."""
+        if self.end is None:
+            self.end = self._reached_limit(state)
+        return self.end is not None
+
+    def begin_step(self, state: TurnState) -> None:
+        """Note the step: the conversation already ends with what the next request says."""
+        self._step = state.steps
+
+    async def prepare(self, *, refused: bool) -> Outgoing:
+        """Fit the conversation into the model's window. Reductions are stored before the request is sent."""
+        at = StepPlace(self.interaction, self._step, self.query, refused)
+        fitted = self._last = await self.fitter.fit(self.messages, at)
+        self.messages = fitted.keyed
+        reports: list[Event | RequestRecord] = []
+        for effect in fitted.effects:
+            if isinstance(effect, RequestRecord):
+                reports.append(effect)
+            else:
+                reports.append(self.record.store_change(effect))
+        size = fitted.size
+        if fitted.failure is None:
+            reports.append(ContextMeasured(size.tokens, size.limit, size.estimated))
+        return Outgoing(fitted.request, fitted.counted, tuple(reports), fitted.failure)
+
+    def record_refusal(self, error: ContextOverflow) -> None:
+        """Lower the limit that requests are fitted to."""
+        if self._last is not None:
+            self.fitter.record_refusal(error, self._last)
+
+    def check(self, reply: ModelReply, usage: Usage | None) -> list[str]:
+        """Compare the provider's token count with ours, and note calls that the model wrote as text."""
+        if self._last is None:
+            return []
+        notice = self.fitter.check_usage(usage, self._last, has_called=bool(reply.calls))
+        written = self.fitter.record_written_calls() if reply.wrote_calls else ""
+        return [line for line in (notice, written) if line]
+
+    async def read_reply(self, state: TurnState, reply: ModelReply) -> list[Event]:
+        """Do nothing: what a reply says counts when its calls have run."""
+        return []
+
+    def see(self, event: Event) -> None:
+        """The results are read from the calls themselves."""
+
+    async def end_step(
+        self, state: TurnState, message: ChatMessage, reply: ModelReply
+    ) -> list[Event]:
+        """Add the reply, its results and what the user said meanwhile to the next request."""
+        self._add(message)
+        self.denied += [call for call in message.tool_calls if call.approved is False]
+        self.end = self._find_reason(message, reply)
+        self.record.store_facts(message)
+        if self.end in (None, "done") and self.steering:
+            self.end = None
+            while self.steering:
+                self._add(self.record.store_steering(self.steering.popleft()))
+        if self.end is None and not await self.calls.may_continue():
+            self.end = "loop"
+        return []
+
+    def _add(self, message: ChatMessage) -> None:
+        """Append a stored message and the results of its calls to the request."""
+        new = add_keys(message.to_api(), self.interaction, self._place)
+        self.messages = [*self.messages, *new]
+        self._place += len(new)
+
+    def _find_reason(self, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
+        """Return why the turn ends with this reply, or None if another request is needed."""
+        self._pauses += reply.stop == "pause"
+        if message.tool_calls:
+            return None
+        if reply.stop == "pause" and self._pauses <= _MAX_PAUSES:
+            return None
+        if reply.refusal:
+            return "refusal"
+        withheld = [reason for reason in _WITHHELD if reason == reply.stop]
+        return withheld[0] if withheld else "done"
+
+    def _reached_limit(self, state: TurnState) -> FinishReason | None:
+        """Return the limit that stops the turn before the next request, or None. Raises LimitReached if the cost so far
+        is unknown, although the model has a price: the user was not told that the limit cannot be kept."""
+        if state.steps >= self.settings.max_turns:
+            return "max_turns"
+        most = self.settings.max_budget_usd
+        if most is None:
+            return None
+        if state.cost is not None:
+            return "max_budget" if state.cost >= most else None
+        if not self.fitter.model.profile.is_priced():
+            return None
+        raise LimitReached(
+            f"The cost of the turn so far is unknown: the limit of ${most:g} (max_budget_usd) cannot be kept.",
+            "Set the prices of the models in [models.NAME] of config.toml, or leave out the limit.",
+        )

@@ -1,0 +1,37 @@
+"""A request that fits its model, its place in the session, and what was done to make it fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swecli.context.budget import RequestSize
+from swecli.models.context import Reduction
+from swecli.models.errors import ContextFull
+from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace:
+    """The place of a request: a step of an interaction (0: between turns) on `query`. After the provider `refused` the
+    request as too long no summary is requested: that request would be refused too."""
+
+    interaction: int
+    step: int
+    query: str
+    refused: bool = False
+
+
+Effect = Reduction | RequestRecord | str
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRequest:
+    """A request that fits, unless `failure` is set."""
+
+    request: ModelRequest
+    keyed: list[ApiMessage]  # the turn continues from them, so that later requests only append
+    size: RequestSize
+    counted: int  # our own count of the request's tokens, tools included
+    effects: tuple[Effect, ...] = ()
+    """In their order: reductions to store before sending, records of summaries, and warnings for the user."""
+    failure: ContextFull | None = None

@@ -1,0 +1,209 @@
+"""The one way to a model: its attempts, requests that are too long, usage, and the record of what was paid for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from swecli.context.tokens import TokenCounter
+from swecli.llm.base import ChatModel
+from swecli.llm.price_table import cost_of
+from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.written_calls import take_written_calls
+from swecli.models.api_message import calls_of
+from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
+from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
+
+_MAX_ATTEMPTS = 5  # of one request, the first included
+_MAX_OVERFLOWS = 3  # times that a request refused as too long is reduced
+_TOO_LONG = "the provider says the request is too long"
+
+Keep = Callable[[RequestRecord], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request to send."""
+
+    request: ModelRequest
+    counted: int | None = None
+    """Our own count of its tokens, to be compared with the provider's. None: it is not compared."""
+    reports: tuple[Event | RequestRecord, ...] = ()
+    """What to report or to record before it is sent."""
+    failure: ContextFull | None = None
+    """Why it cannot be sent; raised after the reports."""
+
+
+class RequestSource(Protocol):
+    """Makes the request to send, and a smaller one if it was too long for the provider."""
+
+    async def prepare(self, *, refused: bool) -> Outgoing:
+        """Return the request. `refused`: the last one was too long. Raises ContextFull."""
+
+    def record_refusal(self, error: ContextOverflow) -> None:
+        """Note that the last request was too long."""
+
+    def check(self, reply: ModelReply, usage: Usage | None) -> Sequence[str]:
+        """Return lines for the user about an answer. Raises ContextOverflow if the provider read only a part."""
+
+
+@dataclass(slots=True)
+class Sending:
+    """One request until it is answered. `reply` and `usage` are set when `run` has ended."""
+
+    model: ChatModel
+    counter: TokenCounter
+    keep: Keep
+    """Receives the record of each answered request before anything else happens."""
+    interaction: int = 0
+    step: int = 0
+    used_ids: Collection[str] = frozenset()
+    """Ids that no new call may have; the request's own are excluded too."""
+    attempts: int = _MAX_ATTEMPTS
+    max_characters: int | None = None
+    """Of an answer; the rest of it is not read."""
+    keeps_broken: bool = False
+    """Whether an answer that was begun and not finished is recorded too."""
+    outgoing: Outgoing | None = None
+    partial: str = ""
+    reply: ModelReply = field(default_factory=ModelReply)
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the usage is our own count."""
+        return self.reply.usage is None or self.model.profile.estimates
+
+    async def run(self, source: RequestSource) -> AsyncGenerator[Event, None]:
+        """Send the source's request and stream its answer. One that is too long for the provider is reduced and sent
+        again. Raises ProviderError after the last attempt, and ContextFull."""
+        for overflows in range(_MAX_OVERFLOWS + 1):
+            outgoing = await source.prepare(refused=overflows > 0)
+            for report in outgoing.reports:
+                if isinstance(report, RequestRecord):
+                    self.keep(report)
+                else:
+                    yield report
+            if outgoing.failure is not None:
+                raise outgoing.failure
+            was_answered = False
+            try:
+                async for event in self.stream(outgoing):
+                    yield event
+                was_answered = self.reply.stop == "window_full"
+                if was_answered:
+                    raise ContextOverflow("The answer reached the end of the model's window.")
+                for line in source.check(self.reply, self.reply.usage):
+                    yield Notice(line, "warning")
+                return
+            except ContextOverflow as error:
+                # an answer is paid for: one more, not three
+                if overflows == _MAX_OVERFLOWS or (was_answered and overflows > 0):
+                    raise
+                source.record_refusal(error)
+                if self.partial:
+                    why = "the answer was made without all of the request"
+                    self.partial = ""
+                    yield StepRetried(overflows + 1, 0.0, why, True)
+                reason = error.reported or _TOO_LONG
+                yield Notice(f"{reason}: retrying with a smaller request", "warning")
+
+    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Event, None]:
+        """Send one request, with attempts, stream its answer and record it. Raises ProviderError."""
+        self.outgoing = outgoing
+        request = outgoing.request
+        sent_ids = (call["id"] for message in request.messages for call in calls_of(message))
+        builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
+        started = time.monotonic()
+        begun = finished = False
+        chunks = stream_with_retry(self.model, request, attempts=self.attempts)
+        try:
+            async with aclosing(chunks):
+                async for item in chunks:
+                    if isinstance(item, Retry):
+                        builder.reset()
+                        self.partial = ""
+                        if not item.notice:
+                            yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
+                        elif item.reason:
+                            yield Notice(item.reason, "warning")
+                        continue
+                    begun = True
+                    builder.add(item)
+                    if item.reasoning:
+                        yield ReasoningDelta(item.reasoning)
+                    if text := item.text + item.refusal:
+                        self.partial += text
+                        yield TextDelta(text)
+                    if self.max_characters and len(self.partial) > self.max_characters:
+                        break
+            finished = True
+        finally:
+            if finished or (begun and self.keeps_broken):
+                self.reply = take_written_calls(builder.build(), request.tools)
+                self._record(outgoing, round((time.monotonic() - started) * 1000))
+
+    def _record(self, outgoing: Outgoing, duration_ms: int) -> None:
+        """Record the usage, with our own token count if the provider counted too."""
+        reply = self.reply
+        request = outgoing.request
+        self.usage = reply.usage or self._estimate(outgoing)
+        if reply.cost is None:
+            # estimated too, so that a cost limit is kept without usage of the service
+            reply.cost = cost_of(self.usage, self.model.profile.price)
+        extra = {}
+        if outgoing.counted is not None and not self.estimated and not self.counter.estimated:
+            extra = {"counted": outgoing.counted, "encoding": self.counter.encoding}
+        self.keep(
+            RequestRecord(
+                self.model.name,
+                request.purpose,
+                self.interaction,
+                self.step,
+                self.usage,
+                reply.cost,
+                duration_ms,
+                extra,
+            )
+        )
+
+    def _estimate(self, outgoing: Outgoing) -> Usage:
+        """Count the request and its answer, for a service that does not."""
+        reply = self.reply
+        request = outgoing.request
+        counter = self.counter
+        counted = outgoing.counted
+        if counted is None:
+            counted = counter.count_messages(request.messages) + counter.count_tools(request.tools)
+        arguments = "".join(str(call.parameters) for call in reply.calls)
+        return Usage(input=counted, output=counter.count(reply.text + reply.reasoning + arguments))
+
+
+async def send(
+    model: ChatModel,
+    request: ModelRequest,
+    keep: Keep,
+    *,
+    interaction: int = 0,
+    attempts: int = _MAX_ATTEMPTS,
+    max_characters: int | None = None,
+    keeps_broken: bool = False,
+) -> ModelReply:
+    """Send one request as it is, without events, and return its answer. `keep` receives its record; the other arguments
+    are those of a `Sending`. Raises ProviderError."""
+    sending = Sending(
+        model,
+        TokenCounter(model.profile.encoding, exact=False),
+        keep,
+        interaction,
+        attempts=attempts,
+        max_characters=max_characters,
+        keeps_broken=keeps_broken,
+    )
+    async for _ in sending.stream(Outgoing(request)):
+        pass
+    return sending.reply

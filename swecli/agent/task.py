@@ -1,0 +1,51 @@
+"""A task in a child session: its prompt, and what it returns to the conversation that gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from swecli.models.events import Event, TurnFailed, TurnFinished
+from swecli.models.message import Display, Effects, ToolResult
+from swecli.models.session import Session
+from swecli.tools.base import ToolError
+
+_PROMPT = Path(__file__).with_name("task.md")
+
+
+def task_prompt(tools: Iterable[str]) -> str:
+    """Return the system prompt of a task with these tools."""
+    text = _PROMPT.read_text(encoding="utf-8").strip()
+    return text.replace("{tools}", ", ".join(tools))
+
+
+def task_result(event: Event | None, session: Session) -> ToolResult:
+    """Return the result of a task by its last event: its last message, and the files that it changed in its session.
+    Raises ToolError if it failed."""
+    if isinstance(event, TurnFailed):
+        raise ToolError(f"The task failed: {event.error}")
+    if not isinstance(event, TurnFinished):
+        raise ToolError("The task failed: it did not start")
+    is_done = event.reason == "done"
+    changed = _changed_files(session)
+    lines = [event.text or "(no answer)"]
+    if not is_done:
+        lines.append(f"[It was not finished: {event.reason}.]")
+    if changed:
+        lines.append(f"[It changed: {', '.join(changed)}]")
+    steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
+    early = "" if is_done else f" · ended by {event.reason}"
+    title = f"{steps}{early} · session {session.id}"
+    return ToolResult(
+        is_done,
+        "\n".join(lines),
+        Display(title, event.text),
+        effects=Effects(changed=changed) if changed else None,
+    )
+
+
+def _changed_files(session: Session) -> tuple[str, ...]:
+    """Return the files that the session's calls changed, as far as their tools say so; a command does not."""
+    calls = (call for message in session.messages for call in message.tool_calls)
+    done = (call for call in calls if not call.error)
+    return tuple(dict.fromkeys(path for call in done for path in call.effects.changed))

@@ -1,0 +1,106 @@
+"""`swecli -p`: turns without a screen, from the command line or a pipe to stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swecli.cli.flags import SUBCOMMANDS
+from swecli.context.tokens import TokenCounter
+from swecli.headless.first_request import load_http, send_first_request
+from swecli.headless.prompts import Prompt, read_piped, read_prompts
+from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
+from swecli.llm.registry import make_model
+from swecli.models.errors import BadInput, UsageError
+from swecli.repl.program import parse_line
+from swecli.store.session_manager import SessionManager
+
+if TYPE_CHECKING:
+    from swecli.config.settings import Start
+    from swecli.headless.answer_schema import AnswerSchema
+
+_MAX_SHOWN = 80  # characters of arguments in a hint
+
+
+async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
+    """Run one turn, or one for each line of stdin, and return the exit code. Raises SwecliError."""
+    schema = _read_schema(args.json_schema)
+    is_stream = args.input_format == "stream-json"
+    prompt = _read_prompt(start, is_stream=is_stream)
+    model = make_model(start.choice.name, start.settings, start.environ)
+    refuse_unpriced(model, start.settings)
+    counter = TokenCounter(model.profile.encoding, exact=False)
+    load_http(model)
+    sessions = SessionManager.open(start.database)
+    ahead = None
+    if not is_stream and schema is None:
+        ahead = await send_first_request(start, prompt, model, counter, sessions)
+    # late: the first request is already on its way while the tools and the agent are imported
+    from swecli.app import build_runtime
+    from swecli.headless.writers.base import RunFacts, make_writer
+
+    runtime = build_runtime(start, refuse, model, sessions=sessions)
+    runtime.settle()
+    runtime.agent.counter = counter
+    tools = tuple(spec.name for spec in runtime.agent.specs())
+    facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
+    writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr, facts)
+    try:
+        for line in runtime.opening_lines():
+            writer.note(f"swecli: {line}")
+        prompts = read_prompts(prompt, 0 if is_stream else None, check=refuse_command)
+        return await run_prompts(runtime, prompts, writer, ahead, schema)
+    finally:
+        runtime.close()
+
+
+def _read_schema(file: str | None) -> AnswerSchema | None:
+    if file is None:
+        return None
+    # late: most runs name no schema
+    from swecli.headless.answer_schema import AnswerSchema
+
+    return AnswerSchema.read(Path(file))
+
+
+def _read_prompt(start: Start, *, is_stream: bool) -> Prompt:
+    """Combine the prompt argument and piped text; the lines of a stream are read later. Raises UsageError, BadInput."""
+    is_terminal = os.isatty(0)
+    piped = ""
+    if is_stream and is_terminal:
+        raise UsageError(
+            "--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in."
+        )
+    if not is_stream and not is_terminal:
+        piped = read_piped(0, lambda line: print(line, file=sys.stderr))
+    typed = start.prompt.strip()
+    if not (is_stream or typed or piped):
+        raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
+    prompt = Prompt(start.prompt, piped) if typed else Prompt(piped)
+    refuse_command(prompt.text)
+    return prompt
+
+
+def refuse_command(text: str) -> None:
+    """Raise UsageError if a prompt is a slash command; its hint is the shell command to use instead."""
+    if not text.lstrip().startswith("/"):
+        return
+    line = parse_line(text)
+    if line.kind != "command":
+        return
+    hint = "It works in a terminal session; see also `swecli --help`."
+    if command := _shell_command(line.name.lower()):
+        words = " ".join([command, *line.text.split()])
+        hint = f"In a shell: swecli {words[:_MAX_SHOWN]}"
+    raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)
+
+
+def _shell_command(name: str) -> str:
+    """Return the subcommand of that name, or the only one that has an action of it; "" if there is none."""
+    if name in SUBCOMMANDS:
+        return name
+    owners = [one for one, actions in SUBCOMMANDS.items() if name in actions.split(", ")]
+    return f"{owners[0]} {name}" if len(owners) == 1 else ""

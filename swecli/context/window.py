@@ -1,0 +1,100 @@
+"""The reflection window: how many interactions it holds, and when a turn begins a new epoch because it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from swecli.context.tokens import TokenCounter
+from swecli.models.api_message import ApiMessage
+from swecli.models.context import DEFAULT_SLACK, WindowSpec, interaction_of
+from swecli.models.session import Session
+
+Opening = tuple[int, str]  # a new epoch: its first interaction, and the reason
+_HALF = "it takes half of what is allowed"
+_LARGE_WORK = ("refactor", "implement", "design")
+_LARGE_SIZE = 7
+_FEW_WORDS = 5
+_SMALL_SIZE = 3
+_TOKENS_PER_SLACK = 4_000  # of a request's limit, for each interaction of slack
+
+
+def adaptive_window_size(
+    query: str, default: int = 5, min_size: int = 3, max_size: int = 10
+) -> int:
+    """Return the number of interactions to keep for `query`: 7 for large work (by key words, so that "implement OAuth"
+    is not small), 3 for a few words, else `default`; clamped to `min_size` and `max_size`, the latter winning."""
+    size = _SMALL_SIZE if len(query.split()) < _FEW_WORDS else default
+    if any(word in query.lower() for word in _LARGE_WORK):
+        size = _LARGE_SIZE
+    return min(max(size, min_size), max_size)
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningConditions:
+    """What the start of a turn depends on besides the session."""
+
+    cold: bool = False  # the provider's cache has expired
+    allowed: int | None = None  # tokens that a request may have, None if unknown
+    reopen: str = ""  # why a new epoch must begin
+    smallest: int = 3  # bounds of an `auto` window
+    largest: int = 10
+
+    def resolve(self, spec: WindowSpec, query: str = "") -> WindowSpec:
+        """Resolve the window for a query: `auto` gets a size from it; a small model's window limits the slack."""
+        if spec.mode == "auto":
+            size = adaptive_window_size(query, min_size=self.smallest, max_size=self.largest)
+            return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
+        slack = spec.slack if self.allowed is None else self.allowed // _TOKENS_PER_SLACK
+        return replace(spec, slack=min(spec.slack, slack))
+
+    def max_held(self, spec: WindowSpec) -> int:
+        """Return how many interactions a resolved window may hold before it moves. `auto` moves only at its upper
+        bound: a query that needs fewer interactions is no reason to invalidate the cached prefix."""
+        return max(self.largest, spec.size) if spec.mode == "auto" else spec.size + spec.slack
+
+    def next_opening(
+        self, session: Session, query: str, past: Sequence[ApiMessage], counter: TokenCounter
+    ) -> Opening | None:
+        """Return the epoch that the next turn begins, or None if the current one continues.
+
+        `query` as sent sizes an `auto` window; `past` is the current request without the query: if it takes more than
+        half of the allowed tokens the window moves, provided that at least half of it leaves."""
+        state = session.context
+        epoch = state.epoch
+        completed = session.completed
+        spec = self.resolve(session.window, query)
+        if epoch is None:
+            return replace(spec, slack=0).first_kept(completed), "the session begins"
+        if epoch.spec != str(session.window):
+            # an epoch begins in any case, so that the new setting is stored
+            return spec.first_kept(completed, epoch.first), f"the window is {session.window} now"
+        if self.reopen:
+            return epoch.first, self.reopen
+        older = {pin for pin in state.pins if pin < epoch.first}
+        if not older <= set(epoch.pins) or any(
+            state.is_cut(pin, or_changed=True) for pin in state.pins
+        ):
+            return epoch.first, "a pinned interaction comes back"
+        if completed < state.hold_turns or spec.mode == "full":
+            return None
+        held = completed - epoch.first + 1
+        target = completed - spec.size + 1
+        most = self.max_held(spec)
+        if held > most:
+            return target, f"more than {most} interactions"
+        if held > spec.size and self.cold:
+            return target, "the provider's cache is cold"
+        if held > spec.size and self.allowed is not None:
+            tokens = _count_from(past, 0, counter)
+            kept = _count_from(past, target, counter)
+            # the provider bills what stays in full again
+            if tokens * 2 > self.allowed and tokens >= kept * 2:
+                return target, _HALF
+        return None
+
+
+def _count_from(past: Sequence[ApiMessage], first: int, counter: TokenCounter) -> int:
+    """Count the tokens of the interactions from `first` on."""
+    kept = [message for message in past[1:] if interaction_of(message) >= first]
+    return sum(counter.count_message(message) for message in kept)

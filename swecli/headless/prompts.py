@@ -1,0 +1,164 @@
+"""Read prompts: the piped text of one, or one JSON object a line as it arrives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from swecli.models.errors import BadInput
+
+MAX_BYTES = 10_000_000  # of piped input, or of one line of it
+PATIENCE = 2.0  # seconds without a byte before the wait is reported
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as typed, and the text that was piped in with it."""
+
+    text: str
+    attached: str = ""
+
+    @property
+    def enclosed(self) -> str:
+        """Return the attached text as it is sent to the model, or ""."""
+        return f"<piped>\n{self.attached}\n</piped>" if self.attached else ""
+
+
+def read_piped(
+    descriptor: int,
+    warn: Callable[[str], None],
+    *,
+    max_bytes: int = MAX_BYTES,
+    patience: float = PATIENCE,
+) -> str:
+    """Read stdin to its end; invalid UTF-8 becomes U+FFFD. `warn` gets a line if no byte arrives within `patience`
+    seconds. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
+    pieces, length = [], 0
+    try:
+        if not select.select([descriptor], [], [], patience)[0]:
+            warn("swecli: Waiting for the piped input to end.  (To run without any: </dev/null)")
+        while piece := _read_some(descriptor):
+            pieces.append(piece)
+            length += len(piece)
+            if length > max_bytes:
+                raise BadInput(
+                    f"The piped input is longer than {max_bytes:,} bytes.", "Name a file instead."
+                )
+    except OSError as error:
+        raise BadInput(f"The piped input cannot be read: {error.strerror}.") from error
+    return b"".join(pieces).decode("utf-8", "replace").strip()
+
+
+def _read_some(descriptor: int) -> bytes:
+    """Read the next bytes, or b"" at the end. Not through `sys.stdin`: a blocked thread would hold its lock, which
+    keeps the interpreter from exiting, and it reads nothing from a pipe that another process has made non-blocking."""
+    while True:
+        try:
+            return os.read(descriptor, 65536)
+        except BlockingIOError:
+            select.select([descriptor], [], [])
+
+
+async def read_prompts(
+    first: Prompt,
+    descriptor: int | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+    check: Callable[[str], None] = lambda text: None,
+) -> AsyncIterator[Prompt]:
+    """Yield `first`, unless it is empty, then a prompt for each line `{"type": "user", "text": "..."}` of a file, pipe
+    or socket as it arrives. Raises BadInput for an invalid line, or without any prompt, and what `check` raises
+    for a line's text."""
+    is_any, number = bool(first.text.strip()), 0
+    if is_any:
+        yield first
+    if descriptor is None:
+        return
+    async for line in _read_lines(descriptor, max_bytes):
+        number += 1
+        if line.strip():
+            is_any, text = True, _parse_line(line, number)
+            check(text)
+            yield Prompt(text)
+    if not is_any:
+        raise BadInput("There is no prompt.", _SHAPE)
+
+
+def _parse_line(line: bytes, number: int) -> str:
+    """Return the text of one line. Raises BadInput."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"Line {number} of the input is not JSON: {error}.", _SHAPE) from error
+    text = _text_of(value) if isinstance(value, dict) and value.get("type") == "user" else None
+    if not isinstance(text, str) or not text.strip():
+        raise BadInput(
+            f"Line {number} of the input is not an object of type user with a text.", _SHAPE
+        )
+    return text
+
+
+def _text_of(line: dict[str, Any]) -> Any:
+    """Return the text of our form, or of the form that Claude Code's SDK writes: a message with text, or with blocks of
+    text. Anything else is not text."""
+    message = line.get("message")
+    if not isinstance(message, dict):
+        return line.get("text")
+    content = message.get("content")
+    if not isinstance(content, list):
+        return content
+    texts = [block.get("text") for block in content if isinstance(block, dict)]
+    known = [text for text in texts if isinstance(text, str)]
+    return "\n".join(known) if len(known) == len(content) else None
+
+
+_SHAPE = 'Write lines like {"type": "user", "text": "list files"}.'
+
+
+async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:
+    """Yield the lines of a file, pipe or socket. A daemon thread reads them: a read that never returns must not delay
+    the exit. Raises BadInput if the input cannot be read or a line is longer than `max_bytes`."""
+    pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    try:
+        duplicate = os.dup(
+            descriptor
+        )  # the number may be reused for another file while the thread still reads
+    except OSError as error:
+        raise BadInput(f"The input cannot be read: {error.strerror}.") from error
+    threading.Thread(target=_put_pieces, args=(duplicate, loop, pieces), daemon=True).start()
+    rest = b""
+    while piece := await pieces.get():
+        if isinstance(piece, OSError):
+            raise BadInput(f"The input cannot be read: {piece.strerror}.") from piece
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line
+        if len(rest) > max_bytes:
+            raise BadInput(
+                f"A line of the input is longer than {max_bytes:,} bytes.", "Name a file instead."
+            )
+    if rest:
+        yield rest
+
+
+def _put_pieces(
+    descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queue[bytes | OSError]
+) -> None:
+    """Put each piece into the queue, last the empty one or the error that ended them; close the descriptor."""
+    piece: bytes | OSError = b" "
+    with suppress(RuntimeError):  # the loop is closed
+        while piece and not isinstance(piece, OSError):
+            try:
+                piece = _read_some(descriptor)
+            except OSError as error:
+                piece = error
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+    os.close(descriptor)

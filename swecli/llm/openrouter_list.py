@@ -1,0 +1,117 @@
+"""OpenRouter's own list of its models, as rows like those of the price table; fetched once a day."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from swecli.config.paths import Paths, write_file
+from swecli.llm.price_table import Row, token_count
+from swecli.llm.public_json import fetch_object
+from swecli.models.errors import Unavailable
+
+NAME = "openrouter"
+_FRESH_SECONDS = 86_400.0
+_SECONDS = 2.0  # before the first prompt, once a day
+_MOST_BYTES = 16 << 20  # the list has some 300 models of 3 KB
+_VERSION = 1
+_PRICES = {
+    "prompt": "input_cost_per_token",
+    "completion": "output_cost_per_token",
+    "internal_reasoning": "output_cost_per_reasoning_token",
+    "input_cache_read": "cache_read_input_token_cost",
+    "input_cache_write": "cache_creation_input_token_cost",
+}
+_PARAMETERS = {
+    "tools": "supports_function_calling",
+    "reasoning": "supports_reasoning",
+    "structured_outputs": "supports_response_schema",
+}
+
+
+def find_listed(model: str, address: str, environ: Mapping[str, str], *, ask: bool) -> Row | None:
+    """Return the row of a model in the list of the service at `address`, None if it is unknown. With `ask` a list that
+    is missing or a day old is fetched; without an answer in two seconds the old one serves."""
+    path = Paths.find(environ).state / f"{NAME}.json"
+    rows = _stored(path, address)
+    if ask and (rows is None or _age(path) > _FRESH_SECONDS):
+        with suppress(Unavailable):
+            rows = update_list(address, environ)
+    rows = rows or {}
+    base, _, _variant = model.partition(":")  # name:nitro and name:online are the same model
+    row = rows.get(model) or rows.get(base)
+    return row if isinstance(row, dict) else None
+
+
+def update_list(address: str, environ: Mapping[str, str]) -> dict[str, Row]:
+    """Fetch and store the list; return its rows by model. Raises Unavailable."""
+    url = f"{address.rstrip('/')}/models"
+    listed = fetch_object(url, seconds=_SECONDS, most_bytes=_MOST_BYTES)
+    rows = rows_of(listed)
+    if not rows:
+        raise Unavailable(f"{url} sent a list of another shape.", "Check the address.")
+    whole = {"version": _VERSION, "address": address, "models": rows}
+    with suppress(OSError):
+        write_file(Paths.find(environ).state / f"{NAME}.json", json.dumps(whole, indent=1))
+    return rows
+
+
+def rows_of(listed: Mapping[str, Any]) -> dict[str, Row]:
+    """Return the list's rows in the terms of the price table. What is not of the right kind is left out."""
+    models = listed.get("data")
+    found = [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
+    return {one["id"]: _row(one) for one in found if isinstance(one.get("id"), str)}
+
+
+def _row(model: Mapping[str, Any]) -> Row:
+    row: dict[str, Any] = {"litellm_provider": NAME, "mode": "chat"}
+    top = model.get("top_provider")
+    window = token_count(top, "context_length") or token_count(model, "context_length")
+    output = token_count(top, "max_completion_tokens")
+    if window:
+        row["max_input_tokens"] = window
+    if output:
+        row["max_output_tokens"] = output
+    prices = model.get("pricing")
+    for name, key in _PRICES.items():
+        price = _price(prices.get(name)) if isinstance(prices, dict) else None
+        if price is not None:
+            row[key] = price
+    parameters = model.get("supported_parameters")
+    if isinstance(parameters, list):
+        row |= {key: name in parameters for name, key in _PARAMETERS.items()}
+    kinds = model.get("architecture")
+    inputs = kinds.get("input_modalities") if isinstance(kinds, dict) else None
+    if isinstance(inputs, list):
+        row["supports_vision"] = "image" in inputs
+    return row
+
+
+def _price(value: Any) -> float | None:
+    """Return a price in US dollars per token, a decimal in a string; -1 is one that varies."""
+    try:
+        price = float(value)
+    except (TypeError, ValueError):
+        return None
+    return price if math.isfinite(price) and price >= 0 else None
+
+
+def _stored(path: Path, address: str) -> dict[str, Row] | None:
+    """Return the stored rows, None if there are none of this address that can be read."""
+    try:
+        whole = json.loads(path.read_bytes())
+        is_ours = whole["version"] == _VERSION and whole["address"] == address
+        return dict(whole["models"]) if is_ours else None
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return None
+
+
+def _age(path: Path) -> float:
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime
+    return math.inf

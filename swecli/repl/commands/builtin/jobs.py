@@ -1,0 +1,39 @@
+"""`/jobs`: the background commands."""
+
+from __future__ import annotations
+
+from swecli.models.errors import BadInput, UsageError
+from swecli.repl.commands.base import CommandContext, command
+
+_MAX_OUTPUT_LINES = 100  # lines of an output
+_USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
+
+
+@command(usage="[show N|stop N|stop all]", concurrent="*")
+async def _jobs(ctx: CommandContext, args: str) -> None:
+    """List background commands, show the output of one, or stop it"""
+    known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
+    job = known.find(f"job-{name.strip()}")
+    if not args and not known.all:
+        ctx.screen.note("no background jobs were started")
+    elif not args:
+        ctx.screen.table(
+            ("#", "state", "command"),
+            [(str(job.number), job.state, job.command) for job in known.all],
+        )
+    elif word == "stop" and name.strip() == "all":
+        await known.stop(known.running)
+    elif word not in ("show", "stop") or not name:
+        raise UsageError(f"Unknown option {args!r}.", _USE_JOBS)
+    elif job is None:
+        raise BadInput(f"There is no job {name.strip()}.", "See /jobs")
+    elif word == "show":
+        lines = (job.text.rstrip("\n") or "(no output)").split("\n")
+        ctx.screen.line(f"{job}: {job.state}", "head")
+        if len(lines) > _MAX_OUTPUT_LINES:
+            ctx.screen.note(f"… {len(lines) - _MAX_OUTPUT_LINES:,} lines above")
+        ctx.screen.line("\n".join(lines[-_MAX_OUTPUT_LINES:]))
+    elif job.ended_at:
+        ctx.screen.note(f"{job} has ended already: {job.state}")
+    else:
+        await known.stop([job])

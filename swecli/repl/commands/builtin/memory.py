@@ -1,0 +1,44 @@
+"""`/memory` and `/init`: the instruction files that every request carries."""
+
+from __future__ import annotations
+
+from swecli.config.project_files import INSTRUCTION_FILES
+from swecli.context.project import find_skills, load_instructions
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.render.formatting import short_path
+
+_INIT_PROMPT = (
+    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} in its root, for "
+    "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
+    "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
+    "lines, no general advice.{wish}"
+)
+
+
+@command(concurrent="*")
+async def _memory(ctx: CommandContext, args: str) -> None:
+    """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
+    runtime = ctx.runtime
+    trust = runtime.start.read_trust()
+    found = load_instructions(runtime.cwd, trust)
+    skills = find_skills(runtime.start, trust)
+    rows = [
+        (short_path(path), f"{path.stat().st_size:,} bytes")
+        for path in (*found.files, *(skill.file for skill in skills.skills.values()))
+    ]
+    if rows:
+        ctx.screen.table(("file", "size"), rows)
+    if not found.files and not found.notices:
+        ctx.screen.note(
+            "no AGENTS.md in this folder or above it · /init asks the assistant for one"
+        )
+    for notice in (*found.notices, *skills.notices):
+        ctx.screen.warn(notice)
+
+
+@command(usage="[FOCUS]")
+async def _init(ctx: CommandContext, args: str) -> None:
+    """Have the assistant write an AGENTS.md for this repository"""
+    there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
+    make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
+    ctx.program.steer(_INIT_PROMPT.format(make=make, wish=f" {args}" if args else ""))

@@ -1,0 +1,173 @@
+"""Render unified diffs: with line numbers, and the words marked that differ in a changed line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from swecli.repl.render.formatting import ESCAPED
+from swecli.repl.render.prefix import add_prefix
+from swecli.text import sanitize
+
+EXPAND_HINT = "Ctrl+O to expand"
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_SKIPPED_HEADERS = (
+    "diff --git ", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
+)  # fmt: skip
+_TAB = 4
+_WORD = re.compile(r"\w+|\s+|.")
+# Lines that share less than half of their characters are a replacement, in which each word would be marked.
+_LEAST_ALIKE = 0.5
+_MAX_COMPARED = 400  # characters of a line; comparing takes time that is quadratic in its words
+
+Span = tuple[int, int]  # the characters from the first to the second, excluded
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """A line of a diff. `style` is that of the theme, "gap" for lines that are left out; `number` is that of the line
+    in the new file, for a removed line in the old one; `marked` are the words that differ from the other side."""
+
+    style: str
+    text: str
+    number: int | None = None
+    marked: tuple[Span, ...] = ()
+
+
+def render_diff(diff: str, max_chars: int = 2000, max_rows: int = 0) -> RenderableType:
+    """Render a unified diff with line numbers; text without hunks is rendered as it is.
+
+    At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. What is truncated is counted.
+    """
+    rows = list(_parse_diff(sanitize(diff).splitlines()))
+    files = [row for row in rows if row.style == "head"]
+    if len(files) == 1:
+        rows.remove(files[0])  # the caller has named the only file
+    hidden = len(rows) - max_rows + 1 if max_rows and len(rows) > max_rows else 0
+    shown = _mark_words(rows[: len(rows) - hidden])
+    width = max((len(str(row.number)) for row in shown if row.number is not None), default=1)
+    lines = [_render_row(row, width, max_chars) for row in shown]
+    if hidden:
+        lines.append(more_lines(hidden))
+    return Group(*lines)
+
+
+def more_lines(hidden: int) -> Text:
+    """Return the line that counts what is not shown below it."""
+    return Text(f"… {hidden:,} more lines ({EXPAND_HINT})", style="quiet")
+
+
+def render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:
+    """Render sanitized text, truncated to `max_chars` characters (0: never), with escaped characters highlighted."""
+    excess = len(text) - max_chars if max_chars else 0
+    line = Text(text[:max_chars] if excess > 0 else text, style=style, tab_size=tab_size)
+    line.highlight_regex(ESCAPED, "escaped")
+    if excess > 0:
+        line.append(f" … {excess:,} more characters", "quiet")
+    return line
+
+
+def _parse_diff(lines: list[str]) -> Iterator[DiffRow]:
+    old = 0
+    new = 0
+    in_hunk = False
+    has_hunk = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
+        if hunk := _HUNK.match(line):
+            if has_hunk:
+                yield DiffRow("gap", "")
+            old = int(hunk[1])
+            new = int(hunk[2])
+            in_hunk = True
+            has_hunk = True
+        elif line.startswith("--- ") and following.startswith("+++ "):
+            in_hunk = False
+            has_hunk = False
+        elif line.startswith("+++ ") and not in_hunk:
+            yield DiffRow("head", re.sub(r"^(?:[ab]/)?", "", line[4:].split("\t")[0]))
+        elif not in_hunk:
+            if not line.startswith(_SKIPPED_HEADERS):
+                yield DiffRow("quiet", line)
+        elif line.startswith("+"):
+            yield DiffRow("added", line[1:], new)
+            new += 1
+        elif line.startswith("-"):
+            yield DiffRow("removed", line[1:], old)
+            old += 1
+        elif line.startswith("\\"):
+            yield DiffRow("quiet", line[2:])
+        elif line.startswith("diff --git "):
+            in_hunk = False
+        else:
+            yield DiffRow("", line[1:], new)
+            old += 1
+            new += 1
+
+
+def _mark_words(rows: Sequence[DiffRow]) -> list[DiffRow]:
+    """Mark the words that differ where as many lines were added as were removed just before."""
+    marked: list[DiffRow] = []
+    removed: list[DiffRow] = []
+    added: list[DiffRow] = []
+    for row in [*rows, DiffRow("", "")]:
+        if row.style == "removed" and not added:
+            removed.append(row)
+        elif row.style == "added":
+            added.append(row)
+        else:
+            marked += _mark_pairs(removed, added)
+            removed = [row] if row.style == "removed" else []
+            added = []
+            if row.style != "removed":
+                marked.append(row)
+    return marked[:-1]
+
+
+def _mark_pairs(removed: list[DiffRow], added: list[DiffRow]) -> list[DiffRow]:
+    if len(removed) != len(added):
+        return [*removed, *added]
+    before: list[DiffRow] = []
+    after: list[DiffRow] = []
+    for old, new in zip(removed, added, strict=True):
+        gone, come = different_words(old.text, new.text)
+        before.append(DiffRow(old.style, old.text, old.number, gone))
+        after.append(DiffRow(new.style, new.text, new.number, come))
+    return [*before, *after]
+
+
+def different_words(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Return where two lines differ, by whole words; nothing if they have too little in common."""
+    if max(len(old), len(new)) > _MAX_COMPARED:
+        return (), ()
+    left = _WORD.findall(old)
+    right = _WORD.findall(new)
+    changes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    alike = sum(len("".join(left[i:j])) for kind, i, j, *_ in changes if kind == "equal")
+    if alike < _LEAST_ALIKE * max(len(old.strip()), len(new.strip())):
+        return (), ()
+    gone = [_span(left, i, j) for kind, i, j, _, _ in changes if kind != "equal" and i < j]
+    come = [_span(right, i, j) for kind, _, _, i, j in changes if kind != "equal" and i < j]
+    return tuple(gone), tuple(come)
+
+
+def _span(words: Sequence[str], first: int, end: int) -> Span:
+    start = len("".join(words[:first]))
+    return start, start + len("".join(words[first:end]))
+
+
+def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
+    if row.style == "gap":
+        return Text(" " * (width - 1) + "┆")
+    line = render_line(row.text, max_chars, row.style, _TAB)
+    for start, end in row.marked:
+        line.stylize("marked", start, min(end, max_chars or end))
+    if row.number is None:
+        return line
+    sign = {"added": "+", "removed": "-"}.get(row.style, " ")
+    gutter = Text(end="").append(f"{row.number:>{width}} ").append(f"{sign} ", row.style)
+    return add_prefix(line, gutter)

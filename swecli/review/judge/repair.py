@@ -1,0 +1,102 @@
+"""Prepares the repair of a finding: the prompt that asks for it, or the edit that applies its suggestion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from swecli.models.errors import BadInput
+from swecli.models.finding import Finding
+from swecli.models.message import ToolCall
+from swecli.review.judge.grounding import move
+from swecli.review.judge.ledger import recheck_finding
+from swecli.review.judge.sources import Source, project_sources
+from swecli.tools.builtin.edit_file import edit_file
+
+_REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix"
+
+
+def build_repair_prompt(finding: Finding, here: Path) -> str:
+    """Return the prompt that asks the agent, whose workspace is `here`, to repair a finding. The finding's own text is
+    quoted as material. Raises BadInput where its file is not in the workspace."""
+    parts = [
+        f"Repair the review finding {finding.id} in {_workspace_path(here, finding)}, line {finding.line}"
+        f"{f' to {finding.end_line}' if finding.end_line else ''}: {finding.code_smell_type} ({finding.severity}).",
+        "Read the place first, since it may have moved. Change only what this finding needs, keep the behaviour "
+        "otherwise, and say so if the finding is wrong. What the reviewer said:",
+        _quote(finding.message),
+    ]
+    more = {"Improvement": finding.improvement, "Suggested replacement": finding.suggestion}
+    more["The code was"] = finding.anchor
+    return "\n\n".join(
+        [*parts, *(f"{label}:\n{_quote(text)}" for label, text in more.items() if text)]
+    )
+
+
+def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
+    """Return the edit that replaces the finding's lines by its suggestion, with enough lines around them to be unique,
+    and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
+    Python file could no longer be parsed."""
+    sources = project_sources(here)
+    now = recheck_finding(finding, sources)
+    source = sources.get(finding.path)
+    first = now.line
+    last = now.end_line or now.line
+    lines = source.lines
+    if not finding.suggestion:
+        raise BadInput(
+            f"{finding.id} has no suggestion to apply.",
+            f"Let the agent repair it: /review --fix {now.id}",
+        )
+    has_place = (
+        now.state in ("open", "regressed")
+        and now.path == finding.path
+        and 1 <= first <= last <= len(lines)
+    )
+    if not has_place or last - first != (finding.end_line or finding.line) - finding.line:
+        raise BadInput(
+            f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT
+        )
+    path = _workspace_path(here, finding)
+    new = finding.suggestion.split("\n")
+    after = (*lines[: first - 1], *new, *lines[last:])
+    if after == lines:
+        raise BadInput(
+            f"The suggestion of {finding.id} equals the present code.",
+            f"/findings check {finding.id}",
+        )
+    if source.tree is not None and Source(path, after).tree is None:
+        raise BadInput(
+            f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT
+        )
+    whole = "\n".join([*lines, ""])
+    above = first - 1
+    below = last
+    old = "\n".join(lines[above:below])
+    while (above or below < len(lines)) and (not old or whole.find(old) != whole.rfind(old)):
+        above = max(0, above - 1)
+        below = min(len(lines), below + 1)
+        old = "\n".join(lines[above:below])
+    text = "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
+    edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
+    applied = replace(
+        move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1
+    )
+    return ToolCall(f"apply_{finding.id}", edit_file.name, edit), applied
+
+
+def _workspace_path(here: Path, finding: Finding) -> str:
+    """Return the finding's path relative to the workspace. Raises BadInput where it is outside."""
+    top = project_sources(here).root
+    here = here.resolve()
+    try:
+        return (top / finding.path).relative_to(here).as_posix()
+    except ValueError as error:
+        raise BadInput(
+            f"{finding.id} is in {finding.path}, outside of this folder.", f"Start there: -C {top}"
+        ) from error
+
+
+def _quote(text: str) -> str:
+    # with a space behind it, an @ does not mention a file
+    return "\n".join(f"> {line}" for line in text.replace("@", "@ ").split("\n"))

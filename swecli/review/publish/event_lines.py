@@ -1,0 +1,151 @@
+"""Describes the events of a review in lines, the same for every interface."""
+
+from __future__ import annotations
+
+from swecli.models.events import Event
+from swecli.models.finding import pluralize
+from swecli.models.review_events import (
+    Estimate,
+    FileCoverage,
+    FindingsJudged,
+    LoopWindowApplied,
+    ReviewFinished,
+    ReviewPlanned,
+    ReviewProgressed,
+    ReviewStarted,
+)
+from swecli.review.target.diffs import format_skips
+
+_MAX_NAMED = 4  # files named in the coverage line
+_MAX_SPANS = 3  # ranges of lines named for each of them
+_MAX_PATHS = 2  # files of a part that are named
+_STOPS = {
+    "unreadable": "incomplete: a report could not be read",
+    "max_loops": "stopped: reached the limit of loops",
+    "max_budget": "stopped: reached the cost limit",
+    "interrupted": "interrupted: findings so far are kept",
+    "failed": "failed: findings so far are kept",
+}
+
+
+def format_event(event: Event) -> list[str]:
+    """Return an event as lines for people; [] for findings, which each interface lays out."""
+    match event:
+        case ReviewStarted():
+            return [_describe_start(event)]
+        case ReviewPlanned():
+            return _describe_plan(event)
+        case ReviewProgressed():
+            return [_describe_progress(event)]
+        case FindingsJudged():
+            counts = f"{event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"
+            return [f"checked against the code: {counts}"]
+        case LoopWindowApplied():
+            kept = pluralize(event.kept, "message")
+            return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
+        case ReviewFinished():
+            return _describe_end(event)
+    line = event.describe()
+    return [line] if line else []
+
+
+def _describe_start(event: ReviewStarted) -> str:
+    limit = f"up to {pluralize(event.loops, 'loop')}"
+    if event.loop:
+        limit = f"continues after loop {event.loop}"
+    parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), limit]
+    if event.leads:
+        parts.append(pluralize(event.leads, "lead"))
+    if event.checks:
+        parts.append(pluralize(event.checks, "check"))
+    return " · ".join(parts)
+
+
+def _describe_plan(event: ReviewPlanned) -> list[str]:
+    sizes = f"{pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
+    lines = [f"plan: {event.lines:,} {event.unit} in {sizes}"]
+    if event.skipped:
+        lines.append(format_skips(event.skipped))
+    if event.estimate is not None:
+        lines.append(_describe_estimate(event.estimate))
+    return lines
+
+
+def _describe_estimate(expected: Estimate) -> str:
+    cost = "price unknown"
+    if expected.cost:
+        cost = f"${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}"
+    loops, most = expected.loops
+    low, high = expected.tokens
+    requests = f"{expected.requests[0]} to {expected.requests[1]} requests"
+    line = f"estimated from {expected.basis}: {loops} to {most} loops, {requests}, {low:,} to {high:,} tokens, {cost}"
+    if expected.loops_for_all > most:
+        line += f"; --loops {expected.loops_for_all} for all parts"
+    return line
+
+
+def _describe_progress(event: ReviewProgressed) -> str:
+    got = event.coverage
+    named = ", ".join(event.paths[:_MAX_PATHS])
+    more = ", …" if len(event.paths) > _MAX_PATHS else ""
+    return " · ".join(
+        [
+            f"loop {event.loop} of {event.loops}",
+            f"part {event.part} of {event.parts}",
+            f"{named}{more}",
+            f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}",
+            pluralize(event.findings, "finding"),
+            pluralize(event.tokens, "token"),
+            "cost unknown" if event.cost is None else f"${event.cost:.4f}",
+        ]
+    )
+
+
+def _describe_end(event: ReviewFinished) -> list[str]:
+    counts = [
+        pluralize(event.unique, "finding"),
+        pluralize(event.total, "report"),
+        pluralize(event.loops, "loop"),
+    ]
+    if event.end in _STOPS:
+        counts.append(_STOPS[event.end])
+    cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
+    taken = f"took {event.usage.total:,} tokens, {cost}"
+    if event.estimate is not None:
+        low, high = event.estimate.tokens
+        taken += f" (expected {low:,} to {high:,} tokens)"
+    return [" · ".join(counts), format_coverage(event), taken]
+
+
+def format_coverage(end: ReviewFinished) -> str:
+    """Return `read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): a.py 40-80, …`."""
+    coverage = end.coverage
+    parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]
+    if coverage.earlier:
+        parts.append(f"some by {coverage.earlier}")
+    if coverage.shown:
+        parts.append(f"{coverage.shown:,} shown, no report")
+    if coverage.not_read:
+        left = [file for file in coverage.files if file.not_read]
+        parts.append(f"{coverage.not_read:,} not read{_describe_unread(left)}")
+    if coverage.unverified:
+        parts.append(f"{coverage.unverified:,} not verified")
+    refuted = sum(finding.state == "refuted" for finding in end.findings)
+    if refuted:
+        parts.append(f"{refuted:,} of the findings refuted")
+    return " · ".join(parts)
+
+
+def _describe_unread(left: list[FileCoverage]) -> str:
+    """Return why lines of these files were not read, and which."""
+    whys = ", ".join(dict.fromkeys(file.why for file in left if file.why))
+    reason = f" ({whys})" if whys else ""
+    listed = ", ".join(_describe_spans(file) for file in left[:_MAX_NAMED])
+    more = ", …" if len(left) > _MAX_NAMED else ""
+    return f"{reason}: {listed}{more}"
+
+
+def _describe_spans(file: FileCoverage) -> str:
+    spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in file.not_read]
+    more = ", …" if len(spans) > _MAX_SPANS else ""
+    return f"{file.path} {', '.join(spans[:_MAX_SPANS])}{more}"

@@ -1,0 +1,78 @@
+"""The messages of a review: they grow with every reply, and are shortened to fit the model's window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swecli.context.budget import RequestLimits
+from swecli.context.fit import Ladder
+from swecli.context.tokens import TokenCounter
+from swecli.context.truncate import loop_window
+from swecli.models.events import ContextMeasured, ContextReduced, Event
+from swecli.models.message import ApiMessage, ChatMessage, Role, ToolCall
+
+_LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
+
+
+@dataclass(frozen=True, slots=True)
+class FittedMessages:
+    """Messages that fit, their size in tokens, and the events about it."""
+
+    sent: list[ApiMessage]
+    tokens: int
+    events: tuple[Event, ...]
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The messages of the next request, the system message first."""
+
+    messages: list[ApiMessage]
+
+    @classmethod
+    def begin(cls, prompt: str) -> Conversation:
+        """Begin a conversation with its system message."""
+        return cls([{"role": "system", "content": prompt}])
+
+    def say(self, text: str) -> None:
+        """Append a text of the user's, to the last message if that is the user's too: some services refuse two in a
+        row."""
+        *before, last = self.messages
+        if last["role"] == "user":
+            self.messages = before
+            text = f"{last['content']}\n\n{text}"
+        self.messages = [*self.messages, {"role": "user", "content": text}]
+
+    def hear(self, text: str, calls: list[ToolCall]) -> None:
+        """Append a reply and the results of its calls."""
+        self.messages = [*self.messages, *ChatMessage(Role.ASSISTANT, text, calls).to_api()]
+
+    def forget(self, loop: int) -> int:
+        """Apply seed 000's window: after loop 5, of more than 15 messages the last 10 stay. Returns how many went."""
+        kept = loop_window(self.messages, loop)
+        removed = len(self.messages) - len(kept)
+        if removed:
+            self.messages = kept
+        return removed
+
+    def fit(self, asked: str, limits: RequestLimits, counter: TokenCounter) -> FittedMessages:
+        """Return the messages to send. `asked`, what the model has to do, is restored if the window removed it. Raises
+        ContextFull."""
+        system, *rest = self.messages
+        if all(asked not in str(message.get("content")) for message in rest):
+            rest = _restore(asked, rest)
+        sent, reduced = Ladder(limits, counter).fit([system, *rest])
+        if reduced:  # what was removed does not come back
+            self.messages = sent
+        size = limits.measure(sent, counter)
+        reports = [ContextReduced(one.how, one.before, one.after, one.detail) for one in reduced]
+        measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
+        return FittedMessages(sent, size.tokens, (*reports, measured))
+
+
+def _restore(asked: str, rest: list[ApiMessage]) -> list[ApiMessage]:
+    """Put what the model has to do before the other messages, into the first one if that is the user's."""
+    merged = rest[:1] if rest and rest[0]["role"] == "user" else []
+    said = [str(message["content"]) for message in merged]
+    text = "\n\n".join([_LEFT_OUT, asked, *said])
+    return [{"role": "user", "content": text}, *rest[len(merged) :]]

@@ -1,0 +1,261 @@
+"""The dialogue with a reviewer: it is asked part by part, and its findings are stored before its calls run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from swecli.agent.sender import Outgoing
+from swecli.agent.turn_state import TurnState
+from swecli.context.budget import ModelLimits, RequestLimits
+from swecli.context.system_message import cache_marks
+from swecli.models.errors import ContextOverflow
+from swecli.models.events import Event, ToolFinished
+from swecli.models.finding import Finding, ReviewEnd, ReviewRecord
+from swecli.models.message import (
+    ApiMessage,
+    ChatMessage,
+    ModelReply,
+    ModelRequest,
+    Role,
+    ToolSpec,
+    Usage,
+)
+from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewProgressed
+from swecli.review.judge.grounding import ground, identify_all
+from swecli.review.judge.sources import Sources, normalize_code
+from swecli.review.read.conversation import Conversation
+from swecli.review.read.extract import Extraction, extract
+from swecli.review.read.job import ReviewJob
+from swecli.review.read.part_message import write_part_message
+from swecli.review.read.progress import Progress
+from swecli.review.read.report_tool import REPORT_TOOL
+from swecli.review.target.plan import Part
+
+_PARTIAL = "partial"  # the reports of an interrupted reply, in what a review has spent
+_LAST = "This is the last loop: report everything you have not reported yet."
+
+
+@dataclass(frozen=True, slots=True)
+class _SentRequest:
+    """What is known of a request, should the provider refuse it as too long."""
+
+    shape: tuple[str, int, int | None]  # model, tokens of the tools, and the limit of an answer
+    tokens: int
+    reserve: int
+    messages: list[ApiMessage]
+
+
+@dataclass(slots=True)
+class ReviewDialogue:
+    """One review. `record` is its stored state."""
+
+    job: ReviewJob
+    specs: list[ToolSpec]  # the tools of the reviewer
+    record: ReviewRecord
+    progress: Progress
+    conversation: Conversation
+    names: dict[str, str]
+    """The paths that a finding may name, each with the path of today."""
+    text: str = ""  # the reviewer's last words
+    _asked: str = ""  # the message of the running part
+    _part: Part | None = None  # the part of the running step, also after it was closed
+    _shown: str = ""  # all code that the model was shown, normalized
+    _is_report_only: bool = False
+    _known: ModelLimits = field(default_factory=ModelLimits)
+    _sent: _SentRequest | None = None
+    _read: Extraction = field(default_factory=Extraction)
+
+    @classmethod
+    def begin(cls, job: ReviewJob, specs: list[ToolSpec]) -> ReviewDialogue:
+        """Begin the dialogue of a job. Nothing is stored."""
+        target = job.plan.target
+        names = {diff.old_path: path for path, diff in target.diffs.items() if diff.old_path}
+        names |= {path: path for path in target.files}
+        progress = Progress(job.plan, dict.fromkeys(job.record.seen))
+        return cls(job, specs, job.record, progress, Conversation.begin(job.record.prompt), names)
+
+    @property
+    def max_loops(self) -> int:
+        """The most requests that the review may make."""
+        return self.job.agent.settings.review_loops
+
+    def is_over(self, state: TurnState) -> bool:
+        """Return whether all is read, or a limit is reached."""
+        return self.find_end(state) is not None
+
+    def find_end(self, state: TurnState) -> ReviewEnd | None:
+        """Return how the review has ended, or None while there is something to ask."""
+        if end := self.progress.find_end():
+            return end
+        if self.record.loops >= self.max_loops:
+            return "max_loops"
+        max_cost = self.job.agent.settings.max_budget_usd
+        if max_cost is not None and state.cost is not None and state.cost >= max_cost:
+            return "max_budget"
+        return None
+
+    def begin_step(self, state: TurnState) -> None:
+        """Ask for the next part if none is running. The last loop is announced."""
+        self.open_part()
+        is_last = 1 < state.steps == self.max_loops
+        if is_last and self.progress.steps:
+            self._say(_LAST)
+        self._is_report_only = is_last or self.progress.is_report_due
+
+    def open_part(self) -> None:
+        """Ask for the next part, unless one is running."""
+        at = self.progress
+        plan = self.job.plan
+        store = self.job.store
+        if at.part is None:
+            part = at.waiting[0]
+            known = plan.select(store.findings(["open", "regressed"], part.paths))
+            dismissed = store.findings(["dismissed"], part.paths)
+            at.start_part(part)
+            self._asked = write_part_message(plan, part, self.record.label, [*known, *dismissed])
+            self._shown += normalize_code(self._asked)
+            self._say(self._asked)
+        self._part = at.part
+
+    async def prepare(self, *, refused: bool) -> Outgoing:
+        """Fit the conversation into the model's window. Raises ContextFull."""
+        agent = self.job.agent
+        known = self._known
+        model = agent.model
+        counter = agent.counter
+        max_tokens = agent.settings.max_tokens
+        shape = (model.name, counter.count_tools(self.specs), max_tokens)
+        reserve = known.answer_tokens(model.name, model.profile.reserve(max_tokens))
+        limits = RequestLimits(
+            model.profile.window,
+            reserve,
+            allowed=known.limits.get(shape),
+            tools_tokens=shape[1],
+        )
+        fitted = self.conversation.fit(self._asked, limits, counter)
+        self._sent = _SentRequest(shape, fitted.tokens, reserve, fitted.sent)
+        specs = self.specs
+        if self._is_report_only:
+            specs = [spec for spec in specs if spec.name == REPORT_TOOL]
+        marks = cache_marks(fitted.sent)
+        request = ModelRequest(model.name, fitted.sent, specs, reserve, "review", marks=marks)
+        return Outgoing(request, reports=fitted.events)
+
+    def record_refusal(self, error: ContextOverflow) -> None:
+        """Lower the limit that requests are fitted to."""
+        sent = self._sent
+        if sent is not None:
+            self._known = self._known.record_refusal(sent.shape, sent.tokens, sent.reserve, error)
+
+    def check(self, reply: ModelReply, usage: Usage | None) -> list[str]:
+        """Do nothing: counts are not compared."""
+        return []
+
+    async def read_reply(self, state: TurnState, reply: ModelReply) -> list[Event]:
+        """Store the findings of a reply, and return their event if there are any."""
+        at = self.progress
+        sent = self._sent.messages if self._sent else []
+        if at.part is not None and any(
+            self._asked in str(message.get("content")) for message in sent
+        ):
+            at.answered.add(at.part.number)
+        self.text = reply.text.strip() or self.text
+        read = self._read = extract(reply, state.steps, self._shown)
+        root = self.job.verifier.sources.root
+        found = await asyncio.to_thread(ground, read.findings, Sources(root), self.names)
+        accumulated = self._store_findings(found, read.lost, state.steps)
+        return [accumulated] if read.findings else []
+
+    def store_partial(self, text: str) -> None:
+        """Store the findings of an interrupted reply."""
+        read = extract(ModelReply(text), self.record.loops + 1)
+        found = ground(read.findings, Sources(self.job.verifier.sources.root), self.names)
+        self._store_findings(found, (), self.record.loops, partial=True)
+
+    def see(self, event: Event) -> None:
+        """Note the code that a tool shows."""
+        if not isinstance(event, ToolFinished) or event.call.name == REPORT_TOOL:
+            return
+        if event.result.ok:
+            self._shown += normalize_code(event.result.for_model)
+
+    async def end_step(
+        self, state: TurnState, message: ChatMessage, reply: ModelReply
+    ) -> list[Event]:
+        """Continue with the next message, store what was read so far, and return the events about it."""
+        at = self.progress
+        part = self._part
+        loop = state.steps
+        assert part is not None, "a step begins with a part"
+        self.conversation.hear(reply.text, message.tool_calls)
+        if (text := at.advance(reply, self._read, part)) is not None:
+            self._say(text)
+        lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
+        self.record = replace(self.record, seen=tuple(at.read), lost=lost)
+        events: list[Event] = []
+        if removed := self.conversation.forget(loop):
+            kept = len(self.conversation.messages)
+            events.append(LoopWindowApplied(loop, removed, kept, self.record.id))
+        self.record = self.job.store.record(self.record, []).review
+        events.append(self._measure_progress(state, part))
+        return events
+
+    def _measure_progress(self, state: TurnState, part: Part) -> ReviewProgressed:
+        plan = self.job.plan
+        coverage = plan.measure_coverage(self.record.seen, self.progress.answered, "")
+        return ReviewProgressed(
+            state.steps,
+            self.max_loops,
+            sum(file.whole for file in coverage.files),
+            len(coverage.files),
+            self.record.unique,
+            state.usage.total,
+            state.cost,
+            part.number,
+            len(plan.parts),
+            part.paths,
+            coverage.to_json(files=False),
+        )
+
+    def _store_findings(
+        self, findings: Sequence[Finding], lost: Sequence[str], loop: int, *, partial: bool = False
+    ) -> FindingsAccumulated:
+        """Store the findings of a reply. Those of a `partial` one are counted again when its loop is asked again, so
+        their number is kept until then."""
+        store = self.job.store
+        plan = self.job.plan
+        mine = {finding.id for finding in store.findings_of(self.record.id)}
+        known: list[Finding] = []
+        if findings:
+            known = store.findings(paths={finding.path for finding in findings})
+            known += [row for row in store.findings(["gone"]) if row not in known]
+        part = self.progress.part or plan.parts[0]
+        old = {(hunk.path, line) for hunk in plan.earlier for line in hunk.lines}
+        placed = [
+            replace(one, late=(one.path, one.line) in old, hunk=plan.find_hunk(one, part))
+            for one in findings
+        ]
+        counted = int(self.record.spent.get(_PARTIAL, 0))
+        spent: dict[str, float] = {}
+        reported = max(0, len(findings) - counted)
+        if partial:
+            spent[_PARTIAL] = counted + len(findings)
+            reported = len(findings)
+        lines = [f"loop {loop}: {line}" for line in lost]
+        record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spent)
+        recorded = store.record(record, identify_all(placed, known, mine), reported)
+        self.record = recorded.review
+        new = tuple(recorded.new)
+        total = self.record.total
+        return FindingsAccumulated(len(new), total, loop, new, self.record.id, reported)
+
+    def _say(self, text: str) -> None:
+        """Add a message of the user's to the conversation, and to the session."""
+        sessions = self.job.sessions
+        if sessions.session.messages:
+            sessions.append(ChatMessage(Role.USER, text))
+        else:
+            sessions.begin_interaction(self.record.label, text)
+        self.conversation.say(text)

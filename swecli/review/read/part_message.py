@@ -1,0 +1,81 @@
+"""The message that asks to review a part: the change, its lines, measures in its files, and their known findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from swecli.models.finding import Finding
+from swecli.redact import redact
+from swecli.review.target.plan import Part, Plan
+
+_MAX_KNOWN = 40  # findings listed
+_MAX_INTENT = 1_200  # characters of what the author says
+_MAX_FILES = 40  # changed files listed
+_MAX_REASON, _MAX_CLAIM = 160, 120  # characters of a known finding
+
+
+def write_part_message(plan: Plan, part: Part, label: str, known: Sequence[Finding]) -> str:
+    """Write the message of one part of the review of `label`. `known` findings are not to be reported again."""
+    head = f"Part {part.number} of {len(plan.parts)} of the review of {label}."
+    text = [f"{head} Review these lines; read around them where needed."]
+    text += _describe_change(plan)
+    text += _show_lines(part)
+    text += _list_leads(plan, part)
+    text += _list_known(known)
+    text.append(
+        f"\nEnd this part with report_findings(part={part.number}, done=true, findings=[...])."
+    )
+    return "\n".join(text)
+
+
+def _describe_change(plan: Plan) -> list[str]:
+    """Return what the author says of the change, quoted, and the files that it touches; [] for whole files."""
+    target = plan.target
+    lines: list[str] = []
+    if target.intent:
+        said = redact(target.intent)[:_MAX_INTENT].split("\n")
+        lines += ["What its author says it is for:", *(f"> {line}" for line in said)]
+    changed = list(plan.files) if target.diffs else []
+    changed += [f"{path} (deleted)" for path in target.deleted]
+    if changed:
+        listed = ", ".join(" ".join(path.split()) for path in changed[:_MAX_FILES])
+        left = len(changed) - _MAX_FILES
+        more = f", and {left} more" if left > 0 else ""
+        lines.append(f"It changes: {listed}{more}")
+    return lines
+
+
+def _show_lines(part: Part) -> list[str]:
+    text: list[str] = []
+    for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
+        listed = list(hunks)
+        before = listed[0].old_path
+        renamed = f" (renamed from {before})" if before else ""
+        text.append(f"## {path}{renamed}".replace("\n", " "))  # a name may contain line breaks
+        text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
+    return text
+
+
+def _list_leads(plan: Plan, part: Part) -> list[str]:
+    leads = [lead for path in part.paths for lead in plan.leads.get(path, ())]
+    if not leads:
+        return []
+    head = "\nLeads from tools, not from a reviewer; look at each before you report it:"
+    return [head, *(f"- measured: {lead}" for lead in leads)]
+
+
+def _list_known(known: Sequence[Finding]) -> list[str]:
+    if not known:
+        return []
+    head = (
+        "\nKnown, not to be reported again; where a reason no longer holds, report it with same_as:"
+    )
+    return [head, *(_describe_known(finding) for finding in known[:_MAX_KNOWN])]
+
+
+def _describe_known(finding: Finding) -> str:
+    reason = f" ({finding.reason[:_MAX_REASON]})" if finding.reason else ""
+    claim = " ".join(finding.message.split())[:_MAX_CLAIM]
+    kind = finding.code_smell_type
+    return f"- {finding.id} {finding.place} {kind} {finding.state}{reason}: {claim}"

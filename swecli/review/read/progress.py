@@ -1,0 +1,116 @@
+"""The progress of a review through its parts: what was read, what is asked next, and when all is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from swecli.models.finding import ReviewEnd
+from swecli.models.message import ModelReply
+from swecli.review.read.extract import Extraction
+from swecli.review.read.report_tool import REPORT_TOOL
+from swecli.review.target.plan import Part, Plan
+
+_FREE_STEPS = 4  # loops of one part after which only the report tool is offered
+_MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one
+_MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
+_MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
+_CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
+_REPAIR = (
+    "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
+    "every finding you have named; if there is none, with an empty list."
+)
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of the running review."""
+
+    plan: Plan
+    read: dict[str, None]  # digests of the hunks that were read, in order
+    part: Part | None = None  # the running one
+    steps: int = 0  # loops of the running part
+    is_repair: bool = False  # its one repair request was made
+    answered: set[int] = field(default_factory=set)
+    """Numbers of the parts whose message was in an answered request."""
+    closed: set[int] = field(default_factory=set)  # numbers of parts that are not asked again
+    failed: int = 0  # parts in a row without anything readable
+    lost: list[str] = field(default_factory=list)  # a line for each part without a report
+
+    def __post_init__(self) -> None:
+        self.closed = {
+            part.number
+            for part in self.plan.parts
+            if all(hunk.digest in self.read for hunk in part.hunks)
+        }
+
+    @property
+    def waiting(self) -> list[Part]:
+        """The parts that are not closed, including the running one."""
+        return [part for part in self.plan.parts if part.number not in self.closed]
+
+    @property
+    def is_report_due(self) -> bool:
+        """Whether the running part is to be reported now."""
+        return self.is_repair or self.steps >= _FREE_STEPS
+
+    def start_part(self, part: Part) -> None:
+        """Make this part the running one."""
+        self.part = part
+        self.steps = 0
+        self.is_repair = False
+
+    def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
+        """Process a reply and return the message to send next, if any. A reported part is closed. A missing or
+        unreadable report is requested once; then the part is closed and counts as shown."""
+        self.steps += 1
+        calls_only_report = all(call.name == REPORT_TOOL for call in reply.calls)
+        for number, done in read.reports:
+            if done or (done is None and calls_only_report):
+                self._close_reported(number, part)
+        if self.part is None:
+            return None
+        if reply.stop == "length" and not reply.calls and self.steps < _MAX_STEPS:
+            return _CUT
+        is_broken = any(call.id in reply.malformed for call in reply.calls)
+        is_due = not reply.calls
+        is_due = is_due or (is_broken and calls_only_report)
+        is_due = is_due or (self.is_repair and not calls_only_report)
+        has_others = any(other is not part for other in self.waiting)
+        if (is_due and self.is_repair) or (self.steps >= _MAX_STEPS and has_others):
+            self._give_up(reply, read, part)
+        elif is_due:
+            self.is_repair = True
+            return _REPAIR.format(number=part.number)
+        return None
+
+    def _close_reported(self, number: int | None, part: Part) -> None:
+        """Close the part with this number, by default the running one. It counts as read only if it was shown."""
+        numbered = [other for other in self.plan.parts if other.number == number]
+        reported = numbered[0] if numbered else part
+        is_running = reported is self.part
+        is_shown = reported.number in self.answered
+        if is_shown:
+            self.read |= dict.fromkeys(hunk.digest for hunk in reported.hunks)
+            self.failed = 0
+        if is_shown or is_running:
+            self.closed.add(reported.number)
+        if is_running:
+            self.part = None
+
+    def _give_up(self, reply: ModelReply, read: Extraction, part: Part) -> None:
+        """Close the running part without a report."""
+        if self.is_repair and not read.findings:
+            self.failed += 1
+        self.part = None
+        self.closed.add(part.number)
+        answer = reply.text.strip()[:_MAX_REPLY] or "-"
+        self.lost.append(f"part {part.number}: no report could be read. The answer: {answer}")
+
+    def find_end(self) -> ReviewEnd | None:
+        """Return how the review has ended, or None while there is a part to read."""
+        if self.failed >= _MAX_UNREADABLE:
+            return "unreadable"
+        if self.waiting:
+            return None
+        is_read = all(hunk.digest in self.read for part in self.plan.parts for hunk in part.hunks)
+        return "done" if is_read else "unreadable"

@@ -1,0 +1,53 @@
+"""The tool by which a reviewer reports its findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from swecli.models.finding import pluralize
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
+from swecli.tools.execute import ToolRegistry
+
+REPORT_TOOL = "report_findings"
+_ITEM: dict[str, Any] = json.loads(
+    Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8")
+)
+_STORED = "The findings are stored."
+
+
+class _ReportParams(Params):
+    """Parameters of report_findings; entries are not validated here, so that a bad one does not reject the others."""
+
+    part: Any = Field(
+        None,
+        description="The number of the part this is about.",
+        json_schema_extra={"type": "integer"},
+    )
+    done: Any = Field(
+        None,
+        description="Whether the part is read to its end.",
+        json_schema_extra={"type": "boolean"},
+    )
+    findings: Any = Field(
+        description="The findings.", json_schema_extra={"type": "array", "items": _ITEM}
+    )
+
+
+def review_tools(tools: ToolRegistry) -> ToolRegistry:
+    """Return the read-only tools and the one that reports. Findings are extracted and stored before that one runs."""
+
+    def plan(params: _ReportParams, ctx: ToolContext) -> ToolPlan:
+        count = len(params.findings) if isinstance(params.findings, list) else 1
+        return ToolPlan(f"Report {pluralize(count, 'finding')}")
+
+    async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+        return ToolResult(True, _STORED, Display(title="Findings", body=_STORED))
+
+    text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
+    kept = [tool for tool in tools.values() if tool.kind.is_read_only and tool.offer.in_reviews]
+    return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])

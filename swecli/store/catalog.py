@@ -1,0 +1,60 @@
+"""Questions about all sessions: which there are, how they end, and which contain some words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from swecli.models.errors import BadInput
+from swecli.models.session import SessionInfo
+from swecli.redact import redact
+from swecli.store.journal.reader import Reader
+from swecli.store.journal.values import clean_text
+from swecli.store.records import SearchHit
+from swecli.store.sqlite.database import Database
+
+_ENDING = 400  # characters
+_ENDINGS = (
+    "SELECT session_id, role, substr(content, 1, :most) FROM message WHERE id IN (SELECT max(id) FROM message WHERE"
+    " session_id IN (SELECT value FROM json_each(:ids)) AND content != '' GROUP BY session_id, role)"
+)
+
+
+class SessionCatalog:
+    """The sessions of a database. Each method may raise StoreError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
+        """Return the last used sessions of one directory, or of all, newest first."""
+        with self._database.read() as db:
+            found = Reader(db).list_sessions(directory, max(0, limit))
+        # rows of earlier versions are not redacted
+        return [
+            replace(info, title=redact(info.title), first_query=redact(info.first_query))
+            for info in found
+        ]
+
+    def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the beginnings of the last texts of "user" and "assistant" by session id."""
+        given = {"ids": json.dumps(ids), "most": 10 * _ENDING}
+        found: dict[str, dict[str, str]] = {}
+        with self._database.read() as db:
+            for session, role, text in db.execute(_ENDINGS, given):
+                # redact before truncating, so that a secret is whole
+                found.setdefault(session, {})[role] = redact(text)[:_ENDING]
+        return found
+
+    def search(self, words: str, limit: int = 20) -> list[SearchHit]:
+        """Find messages and titles of all sessions that contain all the words, newest first; `word*` matches a prefix.
+        Raises BadInput without words."""
+        # late: a turn does not search all sessions
+        from swecli.store.sessions.search import search_all
+
+        terms = clean_text(words).split()
+        if not terms:
+            raise BadInput("Give at least one word to search for.")
+        with self._database.read() as db:
+            return search_all(db, terms, max(0, limit))

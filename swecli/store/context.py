@@ -1,0 +1,75 @@
+"""What a session's requests are built from, besides its messages: reductions, pins and retained facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from swecli.models.context import Reduction, RetainedFact
+from swecli.models.errors import BadInput
+from swecli.models.session import Session
+from swecli.store.journal.reader import PIN, Reader
+from swecli.store.journal.values import clean_text
+from swecli.store.journal.writer import Writer
+from swecli.store.sqlite.database import Database
+
+
+class ContextStore:
+    """Keeps `session.context` and the database in sync. A method that changes something commits one transaction, and
+    then changes the context. Each may raise StoreError; then neither has changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, session: Session, row: Reduction) -> Reduction:
+        """Commit a reduction; return it as it is read back, with its number."""
+        with self._database.write() as db:
+            Writer(db).add_reduction(session.id, row)
+            [stored] = Reader(db).reductions(session.id, 1)
+        session.context.add(stored)
+        if stored.epoch is not None:
+            session.window_start = stored.epoch.first
+        return stored
+
+    def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
+        """Return the session's reductions, undone ones too, newest first."""
+        with self._database.read() as db:
+            return Reader(db).reductions(session.id, limit)
+
+    def pin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
+        if not 1 <= interaction <= session.interactions:
+            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
+        if interaction in session.context.pins:
+            return
+        with self._database.write() as db:
+            fact = RetainedFact(PIN, str(interaction), "", interaction)
+            Writer(db).add_fact(session.id, fact)
+        session.context.pins = tuple(sorted({*session.context.pins, interaction}))
+        with self._database.read() as db:
+            Reader(db).load_pinned(session)
+
+    def unpin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""
+        if interaction not in session.context.pins:
+            raise BadInput(f"T{interaction} is not pinned.")
+        with self._database.write() as db:
+            Writer(db).remove_fact(session.id, PIN, str(interaction))
+        session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
+
+    def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
+        """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
+        known = session.context.facts
+        fresh = []
+        for fact in facts:
+            clean = replace(fact, key=clean_text(fact.key), text=clean_text(fact.text))
+            present = known.get((clean.kind, clean.key))
+            if clean != present and (clean.text or present is not None):
+                fresh.append(clean)
+        if not fresh:
+            return
+        with self._database.write() as db:
+            writer = Writer(db)
+            for fact in fresh:
+                writer.replace_fact(session.id, fact)
+        session.context.keep(fresh)

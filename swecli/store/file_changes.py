@@ -1,0 +1,76 @@
+"""The recorded changes of files, before and after the calls of a turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from swecli.models.session import Session
+from swecli.store.journal.tables import FILE_CHANGES
+from swecli.store.records import FileChange, FileState
+from swecli.store.sqlite.database import Database
+
+_COLUMNS = "path, before, before_mode, after, after_mode, interaction, id"
+# An undo that took the conversation too has a hidden session; its turn's number may be that of a new one.
+_TAKEN_BACK = (
+    "SELECT EXISTS (SELECT 1 FROM file_change AS c JOIN undo AS u ON u.id = c.undone_by"
+    " WHERE c.session_id = ? AND c.interaction = ? AND c.made_by = 0"
+    " AND json_extract(u.taken, '$.session') IS NULL)"
+)
+
+
+class FileChanges:
+    """Stores file changes. Each method may raise StoreError; then nothing has changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(
+        self, session: Session, changes: Iterable[FileChange], replaced: Collection[int] = ()
+    ) -> list[int]:
+        """Store the file changes of a call of the newest turn in place of those with the keys `replaced`. Returns their
+        keys."""
+        rows = [change_columns(session, change) for change in changes]
+        dropped = "DELETE FROM file_change WHERE id IN (SELECT value FROM json_each(?))"
+        with self._database.write() as db:
+            db.execute(dropped, (json.dumps([*replaced]),))
+            return [FILE_CHANGES.insert(db, row) for row in rows]
+
+    def load(
+        self, session: Session, first: int, last: int | None = None, *, step: int = 0
+    ) -> list[FileChange]:
+        """Return the file changes of these turns that are not undone, oldest first; with `step` those of that undo."""
+        where = "session_id = :id AND made_by = :step"
+        if not step:
+            where += " AND undone_by = 0 AND interaction BETWEEN :first AND :last"
+        until = session.interactions if last is None else last
+        given = {"id": session.id, "step": step, "first": first, "last": until}
+        question = f"SELECT {_COLUMNS} FROM file_change WHERE {where} ORDER BY id"
+        with self._database.read() as db:
+            return [_parse(*row) for row in db.execute(question, given)]
+
+    def is_taken_back(self, session: Session, interaction: int) -> bool:
+        """Return True if an undo that kept the conversation took file changes of a turn back."""
+        with self._database.read() as db:
+            return bool(db.execute(_TAKEN_BACK, (session.id, interaction)).fetchone()[0])
+
+
+def change_columns(session: Session, change: FileChange, made_by: int = 0) -> dict[str, Any]:
+    """Return the columns of a change of a session's newest turn, unless it names its own."""
+    return {
+        "session_id": session.id,
+        "interaction": change.interaction or session.interactions,
+        "path": change.path,
+        "before": change.before.digest,
+        "before_mode": change.before.mode,
+        "after": change.after.digest,
+        "after_mode": change.after.mode,
+        "made_by": made_by,
+    }
+
+
+def _parse(
+    path: str, before: str, before_mode: int, after: str, after_mode: int, turn: int, key: int
+) -> FileChange:
+    return FileChange(path, FileState(before, before_mode), FileState(after, after_mode), turn, key)

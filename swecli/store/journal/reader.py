@@ -1,0 +1,323 @@
+"""Reads sessions and strategies: rows to models, field by field of the same name."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from itertools import groupby
+from typing import Any
+
+from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
+from swecli.models.errors import BadInput, DamagedDatabase
+from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, ToolCall, Usage
+from swecli.models.playbook import Bullet, SessionPlaybook
+from swecli.models.session import Session, SessionInfo
+from swecli.redact import redact
+from swecli.store.journal.values import clean_text, read_json, read_moment
+from swecli.store.records import UsageTotals
+
+
+def _names(model: Any, *others: str) -> tuple[str, ...]:
+    """Return the fields of a dataclass that are columns of its table: all but `others`."""
+    return tuple(field.name for field in fields(model) if field.name not in others)
+
+
+SESSION = _names(
+    Session,
+    "working_directory",
+    "messages",
+    "playbook",
+    "window",
+    "interactions",
+    "cost",
+    "context",
+)  # the others have other names or are computed
+MESSAGE = _names(ChatMessage, "id", "role", "tool_calls")
+CALL = _names(ToolCall, "id", "effects")
+USAGE = _names(Usage)
+REQUEST = _names(RequestRecord, "usage")
+REDUCTION = _names(Reduction, "epoch", "edits", "number", "undone", "created_at")
+BULLET = _names(Bullet, "id")
+PIN = "pin"
+_FIRST_QUERY = 200  # characters of the first query that are stored for lists
+NEWEST = 12  # interactions that are loaded, unless the epoch holds more
+_NEWEST_FIRST = "updated_at DESC, number DESC"
+# Bullets that are visible in a session; a session without an id has none of its own.
+APPLIES = (
+    "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
+    " OR scope = 'user')"
+)
+
+
+TIMES = (
+    "created_at",
+    "updated_at",
+    "last_used",
+    "verified_at",
+    "vouched_at",
+    "started_at",
+    "finished_at",
+)
+_JSON = (
+    "blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "value", "shown", "cited",
+    "failing", "choice",
+)  # fmt: skip
+_BOOLEANS = ("approved", "undone", "good", "passed")
+_PARSERS: dict[str, Any] = {
+    **dict.fromkeys(TIMES, read_moment),
+    **dict.fromkeys(_JSON, read_json),
+    **dict.fromkeys(_BOOLEANS, bool),
+    "effects": lambda text: Effects.from_json(json.loads(text)),
+}
+
+
+def first_loaded(session: Session, newest: int = NEWEST) -> int:
+    """Return the first interaction to have in memory: of the `newest`, and of all that the next request has of earlier
+    ones. 0: whatever is stored."""
+    epoch, completed = session.context.epoch, session.interactions
+    sent = epoch.first if epoch else session.window.first_kept(completed, session.window_start)
+    first = min(sent, completed - max(1, newest) + 1)
+    return first if first > 1 else 0
+
+
+def first_query(content: str) -> str:
+    """Return the beginning of the first query, which lists show for a session without a title. Redacted before it is
+    truncated."""
+    return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
+
+
+def project_of(session: Session) -> str:
+    """Return the key of a session's project; its working directory if it has no project."""
+    return clean_text(session.project or session.working_directory)
+
+
+def number_of(bullet_id: str) -> int:
+    """Parse the number of a bullet's id; 0, which no bullet has, if the id is invalid."""
+    digits = bullet_id.removeprefix("P-")
+    is_id = bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19
+    return int(digits) if is_id else 0
+
+
+def _quoted(name: str) -> str:
+    """Return a column's name, which may follow that of its table: one is "when"."""
+    table, _, column = name.rpartition(".")
+    return f'{table}."{column}"' if table else f'"{column}"'
+
+
+@contextmanager
+def _report_damage() -> Iterator[None]:
+    """Raise DamagedDatabase for a corrupt time, role or JSON value, which SQLite's own checks do not find."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise DamagedDatabase(
+            f"The session cannot be read: {' '.join(str(error).split())}.",
+            "Resume another; a copy of the file may help.",
+        ) from error
+
+
+class Reader:
+    """Loads sessions and strategies over a connection, in the transaction that is open."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def select(
+        self, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed, by name. Raises
+        ValueError or TypeError for a corrupt value."""
+        parsers = [_PARSERS.get(name.rpartition(".")[2]) for name in names]
+        columns = ", ".join(map(_quoted, names))
+        for row in self.db.execute(f"SELECT {columns} FROM {rest}", given):
+            pairs = zip(names, parsers, row, strict=True)
+            yield {
+                name: value if value is None or parse is None else parse(value)
+                for name, parse, value in pairs
+            }
+
+    def fields(self, table: str, key: int, names: Sequence[str]) -> dict[str, Any]:
+        """Return columns of the row with this `id`, parsed."""
+        return next(self.select(names, f"{table} WHERE id = ?", (key,)))
+
+    def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
+        """Return the last used sessions of one directory, or of all, newest first."""
+        # undone turns are stored as sessions without a directory
+        which = (
+            "(directory != '' OR parent_id IS NULL)"
+            if directory is None
+            else "directory = :directory"
+        )
+        given = {"directory": directory, "limit": limit}
+        rest = f"session WHERE {which} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
+        return [SessionInfo(**row) for row in self.select(SessionInfo.__slots__, rest, given)]
+
+    def totals(self, session_id: str | None = None) -> UsageTotals:
+        """Sum the usage of the requests of a session, or of all. A request without any tokens, because nobody answered,
+        costs nothing."""
+        sums = ", ".join(f"sum({name})" for name in USAGE)
+        unknown = f"count(*) FILTER (WHERE cost IS NULL AND {' + '.join(USAGE)} > 0)"
+        which = "" if session_id is None else "WHERE session_id = :id"
+        question = (
+            f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request {which}"
+        )
+        rows = self.db.execute(f"{question} GROUP BY purpose ORDER BY purpose", {"id": session_id})
+        by = {
+            row[0]: UsageTotals(Usage(*row[4:]), None if row[2] else row[3], row[1]) for row in rows
+        }
+        return replace(sum(by.values(), UsageTotals()), by_purpose=by)
+
+    def find_session(self, ref: str | None, directory: str) -> str:
+        """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
+        directory. Both must be clean text. Raises BadInput."""
+        if not ref:
+            newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {_NEWEST_FIRST} LIMIT 1"
+            for (found,) in self.db.execute(newest, (directory,)):
+                return str(found)
+            raise BadInput("There is no session in this directory yet.", "Start one: swecli")
+        ref = ref.strip()
+        for condition, value in (
+            ("id = ?", ref.lower()),
+            ("lower(title) = lower(?)", ref),
+            ("instr(id, ?) = 1", ref.lower()),
+        ):
+            which = f"SELECT id FROM session WHERE {condition} ORDER BY number DESC LIMIT 4"
+            ids = [str(row[0]) for row in self.db.execute(which, (value,))]
+            if len(ids) == 1:
+                return ids[0]
+            if ids:
+                listed = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
+                raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {listed}.")
+        raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
+
+    @_report_damage()
+    def session(self, session_id: str, newest: int = NEWEST) -> Session:
+        """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are
+        more; the playbook is not loaded. Raises DamagedDatabase for a corrupt row."""
+        names = (*SESSION, "interactions", "cost", "directory", "window_spec")
+        (row,) = self.select(names, "session WHERE id = ?", (session_id,))
+        directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
+        session = Session(
+            **row | {"title": redact(row["title"])}, working_directory=directory, window=window
+        )
+        session.context = self._context(session_id)
+        first = first_loaded(session, newest)
+        session.messages = self._messages(session_id, first, session.interactions)
+        self.load_pinned(session)
+        return session
+
+    @_report_damage()
+    def load_back_to(self, session: Session, interaction: int) -> None:
+        """Load the interactions from that number on into `session.messages`, unless they are loaded."""
+        first = session.messages[0].interaction if session.messages else session.interactions + 1
+        if interaction < first:
+            session.messages[:0] = self._messages(session.id, interaction, first - 1)
+
+    @_report_damage()
+    def load_pinned(self, session: Session) -> None:
+        """Load the messages of pinned interactions that are not in `session.messages`."""
+        state, loaded = session.context, {message.interaction for message in session.messages}
+        for pin in (
+            {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned)
+        ):
+            state.pinned[pin] = self._messages(session.id, pin, pin)
+
+    def _messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
+        """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
+        given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
+        of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
+        grouped = groupby(
+            self.select(("message_id", "call_id", *CALL, "effects"), of, given),
+            key=lambda row: row.pop("message_id"),
+        )
+        calls = {
+            message: [ToolCall(row.pop("call_id"), **row) for row in rows]
+            for message, rows in grouped
+        }
+        return [
+            ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
+            for row in self.select(
+                ("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given
+            )
+        ]
+
+    def _context(self, session_id: str) -> ContextState:
+        """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
+        retained facts. The cost does not depend on the session's length."""
+        state = ContextState(self.reductions(session_id))
+        facts = self.select(
+            _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,)
+        )
+        kept = [RetainedFact(**row) for row in facts]
+        state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
+        state.keep(fact for fact in kept if fact.kind != PIN)
+        turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
+        for row in self.select((*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
+            at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
+            extra = row["extra"] if isinstance(row["extra"], dict) else {}
+            state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
+        return state
+
+    def reductions(self, session_id: str, newest: int | None = None) -> list[Reduction]:
+        """Load the reduction that began the current epoch and those after it that were not undone, oldest first; no
+        others are read (`ix_reduction_session`). With `newest`, load that many, undone ones too, newest first."""
+        opening = (
+            "SELECT max(number) FROM reduction WHERE session_id = :id AND undone = 0 AND opens = 1"
+        )
+        which, order = (
+            f"AND undone = 0 AND opens IN (0, 1) AND number >= coalesce(({opening}), 0)",
+            "number",
+        )
+        if newest is not None:
+            which, order = "", "number DESC LIMIT :newest"
+        rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
+        reductions = []
+        for row in self.select(_names(Reduction), rest, {"id": session_id, "newest": newest}):
+            row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
+            row["edits"] = Edits.from_json(row["edits"] or {})
+            reductions.append(Reduction(**row))
+        return reductions
+
+    def result(self, session_id: str, call_id: str) -> str | None:
+        """Return the whole result of the newest call of a session with that id, or None."""
+        newest = (
+            "SELECT c.result, f.text FROM tool_call AS c LEFT JOIN full_result AS f ON f.call = c.id"
+            " WHERE c.session_id = ? AND c.call_id = ? ORDER BY c.id DESC LIMIT 1"
+        )
+        for result, full in self.db.execute(newest, (session_id, call_id)):
+            whole: str | None = result if full is None else full
+            return whole
+        return None
+
+    def has_open_findings(self, project: str, paths: Sequence[str]) -> bool:
+        """Return whether a review found something in these files that is not settled."""
+        known = (
+            "SELECT EXISTS (SELECT 1 FROM finding WHERE project = ? AND state IN ('open', 'regressed')"
+            " AND path IN (SELECT value FROM json_each(?)))"
+        )
+        return bool(self.db.execute(known, (project, json.dumps(paths))).fetchone()[0])
+
+    def playbook(self, session: Session) -> SessionPlaybook:
+        """Load the bullets of the session, its project and the user, without deleted ones."""
+        bullets = self.bullets(session, f"{APPLIES} AND state != 'deleted'", {})
+        return SessionPlaybook(bullets, self.playbook_version())
+
+    def bullets(self, session: Session, which: str, given: Mapping[str, Any]) -> dict[str, Bullet]:
+        """Load the bullets that match a condition by id, in ascending order. The condition may name `:own` and
+        `:project`, those of the session."""
+        own = {**given, "own": session.id, "project": project_of(session)}
+        rows = self.select(("number", *BULLET), f"bullet WHERE {which} ORDER BY number", own)
+        found = {}
+        for row in rows:
+            name = f"P-{row.pop('number')}"
+            row["anchors"] = tuple(row["anchors"] or ())
+            found[name] = Bullet(id=name, **row)
+        return found
+
+    def playbook_version(self) -> int:
+        """Return a number that grows with every delta, undo and redo, without reading the deltas."""
+        which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
+        return int(self.db.execute(which).fetchone()[0])

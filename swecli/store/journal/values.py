@@ -1,0 +1,80 @@
+"""Values as they are stored: clean text, clamped numbers, portable JSON, times in UTC."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from swecli.text import join_surrogates
+
+LARGEST = 2**63 - 1
+# Python refuses to read or write integers of more than 4,300 digits as text; this stays just below that.
+_LARGEST_JSON = 10**4299
+_REPLACEMENT = "\ufffd"
+_DEEPEST_JSON = 100
+
+
+def clean_text(text: str) -> str:
+    """Return the text with NULs and lone surrogates replaced and split surrogate pairs joined, so that it can be stored
+    and encoded as UTF-8. Idempotent."""
+    return join_surrogates(text.replace("\0", _REPLACEMENT))
+
+
+def clamp(number: int) -> int:
+    """Return the nearest 64-bit integer."""
+    return max(-LARGEST - 1, min(LARGEST, int(number)))
+
+
+def finite(number: float | None) -> float | None:
+    """Return a finite number unchanged, anything else as None."""
+    return float(number) if number is not None and math.isfinite(number) else None
+
+
+def clean_json(value: Any, depth: int = 0) -> Any:
+    """Return the value as portable JSON: clean text, finite floats (others become null), parseable integers.
+    Values nested deeper than 100 levels are replaced by a text that names the limit."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return max(-_LARGEST_JSON, min(_LARGEST_JSON, value))
+    if isinstance(value, float):
+        return finite(value)
+    if depth >= _DEEPEST_JSON:
+        return f"(nested deeper than {_DEEPEST_JSON} levels)"
+    if isinstance(value, dict):
+        return {clean_text(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean_json(item, depth + 1) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return clean_text(str(value))
+
+
+def to_json(value: Any) -> str:
+    """Return clean JSON as text. Characters are stored as they are, so that searches find them."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_json(stored: str | float) -> Any:
+    """Parse a stored JSON value; SQLite stores one that is a number as a number. Raises ValueError, TypeError."""
+    return stored if isinstance(stored, int | float) else json.loads(stored)
+
+
+def write_moment(at: datetime) -> str:
+    """Return a time as it is stored: in UTC, to the microsecond, without a zone."""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def read_moment(text: str) -> datetime:
+    """Parse a stored time as UTC. Raises ValueError."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def values(of: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the attributes of these names."""
+    return {name: getattr(of, name) for name in names}

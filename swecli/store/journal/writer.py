@@ -1,0 +1,316 @@
+"""Writes what a turn stores: its query, its messages and calls, its requests and its end."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from swecli.models.context import Reduction, RetainedFact
+from swecli.models.errors import BadInput
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
+from swecli.models.session import Session
+from swecli.store.journal.reader import (
+    CALL,
+    MESSAGE,
+    REDUCTION,
+    REQUEST,
+    SESSION,
+    USAGE,
+    Reader,
+    first_query,
+)
+from swecli.store.journal.tables import (
+    CALLS,
+    CHOICES,
+    FACTS,
+    FULL_RESULTS,
+    INTERACTIONS,
+    MESSAGES,
+    REDUCTIONS,
+    REQUESTS,
+    SESSIONS,
+    now,
+)
+from swecli.store.journal.values import clean_text, finite, values, write_moment
+from swecli.store.records import UnfinishedTurn
+
+INTERRUPTED = "interrupted"  # the status of a turn
+_UNFINISHED = "swecli ended while it ran"  # the error of a call until its result is stored
+_OF_TURN = "session_id = ? AND number = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as it is in the database: its key, its interaction, and its fields and those of its calls by name. The
+    model takes them over after the commit: a resumed session sends the same."""
+
+    id: int
+    interaction: int
+    fields: Mapping[str, Any]
+    calls: tuple[Mapping[str, Any], ...]
+
+    def apply(self, message: ChatMessage) -> None:
+        """Write the stored values into the message and its calls."""
+        message.id = self.id
+        message.interaction = self.interaction
+        set_fields(message, self.fields)
+        for call, fields in zip(message.tool_calls, self.calls, strict=True):
+            set_fields(call, fields)
+
+
+def set_fields(model: Any, fields: Mapping[str, Any]) -> None:
+    """Set attributes by name."""
+    for name, value in fields.items():
+        setattr(model, name, value)
+
+
+class Writer:
+    """Writes over a connection, in the transaction that is open. Nothing in memory is changed."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self._reader = Reader(db)
+
+    def add_session(self, session: Session) -> None:
+        """Insert the session's row, unless it has one."""
+        if self.db.execute("SELECT 1 FROM session WHERE id = ?", (session.id,)).fetchone():
+            return
+        place = {"directory": session.working_directory, "window_spec": str(session.window)}
+        SESSIONS.insert(self.db, values(session, SESSION) | place)
+
+    def set_session(self, session_id: str, columns: Mapping[str, Any]) -> None:
+        """Set columns of a session; one without messages has no row yet."""
+        SESSIONS.update(self.db, columns, "id = ?", session_id)
+
+    def begin_turn(self, session: Session, message: ChatMessage) -> StoredMessage:
+        """Store a query and begin its interaction, numbered after the newest in the database, to which another process
+        may have added."""
+        self.add_session(session)
+        counted = (
+            "UPDATE session SET interactions = interactions + 1,"
+            " first_query = CASE first_query WHEN '' THEN ? ELSE first_query END WHERE id = ?"
+        )
+        self.db.execute(counted, (clean_text(first_query(message.content)), session.id))
+        (number,) = self.db.execute(
+            "SELECT interactions FROM session WHERE id = ?", (session.id,)
+        ).fetchone()
+        turn = {"session_id": session.id, "number": number, "pid": os.getpid()}
+        turn |= {"started_at": message.created_at}
+        turn |= {"window_spec": str(session.window), "window_start": session.window_start}
+        INTERACTIONS.insert(self.db, turn)
+        return self._insert_message(session.id, message, number)
+
+    def add_message(self, session: Session, message: ChatMessage) -> StoredMessage:
+        """Store a message of the session's newest interaction, with its calls."""
+        self.add_session(session)
+        return self._insert_message(session.id, message, session.interactions)
+
+    def _insert_message(
+        self, session_id: str, message: ChatMessage, interaction: int
+    ) -> StoredMessage:
+        self._count_message(session_id, message.created_at)
+        place = {"session_id": session_id, "interaction": interaction, "role": message.role.value}
+        fields = {name: value for name, value in values(message, MESSAGE).items()}
+        key = MESSAGES.insert(self.db, fields | place)
+        calls = [self._insert_call(session_id, key, call) for call in message.tool_calls]
+        kept = self._reader.fields("message", key, MESSAGE) | {"interaction": interaction}
+        return StoredMessage(key, interaction, kept, tuple(calls))
+
+    def _count_message(self, session_id: str, at: datetime) -> None:
+        counted = "UPDATE session SET messages = messages + 1, updated_at = max(updated_at, ?) WHERE id = ?"
+        self.db.execute(counted, (write_moment(at), session_id))
+
+    def _insert_call(self, session_id: str, message: int, call: ToolCall) -> dict[str, Any]:
+        name = clean_text(call.id)
+        place = {"message_id": message, "session_id": session_id, "call_id": name}
+        effects = {"effects": call.effects.to_json()}
+        key = CALLS.insert(self.db, values(call, CALL) | place | effects)
+        return {"id": name} | self._reader.fields("tool_call", key, CALL)
+
+    def change_message(self, key: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Set fields of a stored message, and return them as they are stored."""
+        MESSAGES.update(self.db, columns, "id = ?", key)
+        return self._reader.fields("message", key, tuple(columns))
+
+    def drop_turn(self, session_id: str, message: ChatMessage) -> None:
+        """Remove a query with its interaction, and the session if nothing refers to it any more."""
+        number = message.interaction
+        self.db.execute("DELETE FROM message WHERE id = ?", (message.id,))
+        self.db.execute(f"DELETE FROM interaction WHERE {_OF_TURN}", (session_id, number))
+        # another process may have added to the session
+        counted = (
+            "UPDATE session SET messages = messages - 1,"
+            " interactions = interactions - (interactions = ?) WHERE id = ?"
+        )
+        self.db.execute(counted, (number, session_id))
+        with suppress(sqlite3.IntegrityError):  # other rows may refer to it already
+            self.db.execute("DELETE FROM session WHERE id = ? AND messages = 0", (session_id,))
+
+    def record_call(
+        self, session_id: str, call: ToolCall, full_result: str | None
+    ) -> dict[str, Any]:
+        """Store a call's decision and result, and return its fields as they are stored. Raises BadInput if the session
+        has no such call."""
+        name = clean_text(call.id)
+        found = self._newest_call(session_id, name)
+        if found is None:
+            raise BadInput(f"The session has no call {name!r}.")
+        key, _, error = found
+        if full_result is not None:
+            FULL_RESULTS.replace(self.db, {"call": key, "text": full_result})
+        elif error == _UNFINISHED:
+            self.db.execute("DELETE FROM full_result WHERE call = ?", (key,))
+        effects = {"effects": call.effects.to_json()}
+        CALLS.update(self.db, values(call, CALL) | effects, "id = ?", key)
+        return {"id": name} | self._reader.fields("tool_call", key, CALL)
+
+    def _newest_call(self, session_id: str, name: str) -> tuple[int, str | None, str | None] | None:
+        """Return key, result and error of the newest call with that id: a provider may use one twice."""
+        newest = (
+            "SELECT id, result, error FROM tool_call WHERE session_id = ? AND call_id = ?"
+            " ORDER BY id DESC LIMIT 1"
+        )
+        found: tuple[int, str | None, str | None] | None = self.db.execute(
+            newest, (session_id, name)
+        ).fetchone()
+        return found
+
+    def save_unfinished(self, turn: UnfinishedTurn) -> None:
+        """Store the partial answer and outputs of a running turn; what has finished since is not changed."""
+        if turn.partial is not None:
+            saved = {"partial": turn.partial, "partial_after": turn.after}
+            of = (turn.session_id, turn.interaction)
+            INTERACTIONS.update(self.db, saved, f"{_OF_TURN} AND status = 'running'", *of)
+        for name, (result, full) in turn.outputs.items():
+            found = self._newest_call(turn.session_id, clean_text(name))
+            if found is None:
+                continue
+            key, present, error = found
+            if present is not None and error != _UNFINISHED:
+                continue
+            CALLS.update(self.db, {"result": result, "error": _UNFINISHED}, "id = ?", key)
+            if full is not None:
+                FULL_RESULTS.replace(self.db, {"call": key, "text": full})
+
+    def settle_interrupted(self, session_id: str) -> None:
+        """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole
+        answer was stored later."""
+        running = (
+            "SELECT number, pid, partial, partial_after FROM interaction"
+            " WHERE session_id = ? AND status = 'running'"
+        )
+        for number, pid, partial, after in self.db.execute(running, (session_id,)).fetchall():
+            if is_other_process(pid):
+                continue
+            (newest,) = self.db.execute(
+                "SELECT coalesce(max(id), 0) FROM message WHERE session_id = ?", (session_id,)
+            ).fetchone()
+            if partial and newest <= after:
+                message = ChatMessage(Role.ASSISTANT, partial, status="partial")
+                self._insert_partial(session_id, message, number)
+            ended = {"status": INTERRUPTED, "pending": True, "partial": ""}
+            INTERACTIONS.update(self.db, ended, _OF_TURN, session_id, number)
+
+    def _insert_partial(self, session_id: str, message: ChatMessage, number: int) -> None:
+        """Store a partial answer, without making the session the last used one."""
+        place = {"session_id": session_id, "interaction": number, "role": message.role.value}
+        MESSAGES.insert(self.db, values(message, MESSAGE) | place)
+        self.db.execute("UPDATE session SET messages = messages + 1 WHERE id = ?", (session_id,))
+
+    def record_request(self, session: Session, record: RequestRecord) -> float | None:
+        """Store the usage of a request, and return the session's cost: None with the first unknown one."""
+        self.add_session(session)
+        (spent,) = self.db.execute(
+            "SELECT cost FROM session WHERE id = ?", (session.id,)
+        ).fetchone()
+        cost = finite(record.cost)
+        total = None if spent is None or cost is None else spent + cost
+        self.set_session(session.id, {"cost": total})
+        used = values(record, REQUEST) | values(record.usage, USAGE)
+        REQUESTS.insert(self.db, used | {"session_id": session.id})
+        return total
+
+    def finish_turn(
+        self,
+        session_id: str,
+        number: int,
+        outcome: str,
+        *,
+        shown: Sequence[str] = (),
+        cited: Sequence[str] = (),
+        choice: Mapping[str, Any] | None = None,
+    ) -> datetime:
+        """Store how an interaction ended; its reflection is pending from now on. Returns the time. Raises BadInput if
+        there is no such interaction."""
+        known, at = self._shown(session_id, number), now()
+        ended = {"status": outcome, "finished_at": at, "pending": True, "partial": ""}
+        ended |= {"shown": list(dict.fromkeys((*shown, *known))), "cited": list(cited)}
+        INTERACTIONS.update(self.db, ended, _OF_TURN, session_id, number)
+        if choice:
+            row = {"session_id": session_id, "interaction": number, "choice": dict(choice)}
+            CHOICES.replace(self.db, row)
+        return at
+
+    def add_shown(self, session_id: str, number: int, names: Sequence[str]) -> None:
+        """Store that an interaction was shown these strategies, too. Raises BadInput if there is none."""
+        known = self._shown(session_id, number)
+        shown = {"shown": list(dict.fromkeys((*known, *names)))}
+        INTERACTIONS.update(self.db, shown, _OF_TURN, session_id, number)
+
+    def _shown(self, session_id: str, number: int) -> Sequence[str]:
+        which = f"interaction WHERE {_OF_TURN}"
+        for row in self._reader.select(("shown",), which, (session_id, number)):
+            return row["shown"] or ()
+        raise BadInput(f"The session has no interaction {number}.")
+
+    def set_last_used(self, numbers: Iterable[int], at: datetime) -> None:
+        """Store when bullets were last cited."""
+        self.db.executemany(
+            "UPDATE bullet SET last_used = ? WHERE number = ?",
+            [(write_moment(at), number) for number in numbers],
+        )
+
+    def add_reduction(self, session_id: str, row: Reduction) -> None:
+        """Store a reduction; one that begins an epoch moves the session's window."""
+        epoch = asdict(row.epoch) if row.epoch else None
+        edits = asdict(row.edits) if row.edits else None
+        columns = {"session_id": session_id, "opens": bool(epoch), "epoch": epoch, "edits": edits}
+        REDUCTIONS.insert(self.db, values(row, REDUCTION) | columns)
+        if row.epoch is not None:
+            self.set_session(session_id, {"window_start": row.epoch.first})
+
+    def mark_reduction_undone(self, number: int) -> None:
+        """Store that a reduction was undone."""
+        REDUCTIONS.update(self.db, {"undone": True}, "number = ?", number)
+
+    def replace_fact(self, session_id: str, fact: RetainedFact) -> None:
+        """Store a retained fact in place of the one of the same kind and key; one without a text removes it."""
+        self.remove_fact(session_id, fact.kind, fact.key)
+        if fact.text:
+            self.add_fact(session_id, fact)
+
+    def add_fact(self, session_id: str, fact: RetainedFact) -> None:
+        """Store a new fact."""
+        FACTS.insert(self.db, asdict(fact) | {"session_id": session_id})
+
+    def remove_fact(self, session_id: str, kind: str, key: str) -> None:
+        """Remove the fact of this kind and key, if there is one."""
+        which = "DELETE FROM survivor WHERE session_id = ? AND kind = ? AND key = ?"
+        self.db.execute(which, (session_id, kind, key))
+
+
+def is_other_process(pid: int) -> bool:
+    """Return whether a process other than this one has the id and is running."""
+    if pid <= 0 or pid == os.getpid():
+        return False
+    with suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True

@@ -1,0 +1,106 @@
+"""Run the project's own linters and type checkers, and show what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from swecli.models.message import Display, Offer, ToolResult
+from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.builtin.run_command import RunCommandParams, digest_scripts, plan_command
+from swecli.tools.commands.rules import RUN
+from swecli.tools.files import digest, read_bytes
+from swecli.tools.limits import HeadTail, count_of, fit_rows, strip_terminal_codes
+from swecli.tools.paths import display_path
+from swecli.tools.problems import count_lines, new_lines
+from swecli.tools.processes import child_environment
+from swecli.tools.shell import OutputThrottle, run_shell
+
+
+class DiagnosticsParams(Params):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """The outcome of one command."""
+
+    code: int
+    lines: list[str]  # for the model
+
+
+def _plan(params: DiagnosticsParams, ctx: ToolContext) -> ToolPlan:
+    if not ctx.diagnostics:
+        raise ToolError(
+            'No checks are configured. The user sets them in .swecli/config.toml: diagnostics = ["ruff check ."].'
+        )
+    # asked about and allowed by rules like any other command line
+    line = "; ".join(ctx.diagnostics)
+    plan = plan_command(RunCommandParams.model_validate({"command": line}), ctx)
+    return replace(plan, summary=f"Check with {line}")
+
+
+@tool(RUN, DiagnosticsParams, _plan, Offer(in_reviews=False, needs="diagnostics"))
+async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    if digest_scripts(ctx.root, plan.subject) != plan.state:
+        raise ToolError("A script of these checks changed after they were approved. Nothing ran.")
+    before = _digests(ctx)
+    checked = [await _check(command, ctx) for command in ctx.diagnostics]
+    lines = [line for one in checked for line in one.lines]
+    changed = _changed_files(before, _digests(ctx), ctx.root)
+    if changed:
+        lines.append(f"[the checks changed files: {', '.join(changed)}. Read them again]")
+    shown = fit_rows(lines, ctx.page_limit)
+    if len(shown) < len(lines):
+        shown.append(f"[… {len(lines) - len(shown)} more lines]")
+    failed = next((one.code for one in checked if one.code), 0)
+    text = "\n".join(shown)
+    return ToolResult(failed == 0, text, Display(title=lines[0], body=text), exit_code=failed)
+
+
+async def _check(command: str, ctx: ToolContext) -> _Checked:
+    """Run one command and compare its output with that of its first run."""
+    output = HeadTail()
+    throttle = OutputThrottle(ctx.report)
+    env = child_environment(ctx.environ)
+    try:
+        end = await run_shell(command, ctx.timeout, env, ctx, output, throttle)
+    finally:
+        throttle.flush()
+    if end.reason == "timeout":
+        why = f"{command}: stopped after {ctx.timeout:g} s, so nothing is known"
+        return _Checked(124, [why])  # the code of timeout(1)
+    printed = strip_terminal_codes(output.text()).split("\n")
+    lines = [line.rstrip() for line in printed if line.strip()]
+    if output.loss:
+        head = f"{command}: exit code {end.code}. Its output is too long to compare."
+        return _Checked(end.code, [head, output.loss, *lines])
+
+    known = ctx.known_problems.get(command)
+    if known is None:
+        ctx.known_problems[command] = count_lines(lines if end.code else [])
+    if end.code == 0:
+        return _Checked(0, [f"{command}: no problems (exit code 0)"])
+    if known is None:
+        head = f"{command}: exit code {end.code}; first run, so all it says. Later calls show only what is new:"
+        return _Checked(end.code, [head, *lines])
+    new = new_lines(lines, known)
+    if not new:
+        return _Checked(end.code, [f"{command}: nothing new (exit code {end.code})"])
+    head = f"{command}: {count_of(len(new), 'new line')} (exit code {end.code}):"
+    return _Checked(end.code, [head, *new])
+
+
+def _digests(ctx: ToolContext) -> dict[Path, str]:
+    """Return the digests of the files that the model knows, as they are now."""
+    found: dict[Path, str] = {}
+    for path in ctx.file_digests:
+        with suppress(ToolError):  # deleted
+            found[path] = digest(read_bytes(ctx.root, path))
+    return found
+
+
+def _changed_files(before: dict[Path, str], after: dict[Path, str], root: Path) -> Iterable[str]:
+    return [display_path(root, path) for path in before if after.get(path) != before[path]]

@@ -1,0 +1,96 @@
+"""Read the lines of a text file."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import Path
+
+from pydantic import Field
+
+from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.text import escape_hidden
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.files import digest, read_bytes
+from swecli.tools.guards import before_reading
+from swecli.tools.limits import escape_invalid_bytes
+from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
+from swecli.tools.paths import is_inside, relative_path, resolve_for_reading
+from swecli.tools.sensitive import read_guard
+from swecli.tools.text_files import decode, split_lines
+
+_NOT_UTF8 = (
+    r"[not UTF-8: bytes that are not text are written \xNN here; edit_file leaves them as they are]"
+)
+
+
+class ReadFileParams(Params):
+    path: str = Field(description="File to read, relative to the workspace.")
+    start_line: int = Field(1, ge=1, description=FIRST_LINE)
+    end_line: int | None = Field(None, ge=1, description=LAST_LINE)
+
+
+def _plan(params: ReadFileParams, ctx: ToolContext) -> ToolPlan:
+    path = resolve_for_reading(ctx.root, params.path)
+    subject = relative_path(ctx.root, path)
+    Wanted(params.start_line, params.end_line)  # refuses a wrong range before the file is read
+    lines = ""
+    if params.end_line or params.start_line > 1:
+        lines = f" {params.start_line}-{params.end_line or ''}"
+    summary = f"Read {subject}{lines}"
+    if not is_inside(ctx.root, path):
+        return _plan_outside(summary, path, ctx)
+    return ToolPlan(
+        summary,
+        state=path,
+        subject=subject,
+        guard=before_reading(ctx.root, subject),
+        effects=Effects(read=(subject,), origin="repository"),
+    )
+
+
+def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> ToolPlan:
+    """Return the plan for a file outside the workspace, such as a library's: every mode asks, and a rule for a folder
+    may allow it, but for files that may hold secrets."""
+    subject = path.as_posix()
+    secret = read_guard(subject)
+    folder = path.parent
+    is_wide = ctx.root.resolve().is_relative_to(folder) or len(folder.parts) <= 2
+    rule = "" if secret or is_wide else f"read({READ.escape(folder.as_posix())}/**)"
+    return ToolPlan(
+        summary,
+        preview=Display(body=escape_hidden(subject, keep="")),
+        state=path,
+        subject=subject,
+        session_label=f"files in {escape_hidden(str(folder), keep='')}",
+        session_rule=rule,
+        guard=secret or f"{escape_hidden(subject, keep='')} is outside the workspace",
+        guard_is_for_place=not secret,
+        effects=Effects(origin="repository"),
+    )
+
+
+@tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
+async def read_file(params: ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    path: Path = plan.state
+    shown = escape_hidden(plan.subject, keep="")
+    data = read_bytes(ctx.root, path)
+    file = decode(data)
+    if file is None:
+        kind = mimetypes.guess_type(path.name)[0] or "binary"
+        raise ToolError(
+            f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
+        )
+    ctx.file_digests[path] = digest(data)
+    lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
+    if not lines:
+        return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
+
+    page = make_page(lines, Wanted(params.start_line, params.end_line), shown, ctx.page_limit)
+    text = list(page.rows)
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    if len(page.rows) < len(lines):
+        text.append(f"[{page.span} in {shown}{page.read_on}]")
+        count = page.span
+    if not file.is_valid:
+        text.append(_NOT_UTF8)
+    return ToolResult(True, "\n".join(text), Display(title=shown, body=count))

@@ -1,0 +1,62 @@
+"""Read the rest of an earlier call's stored result, or the output of a background command."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic import Field
+
+from swecli.models.message import Display, ToolResult
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.limits import one_line
+from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page, wrap_lines
+
+_JOB = "job-"  # begins the ids of background commands
+_MAX_WAIT = 600  # seconds: as long as a long build; the model can wait again
+
+
+class ReadResultParams(Params):
+    call_id: str = Field(
+        min_length=1, description="Id of the call, as named in its truncated result, or job-N."
+    )
+    start_line: int = Field(1, ge=1, description=FIRST_LINE)
+    end_line: int | None = Field(None, ge=1, description=LAST_LINE)
+    wait: int = Field(
+        0, ge=0, le=_MAX_WAIT, description="Of a job: seconds to wait for its end first."
+    )
+
+
+def _plan(params: ReadResultParams, ctx: ToolContext) -> ToolPlan:
+    summary = f"Continue in the result of {params.call_id} from line {params.start_line}"
+    if params.wait:
+        summary = f"Wait for {params.call_id}, up to {params.wait} s"
+    return ToolPlan(summary, state=Wanted(params.start_line, params.end_line))
+
+
+@tool(READ, ReadResultParams, _plan)
+async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    text = await _find_text(params, ctx)
+    page = make_page(wrap_lines(text), plan.state, "The result", ctx.page_limit)
+    shown = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
+    return ToolResult(True, shown, Display(title=params.call_id, body=page.span))
+
+
+async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:
+    """Return a job's state and output, or a stored result. Raises ToolError if there is neither."""
+    job = ctx.jobs.find(params.call_id)
+    if job is not None:
+        if params.wait and not job.ended_at:
+            await asyncio.wait({job.task}, timeout=params.wait)
+            await asyncio.sleep(0)  # so that its end is recorded
+        return f"{job}: {job.state}\n{job.text}".rstrip("\n")
+    stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
+    if stored is not None:
+        return stored
+    if params.call_id.startswith(_JOB):
+        raise ToolError(
+            f"There is no {one_line(params.call_id, 80)} in this run. A job that was started before swecli was "
+            "restarted ended then, and its output is lost."
+        )
+    raise ToolError(
+        f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session."
+    )

@@ -1,0 +1,69 @@
+"""Read a skill with its files."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from pydantic import Field
+
+from swecli.config.trust import Skill
+from swecli.models.message import Display, Offer, ToolResult
+from swecli.regular_files import open_regular
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.limits import one_line
+
+_MAIN = "SKILL.md"
+_MAX_BYTES = 1_000_000
+_MAX_LISTED = 50  # files of a skill
+_MAX_SCANNED = 1_000
+
+
+class SkillParams(Params):
+    name: str = Field(min_length=1, description="Name of the skill, as listed.")
+    file: str = Field(_MAIN, min_length=1, description="A file in its folder.")
+
+
+def _plan(params: SkillParams, ctx: ToolContext) -> ToolPlan:
+    if params.name not in ctx.skills:
+        known = ", ".join(ctx.skills) or "none"
+        raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {known}.")
+    more = "" if params.file == _MAIN else f", {params.file}"
+    return ToolPlan(f"Read skill {params.name}{more}", state=ctx.skills[params.name])
+
+
+@tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"))
+async def skill(params: SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    found: Skill = plan.state
+    name = one_line(params.file)
+    folder = found.file.resolve().parent
+    try:
+        file = (found.file.parent / params.file).resolve()
+        if not file.is_relative_to(folder):
+            raise ToolError(f"{name} is outside the skill's folder.")
+        with open_regular(file) as opened:
+            data = opened.read(_MAX_BYTES + 1)
+        siblings = _files_beside(file, folder)
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ToolError(f"{name}: {why}.") from error
+    if len(data) > _MAX_BYTES or b"\0" in data:
+        raise ToolError(f"{name} is not text of at most {_MAX_BYTES:,} bytes.")
+    if file == found.file.resolve():
+        problem = found.objection(data)
+        if problem:
+            raise ToolError(f"{name} is not used: {problem}.")
+
+    head = str(folder / file.relative_to(folder))
+    if siblings:
+        head += f"; beside it: {', '.join(siblings[:_MAX_LISTED])}"
+    if len(siblings) > _MAX_LISTED:
+        head += f" and {len(siblings) - _MAX_LISTED} more"
+    text = data.decode("utf-8", "replace")
+    return ToolResult(True, f"[{head}]\n{text}", Display(title=str(file)))
+
+
+def _files_beside(file: Path, folder: Path) -> list[str]:
+    """Return the other files of the folder and those below it, as far as they are looked at."""
+    near = islice(folder.rglob("*"), _MAX_SCANNED)
+    return sorted(str(one.relative_to(folder)) for one in near if one.is_file() and one != file)

@@ -1,0 +1,116 @@
+"""Run a line of shell in the sandbox that was chosen for it, or without one, and collect its output as text."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.limits import HeadTail
+from swecli.tools.processes import ProcessExit, run_group
+from swecli.tools.run_inside import run_inside
+
+# Makes bash write the code of each program of its last pipeline to a pipe when it ends.
+_REPORT_PIPELINE = 'trap \'printf "%s " "${{PIPESTATUS[@]}}" >&{pipe}\' EXIT; '
+_MAX_CODES = 4096  # bytes read of them
+_INTERVAL = 0.05  # seconds
+_MAX_PENDING = 16_000  # characters
+
+
+class OutputThrottle:
+    """Throttles output to twenty reports a second; of a flood only the newest part is reported."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._pending = ""
+        self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, text: str) -> None:
+        """Add output. Must run inside the event loop."""
+        pending = self._pending + text
+        self._pending = (
+            pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
+        )
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._last + _INTERVAL:
+            self.flush()
+        elif self._timer is None:
+            # report the rest without waiting for more output
+            self._timer = loop.call_at(self._last + _INTERVAL, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._last = asyncio.get_running_loop().time()
+        if self._pending:
+            text, self._pending = self._pending, ""
+            self._report(text)
+
+
+async def run_shell(
+    command: str,
+    timeout: float | None,
+    env: Mapping[str, str],
+    ctx: ToolContext,
+    output: HeadTail,
+    throttle: OutputThrottle | None = None,
+) -> ProcessExit:
+    """Run the command; its output goes to `output` and `throttle`. Raises ToolError if it cannot be started."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def take(data: bytes) -> None:
+        text = decoder.decode(data)
+        output.add(text)
+        if throttle is not None:
+            throttle.add(text)
+
+    is_bash = Path("/bin/bash").exists()
+    reading, writing = os.pipe()
+    try:
+        # the exit code of `pytest | tail` is that of tail, so a pipeline also reports the others
+        own_codes = is_bash and "|" in command
+        script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
+        argv = ["/bin/bash" if is_bash else "/bin/sh", "-c", script]
+        descriptors = (writing,) if own_codes else ()
+        if ctx.sandbox is not None and ctx.profile is not None:
+            end = await run_inside(
+                ctx.sandbox,
+                ctx.profile,
+                argv,
+                env=env,
+                timeout=timeout,
+                on_output=take,
+                pass_fds=descriptors,
+            )
+        else:
+            end = await run_group(
+                argv,
+                cwd=ctx.root,
+                env=env,
+                timeout=timeout,
+                on_output=take,
+                pass_fds=descriptors,
+            )
+        return replace(end, pipeline=_read_codes(reading, end.code))
+    except (OSError, UnicodeEncodeError) as error:
+        raise ToolError(f"The command could not be started: {error}.") from error
+    finally:
+        os.close(reading)
+        os.close(writing)
+        output.add(decoder.decode(b"", final=True))
+
+
+def _read_codes(pipe: int, code: int) -> tuple[int, ...]:
+    """Read the codes that `_REPORT_PIPELINE` wrote; () if there are none or the shell went on after the pipeline."""
+    os.set_blocking(pipe, False)
+    try:
+        codes = tuple(map(int, os.read(pipe, _MAX_CODES).split()))
+    except (BlockingIOError, ValueError):
+        return ()
+    return codes if len(codes) > 1 and codes[-1] == code else ()

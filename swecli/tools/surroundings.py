@@ -1,0 +1,111 @@
+"""What a model should know about the folder it works in before it looks: git, shell, Python, the top-level names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from swecli.config.paths import project_root
+from swecli.models.errors import BadInput
+from swecli.text import one_line, truncate
+
+if TYPE_CHECKING:
+    from swecli.tools.git import RepositoryState
+
+# Seconds that a turn waits for new lines. In a folder where git is slower, they come one turn later; the first turn has
+# none to fall back on, and reading begins long before it.
+_PATIENCE = 0.05
+_FIRST_PATIENCE = 1.0
+_GIT_SECONDS = 5.0
+_MAX_NAMES = 40
+_MAX_SUBJECT = 72  # characters
+_VENVS = (".venv", "venv")
+
+
+class Surroundings:
+    """Reads the lines on a folder in a thread, because git may be slow."""
+
+    def __init__(self, root: Path, environ: Mapping[str, str] | None = None) -> None:
+        self._root = root
+        self._environ = environ
+        self._thread: Thread | None = None
+        self._lines: tuple[str, ...] | None = None
+        self._git: RepositoryState | None = None
+
+    def begin(self) -> None:
+        """Begin to read, unless that has begun."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=self._read, daemon=True)
+            self._thread.start()
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the newest lines `Label: value`; those read before if reading takes long."""
+        if self._thread is not None:
+            self._thread.join(_FIRST_PATIENCE if self._lines is None else _PATIENCE)
+        return self._lines or ()
+
+    def _read(self) -> None:
+        """Read all lines. What cannot be read is left out."""
+        lines = [f"Shell: {'/bin/bash' if Path('/bin/bash').exists() else '/bin/sh'}"]
+        lines += _python_line(self._root, self._environ)
+        lines += self._git_lines()
+        lines += _names_line(self._root)
+        self._lines = tuple(lines)
+
+    def _git_lines(self) -> Iterator[str]:
+        if not os.path.lexists(project_root(self._root) / ".git"):
+            return
+        # late: a first request is made before the tools are loaded
+        from swecli.tools.git import read_state
+
+        try:
+            state = read_state(self._root, self._environ, _GIT_SECONDS, self._git)
+        except (BadInput, OSError):
+            return
+        self._git = state
+        yield f"Git branch: {one_line(state.branch) or 'none, a detached commit'}"
+        count = len(state.changed)
+        yield f"Git status: {f'{count} changed or new files' if count else 'clean'}"
+        if state.subjects:
+            quoted = [f'"{truncate(one_line(line), _MAX_SUBJECT)}"' for line in state.subjects]
+            yield f"Last commits: {', '.join(quoted)}"
+
+
+class NoSurroundings(Surroundings):
+    """Of a replay or a preview, which describe no folder."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def begin(self) -> None:
+        """Read nothing."""
+
+
+def _python_line(root: Path, environ: Mapping[str, str] | None) -> Iterator[str]:
+    for venv in _VENVS:
+        if (root / venv / "bin/python").exists():
+            yield f"Python: {venv}/bin/python"
+            return
+    # late: as above
+    from swecli.tools.processes import find_program
+
+    on_path = find_program("python", environ, root) or find_program("python3", environ, root)
+    if on_path is not None:
+        yield f"Python: {one_line(on_path)}"
+
+
+def _names_line(root: Path) -> Iterator[str]:
+    """Yield the line on what is in a folder, hidden names left out."""
+    try:
+        with os.scandir(root) as entries:
+            names = [one_line(e.name) + ("/" if e.is_dir() else "") for e in entries]
+    except OSError:
+        return
+    shown = sorted(name for name in names if not name.startswith("."))
+    if not shown:
+        return
+    more = f" and {len(shown) - _MAX_NAMES} more" if len(shown) > _MAX_NAMES else ""
+    yield f"Top level: {', '.join(shown[:_MAX_NAMES])}{more}"

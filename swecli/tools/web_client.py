@@ -1,0 +1,147 @@
+"""Get one page from the web: only from addresses that were checked, within a size and a time, as text."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urljoin, urlsplit
+
+from swecli.tools.base import ToolError
+from swecli.tools.limits import one_line
+from swecli.tools.web_addresses import check_addresses, normalize_url
+
+if TYPE_CHECKING:
+    import httpcore
+
+SECONDS = 30.0
+MAX_BYTES = 2_000_000
+_MAX_REDIRECTS = 5
+_MOVED = (301, 302, 303, 307, 308)
+_HEADERS = (("User-Agent", "swecli"), ("Accept", "*/*"), ("Accept-Encoding", "identity"))
+_TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|javascript)")
+
+
+@dataclass(frozen=True, slots=True)
+class WebRequest:
+    """What is got, and from where."""
+
+    url: str  # as `normalize_url` returns it
+    host: str
+    headers: tuple[tuple[str, str], ...] = ()
+    secret: str = field(
+        default="", repr=False
+    )  # part of the URL or a header that no error may show
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The bytes of a page."""
+
+    kind: str  # its content type
+    data: bytes
+    is_cut: bool  # whether it was longer
+
+
+async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = SECONDS) -> Page:
+    """Return a page of the request's host. Raises ToolError, also if it takes longer than `seconds`."""
+    # late: needed by no other tool
+    import httpcore
+
+    name = _without_secret(request.url, request)
+    try:
+        async with asyncio.timeout(seconds):
+            return await _follow(request, environ)
+    except TimeoutError as error:
+        raise ToolError(f"{name} did not load within {seconds:g} seconds.") from error
+    except (
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.TimeoutException,
+        ssl.SSLError,
+        OSError,
+    ) as error:
+        why = _without_secret(str(error) or type(error).__name__, request)
+        raise ToolError(f"{name} cannot be fetched: {one_line(why, 200)}.") from error
+
+
+def _without_secret(text: str, request: WebRequest) -> str:
+    if not request.secret:
+        return text
+    # as it is in a header, and as it is in an address
+    return text.replace(request.secret, "***").replace(quote(request.secret, safe=""), "***")
+
+
+async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:
+    """Follow the redirects of a request within its host. Raises ToolError and errors of httpcore."""
+    # late: needed by no other tool
+    import certifi
+    import httpcore
+
+    trusted = ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE") or certifi.where())
+    backend = _backend(environ)
+    url = request.url
+    async with httpcore.AsyncConnectionPool(ssl_context=trusted, network_backend=backend) as pool:
+        for _ in range(_MAX_REDIRECTS + 1):
+            headers = [("Host", urlsplit(url).netloc), *_HEADERS, *request.headers]
+            async with pool.stream("GET", url, headers=headers) as response:
+                known = _decode_headers(response.headers)
+                if response.status not in _MOVED or "location" not in known:
+                    name = _without_secret(url, request)
+                    return await _read_page(name, response, known)
+                url, new_host = normalize_url(urljoin(url, known["location"]))
+                if new_host != request.host:
+                    to = _without_secret(url, request)
+                    raise ToolError(
+                        f"The page redirects to another host: {to}. Fetch that URL if it is needed."
+                    )
+    raise ToolError(f"The page redirects more than {_MAX_REDIRECTS} times.")
+
+
+def _decode_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+async def _read_page(name: str, response: httpcore.Response, headers: Mapping[str, str]) -> Page:
+    if response.status >= 400:
+        raise ToolError(f"{name} answered {response.status}.")
+    kind = headers.get("content-type", "text/plain")
+    if not _TEXTS.match(kind.lower()) and "html" not in kind.lower():
+        raise ToolError(f"{name} is not text but {one_line(kind, 80)}.")
+    packed = headers.get("content-encoding", "identity")
+    if packed != "identity":
+        raise ToolError(
+            f"The page has a content encoding that was not requested: {one_line(packed, 40)}."
+        )
+    data = bytearray()
+    async for chunk in response.aiter_stream():
+        data += chunk
+        if len(data) > MAX_BYTES:
+            return Page(kind, bytes(data[:MAX_BYTES]), is_cut=True)
+    return Page(kind, bytes(data), is_cut=False)
+
+
+def _backend(environ: Mapping[str, str]) -> httpcore.AsyncNetworkBackend:
+    """Return a backend that connects only to the addresses it has checked."""
+    import httpcore  # late: needed by no other tool
+
+    class CheckedBackend(httpcore.AnyIOBackend):
+        async def connect_tcp(
+            self, host: str, port: int, *args: Any, **more: Any
+        ) -> httpcore.AsyncNetworkStream:
+            loop = asyncio.get_running_loop()
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+            check_addresses(host, addresses, environ)
+            for address in addresses[:-1]:
+                try:
+                    return await super().connect_tcp(address, port, *args, **more)
+                except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                    continue
+            return await super().connect_tcp(addresses[-1], port, *args, **more)
+
+    return CheckedBackend()

@@ -1,0 +1,91 @@
+"""Test the tutorial: its project, and a person who takes every line with Tab in a real terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from swecli.actions.tutorial import FILES, LINES
+from tests.support.shell import Run
+from tests.support.terminal import Terminal
+
+# what is seen after each line; the questions in between are answered with yes
+SEEN = {
+    "look around": "Nothing tests discounted",
+    "what does gross do?": "the tax alone: 19 for 100",
+    "remember that the tests run with `python3 -m unittest`": r"\+ The tests run with .*P-1",
+    "run the tests": r"The test fails \[P-1\]",
+    "fix it and run them again": r"the test passes \[P-1\]",
+    "/playbook": r"P-1 +active +1 +0 +The tests run",
+    "/playbook edit P-1 The tests run with `python3 -m unittest -v`": "P-1 is changed",
+    "/undo": r"files: prices\.py",
+    "/redo": r"redid T5|restored T5|redone",
+    "/window 1": "^window 1$",
+    "how do the tests run?": "My playbook says: The tests run with python3 -m unittest -v",
+    "/review prices.py": r"F-1 prices\.py:9 LOGIC",
+    "/review --fix F-1": "before, it was -1900",
+}
+ASKED = {"run the tests": 1, "fix it and run them again": 2, "/review --fix F-1": 1}
+QUESTION = "no, and tell it what to do instead"
+
+
+def test_the_project_is_made_in_a_new_folder(run: Run) -> None:
+    done = run("tutorial", "--make", "shop")
+    made = "Made prices.py and test_prices.py in shop. Next: cd shop\n"
+    assert (done.code, done.out) == (0, made)
+    assert {path.name for path in Path("shop").iterdir()} == set(FILES)
+    again = run("tutorial", "--make", "shop")
+    assert (again.code, "shop is there already" in again.err) == (42, True)
+
+
+def test_without_a_terminal_nothing_is_made(run: Run) -> None:
+    done = run("tutorial", "shop")
+    assert (done.code, "This is not a terminal" in done.err) == (2, True)
+    assert not Path("shop").exists()
+
+
+def wait_until_read(terminal: Terminal) -> None:
+    """Wait for a second, since a key that comes with a question is no answer to it."""
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        terminal.pump()
+
+
+def take(terminal: Terminal, line: str) -> None:
+    """Take the line with Tab, send it, say yes to its questions and wait for what it shows."""
+    terminal.keys("\t")
+    terminal.wait(rf"^> {re.escape(line)}$")
+    terminal.keys("\r")
+    for _ in range(ASKED.get(line, 0)):
+        terminal.wait(QUESTION)
+        wait_until_read(terminal)
+        terminal.keys("1")
+        terminal.wait_until_gone(QUESTION)
+    terminal.wait(SEEN[line])
+
+
+@pytest.mark.slow
+def test_a_person_takes_every_line_with_tab() -> None:
+    with Terminal("tutorial", "shop", columns=100, rows=60) as terminal:
+        terminal.wait("the answers are recorded ones, everything else is real")
+        for line in LINES[:-1]:
+            terminal.wait(rf"{re.escape(line)}   \(Tab takes it\)")
+            take(terminal, line)
+        text = Path("shop/prices.py").read_text()
+        assert "net * (1 + TAX)" in text
+        assert "net * percent / 100" in text
+        terminal.wait(r"/exit   \(Tab takes it\)")
+        terminal.keys("\t\r")
+        assert terminal.wait_for_exit() == 0
+
+
+@pytest.mark.slow
+def test_anything_else_gets_two_honest_lines() -> None:
+    with Terminal("tutorial", "shop", columns=100, rows=40) as terminal:
+        terminal.wait(r"\(Tab takes it\)")
+        terminal.keys("write me a poem\r")
+        terminal.wait("The tutorial's answers are recorded, and there is none for this line")
+        terminal.wait("look around   .Tab takes it")

@@ -1,0 +1,70 @@
+"""Test what is read about the folder that a turn works in."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from swecli.context.situation import LABELS
+from swecli.tools.surroundings import Surroundings
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@b.c")
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def read(surroundings: Surroundings) -> dict[str, str]:
+    """Return label → value, however long git takes."""
+    surroundings.begin()
+    assert surroundings._thread is not None
+    surroundings._thread.join()
+    pairs = [line.partition(": ") for line in surroundings.lines()]
+    assert {label for label, _, _ in pairs} <= set(LABELS), "a replay finds them by their labels"
+    return {label: value for label, _, value in pairs}
+
+
+def test_a_repository_is_described_by_branch_changes_and_last_commits(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-b", "topic")
+    surroundings = Surroundings(tmp_path)
+    assert read(surroundings)["Git branch"] == "topic"
+    for number in range(4):
+        (tmp_path / "a.py").write_text(f"{number}\n")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-m", f"Step {number}")
+    before = read(surroundings)
+    assert before["Git status"] == "clean"
+    assert before["Last commits"] == '"Step 3", "Step 2", "Step 1"'
+    (tmp_path / "a.py").write_text("changed\n")
+    (tmp_path / "new.py").write_text("")
+    after = read(surroundings)
+    assert after["Git status"] == "2 changed or new files"
+    assert after["Last commits"] == before["Last commits"]
+
+
+def test_reading_leaves_the_index_as_it_is(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    (tmp_path / "a.py").write_text("1\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "one")
+    (tmp_path / "a.py").touch()
+    index = (tmp_path / ".git/index").read_bytes()
+    read(Surroundings(tmp_path))
+    assert (tmp_path / ".git/index").read_bytes() == index
+
+
+def test_a_plain_folder_has_names_and_no_git(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "src").mkdir(parents=True)
+    (folder / "README").write_text("")
+    (folder / ".hidden").write_text("")
+    found = read(Surroundings(folder))
+    assert found["Top level"] == "README, src/"
+    assert not [label for label in found if "Git" in label]
+
+
+def test_the_pythons_environment_of_the_folder_is_named(tmp_path: Path) -> None:
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert read(Surroundings(tmp_path))["Python"] == ".venv/bin/python"
