@@ -19,7 +19,8 @@ from swecli.config.model_entry import (
     parse_models,
     string,
 )
-from swecli.config.paths import Paths, format_toml, parse_toml, project_root, read_toml
+from swecli.config.paths import Paths, project_root
+from swecli.config.toml_files import format_toml, parse_toml, read_toml
 from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.paths import edit_setting, format_toml, write_file
+from swecli.config.private_files import write_file
 from swecli.config.settings import SETTINGS, load_settings, render_template
+from swecli.config.toml_files import edit_setting, format_toml
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
 
