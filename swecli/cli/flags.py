@@ -35,9 +35,7 @@ SUBCOMMANDS = {  # name -> summary for --help
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
-_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor", "config"), "stored") | {
-    "learn": "playbook"
-}
+_MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one of their own
 _MAX_SHOWN = 80  # characters of an argument in an error
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
 _STANDALONE = (
@@ -228,6 +226,8 @@ def subcommand(declare: _Declare) -> _Declare:
 def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the flags of a run. Raises UsageError, also for flags that exclude each other."""
     parser = Parser.for_run()
+    if argv and not argv[0].startswith("-") and {"-h", "--help"} & set(argv):
+        _refuse_words(argv[0], [])  # the help of a subcommand that there is not
     args, rest = parser.parse_known_args(argv)
     empty = [
         name

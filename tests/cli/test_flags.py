@@ -119,9 +119,9 @@ def test_the_output_format_is_found_even_in_invalid_flags(argv: list[str], asked
         ("reviwe", "Did you mean `swecli review`"),
         ("Session", "Did you mean `swecli sessions`"),
         ("help", "Did you mean `swecli --help`"),
-        ("update", "Choose: sessions, playbook, learn"),
-        ("mcp", "Choose: sessions, playbook, learn"),
-        ("src/main.py", "Choose: sessions"),
+        ("update", "Choose: tutorial, sessions, playbook, learn"),
+        ("mcp", "Choose: tutorial, sessions, playbook, learn"),
+        ("src/main.py", "Choose: tutorial, sessions"),
     ],
 )
 def test_a_single_word_is_refused_as_an_unknown_subcommand(word: str, meant: str) -> None:
@@ -162,3 +162,10 @@ def test_any_word_is_a_prompt_or_refused_in_one_line(word: str) -> None:
         complaint = ""
     assert "\n" not in complaint
     assert not complaint or word.isascii()
+
+
+def test_the_help_of_an_unknown_subcommand_is_an_error_and_not_the_general_help() -> None:
+    with pytest.raises(UsageError, match=r"Unknown subcommand 'nosuch'"):
+        parse_run(["nosuch", "--help"])
+    with pytest.raises(UsageError, match=r"Did you mean `swecli review`"):
+        parse_run(["reviwe", "-h"])

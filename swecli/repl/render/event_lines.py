@@ -249,7 +249,7 @@ class Activity:
         return [add_prefix(Text(line[:_MAX_LINE], "output"), "    ") for line in lines]
 
     def render_spinner(self, width: int) -> Text:
-        """Render `Run pytest -q · 12 s · 8.1k in / 320 out · Esc to interrupt` in at most `width` columns, the tokens
+        """Render `Run pytest -q · 12 s · ↑8.1k ↓320 · Esc to interrupt` in at most `width` columns, the tokens
         only where there is room."""
         now, calls = self.clock(), list(self.running.values())
         started_at = min((call.started_at for call in calls), default=self.started_at)
@@ -257,7 +257,7 @@ class Activity:
         end = f" · {int(now - started_at)} s"
         summary = calls[0].summary if calls else self.label
         label = Text(f"Running {len(calls)} tools" if len(calls) > 1 else one_line(summary))
-        tokens = f" · {format_tokens(self.sent)} in / {format_tokens(self.received)} out"
+        tokens = f" · ↑{format_tokens(self.sent)} ↓{format_tokens(self.received)}"
         if self.sent and 2 + label.cell_len + len(end + tokens + _ESC_HINT) <= width:
             end += tokens
         if 2 + label.cell_len + len(end + _ESC_HINT) <= width or width >= 60:

@@ -99,9 +99,9 @@ def test_the_spinner_line_counts_the_tokens_of_the_turns_requests() -> None:
     stage.show(UsageReported(usage, 0.01), UsageReported(usage, 0.01))
     stage.clock.now += 1
     stage.renderer.draw()
-    assert stage.seen()[-1].endswith("1 s · 16k in / 640 out · Esc to interrupt")
+    assert stage.seen()[-1].endswith("1 s · ↑16k ↓640 · Esc to interrupt")
     stage.renderer.begin()
-    assert "in /" not in stage.seen()[-1]
+    assert "↑" not in stage.seen()[-1]
 
 
 @pytest.mark.parametrize("columns", [60, 100])

@@ -282,7 +282,7 @@ def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends() -> None
     with start_terminal(planned, {**LONG, "reasoning": ""}, columns=60, NO_COLOR="1") as terminal:
         terminal.keys("go\r")
         listed = r"^  to do · 0 of 2 done\n  \[>\] look around\n  \[ \] write it down\n"
-        terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")
+        terminal.wait(listed + r". Writing · \d+ s · (?:↑\d+ ↓\d+ · )?Esc to interrupt\n+>")
         terminal.wait("the end.")
         terminal.wait_until_gone("to do · 0 of 2 done")
 
