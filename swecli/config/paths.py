@@ -16,9 +16,9 @@ class Paths:
 
     Attributes:
         config: What the user wrote or allowed: settings and saved permission rules.
-        data: What must not be lost: the database.
-        state: What may be lost: the log, the history of the prompt, the record of trust.
-        cache: What can be made again: the tables of models and prices.
+        data: What must not be lost: the database, the tutorial's folders.
+        state: What this machine remembers: the log, the history of the prompt, the record of trust.
+        cache: What can be made again.
     """
 
     config: Path
