@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from swecli.config.paths import Paths, write_file
+from swecli.config.paths import Paths
+from swecli.config.private_files import write_file
 from swecli.llm.price_table import Row, token_count
 from swecli.llm.public_json import fetch_object
 from swecli.models.errors import Unavailable
