@@ -140,7 +140,6 @@ GONE = (
     "reflection_draft",
     "judgement",
     "playbook_check",
-    "playbook_learned",
 )
 VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # 1 for any other type
 
