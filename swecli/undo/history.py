@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.context.system_message import extract_facts
+from swecli.context.facts import extract_facts
 from swecli.models.errors import BadInput, StoreError
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
