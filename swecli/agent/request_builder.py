@@ -29,7 +29,7 @@ from swecli.tools.surroundings import NoSurroundings, Surroundings
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.finding import Finding
     from swecli.playbook.workspace import StaleStrategies
-    from swecli.store.records import FoundInteraction
+    from swecli.store.found import FoundInteraction
     from swecli.store.session_manager import SessionManager
 
 _MENTIONED = (

@@ -18,13 +18,13 @@ from swecli.models.ids import uuid7
 from swecli.models.session import Session
 from swecli.store.file_changes import change_columns
 from swecli.store.playbook.deltas import FREE, Deltas
-from swecli.store.records import FileChange, UndoStep
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.orm import reader
 from swecli.store.tables.playbook import DeltaRow
 from swecli.store.tables.sessions import InteractionRow, SessionRow, SurvivorRow
 from swecli.store.tables.turns import CheckRow
 from swecli.store.tables.undo import FileChangeRow, UndoRow
+from swecli.store.undo_records import FileChange, UndoStep
 
 # tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
 _TURN_TABLES = (

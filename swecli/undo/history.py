@@ -13,8 +13,8 @@ from pathlib import Path
 
 from swecli.context.facts import extract_facts
 from swecli.models.errors import BadInput, StoreError
-from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
+from swecli.store.undo_records import FileChange, FileState, UndoStep
 from swecli.tools.base import ToolContext
 from swecli.tools.diffs import unified_diff
 from swecli.tools.limits import escape_invalid_bytes

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from swecli.store.records import FileState
+from swecli.store.undo_records import FileState
 from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from swecli.models.session import Session
 from swecli.redact import redact, redact_part
+from swecli.store.found import FoundInteraction, SearchHit, TextMatch
 from swecli.store.journal.values import read_moment
-from swecli.store.records import FoundInteraction, SearchHit, TextMatch
 
 FLOOR = 0.5
 _EVIDENCE = 5.0  # the weight of two words in one of twenty interactions, or of three in one of ten

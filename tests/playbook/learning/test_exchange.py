@@ -14,7 +14,7 @@ from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import Decision, ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
-from swecli.store.records import UNDO_PARTS
+from swecli.store.undo_records import UNDO_PARTS
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 

@@ -16,8 +16,9 @@ from swecli.models.message import Decision, ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.reflector_model import ReflectorModel
-from swecli.store.records import UNDO_PARTS, CheckResult, TurnLessons
+from swecli.store.records import CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
+from swecli.store.undo_records import UNDO_PARTS
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
