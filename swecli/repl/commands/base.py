@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.message import AskRequest, Decision
+from swecli.repl.background import Background
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import answer_question
-from swecli.repl.program import Background, Program
+from swecli.repl.program import Program
 from swecli.repl.render.formatting import escape_invisible, short_path
 from swecli.text import one_line
 

@@ -14,7 +14,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
-from swecli.repl.program import run_in_thread
+from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
 _LIST_TIMEOUT = 10  # seconds

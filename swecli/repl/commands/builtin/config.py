@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from swecli.config.model_entry import THINKING, parse_thinking
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import BadInput, UsageError
+from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.program import run_in_thread
 from swecli.repl.render.formatting import format_tokens
 
 if TYPE_CHECKING:
