@@ -136,7 +136,7 @@ class REPL(Program):
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: loaded after the prompt is shown
-            from swecli.repl.commands.builtin.sessions import show_session
+            from swecli.repl.render.session_lines import show_session
 
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
