@@ -1,4 +1,4 @@
-"""`/good` and `/bad`: mark the last turn, from which its strategies are counted."""
+"""`/good` and `/bad`: mark the last turn, from which a model learns about its strategies."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from swecli.repl.commands.base import CommandContext, command
 
 @command(usage="[WHY]")
 async def _good(ctx: CommandContext, args: str) -> None:
-    """Mark the last turn good: its strategies count as helpful"""
+    """Mark the last turn good; a model says which strategies helped"""
     await _mark(ctx, True, args)
 
 
 @command(usage="[WHY]")
 async def _bad(ctx: CommandContext, args: str) -> None:
-    """Mark the last turn bad: its strategies count as harmful"""
+    """Mark the last turn bad; a model says which strategies hurt"""
     await _mark(ctx, False, args)
 
 
