@@ -230,12 +230,19 @@ def _service_row(service: Service) -> tuple[str, str, str, str]:
     )
 
 
-def _search_known(args: argparse.Namespace) -> ActionResult:
+def known_models() -> dict[str, Any]:
+    """Return the rows of all chat models in the table, by `provider/name`."""
     models = model_table()
-    known = [
-        pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()
+    known: dict[str, Any] = {}
+    for service in (*LOCAL, *KEYED):
+        known |= chat_models(models, service.name)
+    return known
+
+
+def _search_known(args: argparse.Namespace) -> ActionResult:
+    found = [
+        (name, row) for name, row in known_models().items() if args.word.lower() in name.lower()
     ]
-    found = [(name, row) for name, row in known if args.word.lower() in name.lower()]
     if not found:
         raise BadInput(
             f"No known model has {args.word!r} in its name.", "It may still work: try it with -m."
