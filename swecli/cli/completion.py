@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Iterator
 
 from swecli.cli.flags import SUBCOMMANDS, Parser, subcommand
+from swecli.config.settings import SETTINGS
 from swecli.models.action import ActionResult
+from swecli.models.message import MODES
 
 _SCRIPTS = {
     "bash": r"""_swecli() {
@@ -75,10 +77,10 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
         parser = next((one[word] for one in _action_parsers(parser) if word in one), parser)
     last = parser._option_string_actions.get(before[-1]) if before else None
     if last is not None and last.nargs != 0:
-        yield from (
-            (str(choice), "") for choice in last.choices or () if str(choice).startswith(typed)
-        )
+        yield from ((value, "") for value in _values_of(last) if value.startswith(typed))
         return
+    if before in (["config", "get"], ["config", "set"]):
+        yield from ((name, one.doc) for name, one in SETTINGS.items() if name.startswith(typed))
     for names in _action_parsers(parser):
         yield from (
             (name, one.description or "") for name, one in names.items() if name.startswith(typed)
@@ -87,6 +89,18 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
         for name in action.option_strings:
             if name.startswith(typed) and name.startswith("--"):
                 yield name, " ".join((action.help or "").replace("%%", "%").split())
+
+
+def _values_of(flag: argparse.Action) -> list[str]:
+    """Return the values of a flag, [] if they are not known here, as of one that takes a file or a session."""
+    if flag.dest == "mode":
+        return list(MODES)
+    if flag.dest == "model":
+        # late: the other flags need no services
+        from swecli.cli.models import known_models
+
+        return ["demo", *known_models()]
+    return [str(choice) for choice in flag.choices or ()]
 
 
 def _action_parsers(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:

@@ -250,12 +250,17 @@ def _is_set(variable: str) -> bool:
     return bool(os.environ.get(variable, "").strip())
 
 
-def _search_known(args: argparse.Namespace) -> ActionResult:
+def known_models() -> dict[str, Any]:
+    """Return the rows of all chat models in the table, by `provider/name`."""
     models = model_table()
-    known = [
-        pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()
-    ]
-    known += _listed_by_openrouter()
+    known: dict[str, Any] = {}
+    for service in (*LOCAL, *KEYED):
+        known |= chat_models(models, service.name)
+    return known
+
+
+def _search_known(args: argparse.Namespace) -> ActionResult:
+    known = [*known_models().items(), *_listed_by_openrouter()]
     wanted = args.word.lower()
     found = [_known_row(name, row) for name, row in known if wanted in name.lower()]
     if not found:

@@ -46,6 +46,15 @@ def test_subcommands_actions_flags_and_choices_are_completed() -> None:
     assert complete("no such", "") == []
 
 
+def test_modes_models_and_names_of_settings_are_completed() -> None:
+    assert complete("--mode", "") == ["ask", "edits", "plan", "auto"]
+    assert complete("-m", "dem") == ["demo"]
+    assert complete("--model", "anthropic/claude-sonnet")
+    assert complete("config", "set", "review_ver") == ["review_verify_model"]
+    assert "mode" in complete("config", "get", "m")
+    assert complete("config", "set", "mode", "x") == []
+
+
 def test_a_completed_word_is_printed_with_its_description(run: Run) -> None:
     assert "list\tNewest first.\n" in run("completion", "words", "--", "sessions", "").out
     assert "--json\tprint JSON\n" in run("completion", "words", "--", "doctor", "--j").out

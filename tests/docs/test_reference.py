@@ -23,6 +23,16 @@ def test_the_reference_is_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_licences_are_those_of_the_locked_packages() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/release/licences", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_the_manual_formats_without_warnings_and_contains_every_subcommand() -> None:
     groff = shutil.which("groff")
