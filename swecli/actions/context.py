@@ -18,6 +18,7 @@ from swecli.models.message import Usage
 from swecli.models.money import format_dollars
 
 if TYPE_CHECKING:
+    from swecli.agent.context_control import WindowPreview
     from swecli.app import Runtime
 
 
@@ -71,17 +72,16 @@ def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
 
 def _plan(runtime: Runtime, text: str = "") -> ActionResult:
     found = runtime.context_control.plan()
-    after = (
-        f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens"
-        if found.after is not None
-        else ""
-    )
-    removes = (
-        [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
-    )
-    nothing = found.how == "window" and not found.removes
-    what = f"no turn would be removed ({found.when})" if nothing else f"{found.how} {found.when}"
-    return ActionResult(asdict(found), (f"next: {what}{after}", *removes))
+    if found.how == "window" and not found.removes:
+        line = f"next: no turn would be removed ({found.when})"
+    else:
+        line = f"next: {found.how} {found.when}"
+    if found.after is not None:
+        line += f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens"
+    lines = [line]
+    if found.removes:
+        lines.append(f"  would remove {', '.join(found.removes)} · /pin keeps a turn")
+    return ActionResult(asdict(found), tuple(lines))
 
 
 def _why(runtime: Runtime, text: str) -> ActionResult:
@@ -126,7 +126,8 @@ def _pin(runtime: Runtime, text: str = "") -> ActionResult:
     """Pin a turn ("": the newest), which keeps it in every request."""
     control = runtime.context_control
     number = parse_turn(text) if text else None
-    size, pins = control.pin(number), list(control.session.context.pins)
+    size = control.pin(number)
+    pins = list(control.session.context.pins)
     line = f"pinned T{number or control.session.interactions} ({format_tokens(size)} tokens in every request)"
     note = f"all pinned turns: {', '.join(f'T{n}' for n in pins)}" if len(pins) > 1 else ""
     return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
@@ -142,13 +143,11 @@ def _unpin(runtime: Runtime, text: str = "") -> ActionResult:
 
 def _window(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the window, set it to `text`, or preview the change if `text` begins with "preview". Raises BadInput."""
-    now, preview, wanted = (
-        runtime.session.window,
-        text.startswith("preview"),
-        text.removeprefix("preview").strip(),
-    )
+    is_preview = text.startswith("preview")
+    wanted = text.removeprefix("preview").strip()
+    now = runtime.session.window
     spec = _parse_window(wanted) if wanted else None
-    if spec is not None and not preview:
+    if spec is not None and not is_preview:
         runtime.sessions.set_window(spec)
     then = runtime.context_control.preview(spec)
     value = {
@@ -156,27 +155,46 @@ def _window(runtime: Runtime, text: str = "") -> ActionResult:
         "first": then.first,
         "last": then.last,
         "tokens": then.after,
+        "tokens_now": then.before,
+        "leaves": list(then.leaves),
+        "returns": list(then.returns),
     }
-    value |= {"tokens_now": then.before, "leaves": list(then.leaves), "returns": list(then.returns)}
-    if preview:
-        changes = [f"{', '.join(then.leaves)} would be left out"] if then.leaves else []
-        changes += [f"{', '.join(then.returns)} would come back"] if then.returns else []
-        size = f"{format_tokens(then.before)} → {format_tokens(then.after)} tokens"
-        size += _format_cost_change(runtime, then.before, then.after)
-        line = f"window {now} → {spec or now}: {'; '.join(changes) or 'no change'}"
-        return ActionResult(value, (line, f"  the next request: {size}"))
+    if is_preview:
+        title = f"window {now} → {spec or now}"
+        return ActionResult(value, _format_preview(runtime, title, then))
+    title = f"window {spec or now}"
+    return ActionResult(value, (title, *_format_window(runtime, then)))
+
+
+def _format_preview(runtime: Runtime, title: str, then: WindowPreview) -> tuple[str, str]:
+    """Return what a change of the window would change, and what the next request would then take."""
+    changes: list[str] = []
+    if then.leaves:
+        changes.append(f"{', '.join(then.leaves)} would be left out")
+    if then.returns:
+        changes.append(f"{', '.join(then.returns)} would come back")
+    size = f"{format_tokens(then.before)} → {format_tokens(then.after)} tokens"
+    size += _format_cost_change(runtime, then.before, then.after)
+    return f"{title}: {'; '.join(changes) or 'no change'}", f"  the next request: {size}"
+
+
+def _format_window(runtime: Runtime, then: WindowPreview) -> tuple[str, ...]:
+    """Return which turns the next request contains, and what the next reduction would remove."""
     pins = [f"T{number}" for number in runtime.session.context.pins if number < then.first]
-    turns = f"turn {then.last}" if then.first == then.last else f"turns {then.first} to {then.last}"
-    pinned = f"pinned {', '.join(pins)}" if pins else ""
-    which = " and ".join(filter(None, (turns if then.last >= then.first else "", pinned)))
-    if not which:
-        return ActionResult(
-            value, (f"window {spec or now}", "  the next request contains no earlier turns")
-        )
+    sent: list[str] = []
+    if then.last == then.first:
+        sent.append(f"turn {then.last}")
+    elif then.last > then.first:
+        sent.append(f"turns {then.first} to {then.last}")
+    if pins:
+        sent.append(f"pinned {', '.join(pins)}")
+    if not sent:
+        return ("  the next request contains no earlier turns",)
+    line = f"  the next request contains {' and '.join(sent)} ({format_tokens(then.after)} tokens in all)"
     older = then.first - 1 - len(pins)
-    left = f"; {older} older ones are stored but not sent" if older else ""
-    held = f"  the next request contains {which} ({format_tokens(then.after)} tokens in all){left}"
-    return ActionResult(value, (f"window {spec or now}", held, *_next_reduction(runtime)))
+    if older:
+        line += f"; {older} older ones are stored but not sent"
+    return line, *_next_reduction(runtime)
 
 
 _CACHED = "everything above was sent before and may be billed as cached"
@@ -189,7 +207,8 @@ def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the exact next request, part by part, with `text` as its query."""
     agent = runtime.agent
     agent.count_exactly()
-    turn, specs = agent.prepare(text), agent.specs()
+    turn = agent.prepare(text)
+    specs = agent.specs()
     lines = [
         f"--- tools · {agent.counter.count_tools(specs):,} tokens",
         ", ".join(spec.name for spec in specs),
@@ -198,10 +217,8 @@ def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
         if segment.name == "query":
             lines.append(_NEW_EPOCH if turn.request.opened else _CACHED)
         lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
-    total, how = (
-        runtime.context_control.meter(text).total,
-        " (estimated)" if agent.counter.estimated else "",
-    )
+    total = runtime.context_control.meter(text).total
+    how = " (estimated)" if agent.counter.estimated else ""
     lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
     value = {
         "model": agent.model.name,
@@ -222,14 +239,12 @@ def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
     # late: reads the price table
     from swecli.llm.price_table import cost_of
 
-    costs = [
-        cost_of(Usage(input=count), runtime.agent.model.profile.price) for count in (before, after)
-    ]
-    return (
-        f", {format_dollars(costs[0])} → {format_dollars(costs[1])} uncached"
-        if None not in costs
-        else ""
-    )
+    price = runtime.agent.model.profile.price
+    now = cost_of(Usage(input=before), price)
+    then = cost_of(Usage(input=after), price)
+    if now is None or then is None:
+        return ""
+    return f", {format_dollars(now)} → {format_dollars(then)} uncached"
 
 
 _Perform = Callable[["Runtime", str], ActionResult]

@@ -42,41 +42,61 @@ def perform_action(
 ) -> ActionResult:
     """Perform an action; `words` are its name and arguments, `command` is the prefix of commands in hints, "" for a
     slash. Raises SwecliError."""
-    # late: most sessions review nothing
-    from swecli.review.judge.ledger import format_change, recheck, set_state
-    from swecli.review.judge.lesson import propose_lesson
-    from swecli.review.publish.filters import filter_findings
-    from swecli.review.publish.view import view
-
-    store, (name, *rest) = open_store(sessions, folder), words
+    store = open_store(sessions, folder)
+    name, *rest = words
     if name == "list":
-        found = filter_findings(store.findings(), rest)
-        rows = tuple(
-            (f.id, f.place, f.code_smell_type, f.severity, f.status, redact(f.message))
-            for f in found
-        )
-        head = ("id", "place", "type", "severity", "state", "message")
-        nothing = () if found else ("No such findings; a review records them.",)
-        return ActionResult(redact_value([f.to_json() for f in found]), nothing, head, rows)
+        return _list(store, rest)
     if name == "show":
-        finding = store.get(" ".join(rest))
-        laid_out = view(finding, Path(store.project), store.history(finding.id))
-        lines = tuple(map(redact, laid_out.lines()))
-        return ActionResult(redact_value(finding.to_json()), lines)
+        return _show(store, " ".join(rest))
     if name == "recheck":
-        rechecked = recheck(store, folder, rest)
-        lines = tuple(format_change(before, after) for before, after in rechecked) or (
-            "Nothing has changed.",
-        )
-        return ActionResult([after.to_json() for _, after in rechecked], lines)
-    ref, why, (state, message) = " ".join(rest[:1]), " ".join(rest[1:]), _NEW_STATES[name]
+        return _recheck(store, folder, rest)
+    # late: most sessions review nothing
+    from swecli.review.judge.ledger import set_state
+    from swecli.review.judge.lesson import propose_lesson
+
+    ref = " ".join(rest[:1])
+    why = " ".join(rest[1:])
+    state, message = _NEW_STATES[name]
     if name == "dismiss" and store.get(ref) and not why:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
     changed = set_state(store, ref, state, why)
     note = propose_lesson(sessions, store, changed, f"{command or '/'}playbook")
-    return ActionResult(
-        changed.to_json(), (f"{changed.id} {message.format(changed.reason)}.",), note=note
+    line = f"{changed.id} {message.format(changed.reason)}."
+    return ActionResult(changed.to_json(), (line,), note=note)
+
+
+def _list(store: ReviewStore, words: Sequence[str]) -> ActionResult:
+    # late: as above
+    from swecli.review.publish.filters import filter_findings
+
+    found = filter_findings(store.findings(), words)
+    rows = tuple(
+        (f.id, f.place, f.code_smell_type, f.severity, f.status, redact(f.message)) for f in found
     )
+    head = ("id", "place", "type", "severity", "state", "message")
+    nothing = () if found else ("No such findings; a review records them.",)
+    return ActionResult(redact_value([f.to_json() for f in found]), nothing, head, rows)
+
+
+def _show(store: ReviewStore, ref: str) -> ActionResult:
+    # late: as above
+    from swecli.review.publish.view import view
+
+    finding = store.get(ref)
+    laid_out = view(finding, Path(store.project), store.history(finding.id))
+    lines = tuple(map(redact, laid_out.lines()))
+    return ActionResult(redact_value(finding.to_json()), lines)
+
+
+def _recheck(store: ReviewStore, folder: Path, words: Sequence[str]) -> ActionResult:
+    # late: as above
+    from swecli.review.judge.ledger import format_change, recheck
+
+    rechecked = recheck(store, folder, words)
+    lines = [format_change(before, after) for before, after in rechecked]
+    if not lines:
+        lines = ["Nothing has changed."]
+    return ActionResult([after.to_json() for _, after in rechecked], tuple(lines))
 
 
 def open_store(sessions: SessionManager, folder: Path) -> ReviewStore:

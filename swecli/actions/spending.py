@@ -13,13 +13,18 @@ from swecli.models.money import format_dollars
 from swecli.store.sqlite.database import Database
 from swecli.store.views import Spending, daily_spending
 
-_MIN_WIDTH, _NARROW_WIDTH, _PLOT_ROWS = 40, 56, 9
+_MIN_WIDTH = 40  # columns, below which nothing can be read
+_NARROW_WIDTH = (
+    56  # columns, below which a table shows its name, requests, sent tokens and cost only
+)
+_PLOT_ROWS = 9  # with title and axis
 _TITLES = {"models": "by model", "causes": "by cause", "tools": "by tool"}
 
 
 def format_stats(database: Database, days: int, width: int) -> ActionResult:
     """Format the spending of all sessions in the last days, at most `width` (at least 40) columns. Raises BadInput."""
-    found, width = daily_spending(database, days, date.today()), max(_MIN_WIDTH, width)
+    found = daily_spending(database, days, date.today())
+    width = max(_MIN_WIDTH, width)
     whole = found["total"]
     if not whole["requests"]:
         return ActionResult(found, (f"No requests in the last {pluralize(days, 'day')}.",))
@@ -69,7 +74,8 @@ def _row_cells(one: Spending) -> tuple[str, ...]:
 def _format_row(cells: Sequence[str], width: int) -> str:
     sizes = (9, 7, 7) if len(cells) == 4 else (9, 7, 7, 9, 9)
     if width < _NARROW_WIDTH and len(cells) > 4:
-        cells, sizes = (*cells[:3], cells[-1]), (9, 7, 9)
+        cells = (*cells[:3], cells[-1])
+        sizes = (9, 7, 9)
     room = min(48, width - sum(sizes))
     name = cells[0] if len(cells[0]) <= room else f"{cells[0][: room - 1]}…"
     return name.ljust(room) + "".join(
@@ -89,14 +95,11 @@ def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> 
     plotext.plotsize(width, _PLOT_ROWS)
     plotext.bar([one["name"][5:] for one in days], values, width=0.7)
     ticks = [0, top / 2, top]
-    plotext.yticks(
-        ticks, [format_tokens(round(tick)) if name == "sent" else f"{tick:.3g}" for tick in ticks]
-    )
-    return [
-        title,
-        *(
-            line.rstrip()
-            for line in plotext.uncolorize(plotext.build()).splitlines()
-            if line.strip()
-        ),
-    ]
+    labels = [_format_tick(name, tick) for tick in ticks]
+    plotext.yticks(ticks, labels)
+    drawn = plotext.uncolorize(plotext.build()).splitlines()
+    return [title, *(line.rstrip() for line in drawn if line.strip())]
+
+
+def _format_tick(name: str, amount: float) -> str:
+    return format_tokens(round(amount)) if name == "sent" else f"{amount:.3g}"

@@ -12,7 +12,7 @@ from swecli.agent.calls import CallRunner
 from swecli.agent.fitted import Effect
 from swecli.agent.request_builder import Turn
 from swecli.agent.turn_state import TurnState
-from swecli.context.system_message import extract_facts
+from swecli.context.facts import extract_facts
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import BEGIN, Reduction, add_keys
 from swecli.models.errors import StoreError

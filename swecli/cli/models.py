@@ -6,21 +6,24 @@ import argparse
 import asyncio
 import os
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
+from swecli.config.model_entry import ModelEntry
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Service, resolve
 from swecli.llm.learned_facts import LearnedFacts
-from swecli.llm.openrouter_list import update_list
-from swecli.llm.price_table import chat_models, model_table
+from swecli.llm.openrouter_list import NAME as OPENROUTER
+from swecli.llm.openrouter_list import stored_rows, update_list
+from swecli.llm.price_table import Row, chat_models, model_table
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
-from swecli.models.errors import BadInput
+from swecli.models.errors import AuthFailed, BadInput, ConfigError
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
 _NAMED = 10  # in a line
@@ -83,29 +86,37 @@ def _show(args: argparse.Namespace) -> ActionResult:
         )
         for name in ("input", "output", "cache_read", "cache_write")
     ]
+    if profile.deprecation_date is not None:
+        rows.append(
+            (
+                "deprecation_date",
+                profile.deprecation_date.isoformat(),
+                profile.origins.get("deprecation_date", "default"),
+            )
+        )
     plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
     shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
     return ActionResult(plain, head=("field", "value", "from"), rows=shown)
 
 
 def _format_value(value: Any) -> str:
+    if value is None:
+        return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
-    )
+    if isinstance(value, list):
+        return ", ".join(value)
+    return str(value)
 
 
 def _test(args: argparse.Namespace) -> ActionResult:
     model = make_model(args.name, configuration_of(args).settings, os.environ)
     notices: list[str] = []
     reply, seconds = asyncio.run(_ask_once(model, notices))
-    used, cost = reply.usage.prompt if reply.usage else None, reply.cost
-    came = (
-        f"called the tool {reply.calls[0].name}"
-        if reply.calls
-        else f"answered in text: {reply.text.strip()[:80]!r}"
-    )
+    used = reply.usage.prompt if reply.usage else None
+    cost = reply.cost
+    text = f"answered in text: {reply.text.strip()[:80]!r}"
+    came = f"called the tool {reply.calls[0].name}" if reply.calls else text
     taught = [field for field, layer in model.profile.origins.items() if layer == "learned"]
     learned = {field: _format_value(getattr(model.profile, field)) for field in taught}
     lines = [
@@ -133,7 +144,8 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
         {"role": "user", "content": "Call ping once."},
     ]
     request = ModelRequest(model.name, messages, [ping], min(_TEST_TOKENS, model.profile.reserve()))
-    builder, began = ReplyBuilder(), time.monotonic()
+    builder = ReplyBuilder()
+    began = time.monotonic()
     async for item in stream_with_retry(model, request):
         if isinstance(item, Retry):
             builder.reset()
@@ -147,7 +159,8 @@ def _forget(args: argparse.Namespace) -> ActionResult:
     facts = LearnedFacts.find(os.environ)
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
-    if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):
+    without_provider = name.partition("/")[2]
+    if not facts.forget(name) and not (without_provider and facts.forget(without_provider)):
         raise BadInput(
             f"Nothing was learned about {args.name!r}.",
             "swecli models show NAME lists what is known.",
@@ -172,8 +185,8 @@ def _update() -> ActionResult:
         "gone": list(done.gone),
         "other": list(done.other),
     }
-    if any(os.environ.get(key, "").strip() for key in SERVICES["openrouter"].keys):
-        at = resolve("openrouter/any", os.environ)
+    if any(_is_set(key) for key in SERVICES[OPENROUTER].keys):
+        at = resolve(f"{OPENROUTER}/any", os.environ)
         listed = update_list(at.address, os.environ)
         lines.append(f"Fetched {len(listed):,} models from {at.address}.")
         value["openrouter"] = len(listed)
@@ -182,27 +195,21 @@ def _update() -> ActionResult:
 
 def _names(word: str, names: tuple[str, ...]) -> list[str]:
     """Return a line with the first of these names, none if there are none."""
+    if not names:
+        return []
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return [f"{word}: {', '.join(names[:_NAMED])}{more}"] if names else []
+    return [f"{word}: {', '.join(names[:_NAMED])}{more}"]
 
 
 def _list_usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
-    choice, rows = choose_model(settings, os.environ), list[tuple[str, str, str, str]]()
-    for own in settings.models:
-        state = (
-            "key not set"
-            if own.key_env and not os.environ.get(own.key_env, "").strip()
-            else "ready"
-        )
-        key = own.key_env or ("key_command" if own.key_command else "")
-        rows.append((own.name, key, state, own.base_url or own.model or ""))
+    choice = choose_model(settings, os.environ)
+    rows: list[tuple[str, str, str, str]] = [_own_row(own) for own in settings.models]
     for name, service in list_services():
-        rows.append(
-            _service_row(service)
-            if isinstance(service, Service)
-            else (name, "", service.message, "")
-        )
+        if isinstance(service, Service):
+            rows.append(_service_row(service))
+        else:
+            rows.append((name, "", service.message, ""))
     for name, port in live_models(os.environ):  # models of local servers
         known = make_model(name, settings, os.environ).profile
         takes = f"{_format_value(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
@@ -217,46 +224,70 @@ def _list_usable(args: argparse.Namespace) -> ActionResult:
     return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))
 
 
+def _own_row(own: ModelEntry) -> tuple[str, str, str, str]:
+    key = own.key_env or ("key_command" if own.key_command else "")
+    lacks_key = bool(own.key_env) and not _is_set(own.key_env or "")
+    state = "key not set" if lacks_key else "ready"
+    return own.name, key, state, own.base_url or own.model or ""
+
+
 def _service_row(service: Service) -> tuple[str, str, str, str]:
-    found = next((key for key in service.keys if os.environ.get(key, "").strip()), "")
-    free = service.local or not service.keys
-    state = "needs no key" if service.local else "ready" if found or free else "key not set"
+    found = next((key for key in service.keys if _is_set(key)), "")
+    is_free = service.local or not service.keys
+    if service.local:
+        state = "needs no key"
+    elif found or is_free:
+        state = "ready"
+    else:
+        state = "key not set"
     name = service.name if service.default_model == service.name else f"{service.name}/…"
-    return (
-        name,
-        "" if free else found or service.keys[0],
-        state,
-        next(iter(service.bases[-2:]), ""),
-    )
+    key = "" if is_free else found or service.keys[0]
+    return name, key, state, next(iter(service.bases[-2:]), "")
+
+
+def _is_set(variable: str) -> bool:
+    """Return whether an environment variable has a value."""
+    return bool(os.environ.get(variable, "").strip())
 
 
 def known_models() -> dict[str, Any]:
-    """Return the rows of all chat models in the table, by `provider/name`."""
+    """Return the rows of all chat models in the table and in OpenRouter's own list, by `provider/name`."""
     models = model_table()
     known: dict[str, Any] = {}
     for service in (*LOCAL, *KEYED):
         known |= chat_models(models, service.name)
-    return known
+    return known | dict(_listed_by_openrouter())
 
 
 def _search_known(args: argparse.Namespace) -> ActionResult:
-    found = [
-        (name, row) for name, row in known_models().items() if args.word.lower() in name.lower()
-    ]
+    wanted = args.word.lower()
+    known = known_models().items()
+    found = [_known_row(name, row) for name, row in known if wanted in name.lower()]
     if not found:
         raise BadInput(
             f"No known model has {args.word!r} in its name.", "It may still work: try it with -m."
         )
-    value = [
-        {"model": name, "window": row.get("max_input_tokens")}
-        | {
-            f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token"))
-            for way in ("input", "output")
-        }
-        for name, row in found
-    ]
-    rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in value)
-    return ActionResult(value, head=("model", "window", "$ per million in", "out"), rows=rows)
+    rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in found)
+    return ActionResult(found, head=("model", "window", "$ per million in", "out"), rows=rows)
+
+
+def _known_row(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "model": name,
+        "window": row.get("max_input_tokens"),
+        "input_usd_per_million": _per_million(row.get("input_cost_per_token")),
+        "output_usd_per_million": _per_million(row.get("output_cost_per_token")),
+    }
+
+
+def _listed_by_openrouter() -> list[tuple[str, Row]]:
+    """Return the names and rows of OpenRouter's own list, as far as it was fetched before."""
+    try:
+        address = resolve(f"{OPENROUTER}/any", os.environ, keyless=True).address
+    except (AuthFailed, ConfigError):  # a bad variable is reported when the service is used
+        return []
+    rows = stored_rows(address, os.environ)
+    return [(f"{OPENROUTER}/{model}", row) for model, row in sorted(rows.items())]
 
 
 def _per_million(cost: Any) -> float | None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 _TURNS = (
-    Action("good", "[WHY]", "mark the last turn good: its strategies count as helpful"),
-    Action("bad", "[WHY]", "mark the last turn bad: its strategies count as harmful"),
+    Action("good", "[WHY]", "mark the last turn good; a model says which strategies helped"),
+    Action("bad", "[WHY]", "mark the last turn bad; a model says which strategies hurt"),
     Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
 )
 
@@ -74,7 +74,8 @@ def _run(args: argparse.Namespace) -> ActionResult:
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
     """Mark the last turn, or reflect on one; exits with 1 if reflecting failed. Raises BadInput for an unknown turn."""
-    settings, reflecting = configuration_of(args).settings, args.action == "reflect"
+    settings = configuration_of(args).settings
+    reflecting = args.action == "reflect"
     if reflecting and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     model = _choose_reflector(settings, args.model) if reflecting and not args.rules_only else None
@@ -84,8 +85,10 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
         learning = _open_learning(sessions, settings, model)
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))
-            nothing = f"nothing to learn{'' if model else ' (by rules only; no model was asked)'}"
-            lines = [] if any(event.describe() for event in events) else [nothing]
+            lines = []
+            if not any(event.describe() for event in events):
+                by_rules = "" if model else " (by rules only; no model was asked)"
+                lines = [f"nothing to learn{by_rules}"]
         else:
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
             lines = [f"marked {args.action}"]
@@ -180,33 +183,34 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
         learning = _open_learning(sessions, settings, model)
         ids, skipped = _resolve_sessions(sessions, args.sessions, working_folder(args.cwd))
         before = sessions.turns.reflection_cost()
-        for line in [] if args.json else skipped:
-            print_line(f"skipped: {line}")
+
+        def show(line: str) -> None:
+            if not args.json:  # then stdout is the result's alone
+                print_line(line)
+
+        for line in skipped:
+            show(f"skipped: {line}")
         turns: list[tuple[str, int]] = []
         events: list[tuple[str, int, LearningEvent]] = []
 
         async def backfill() -> None:
             async for name, number, found in learning.backfill(ids, args.epochs):
                 turns.append((name, number))
-                events.extend((name, number, event) for event in found)
-                for line in (
-                    () if args.json else (line for event in found for line in _format_lines(event))
-                ):
-                    print_line(f"{name[:13]} T{number}: {line}")
+                for event in found:
+                    events.append((name, number, event))
+                    for line in _format_lines(event):
+                        show(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())
         after = sessions.turns.reflection_cost()
     changed = [event for *_, event in events if isinstance(event, PlaybookUpdated)]
-    failed = [
-        (*turn, event.reason) for *turn, event in events if isinstance(event, ReflectionFailed)
-    ]
     failures = [
-        {"session": name, "turn": number, "reason": reason} for name, number, reason in failed
+        {"session": name, "turn": number, "reason": event.reason}
+        for name, number, event in events
+        if isinstance(event, ReflectionFailed)
     ]
-    added, tagged = (
-        sum(len(event.added) for event in changed),
-        sum(len(event.tagged) for event in changed),
-    )
+    added = sum(len(event.added) for event in changed)
+    tagged = sum(len(event.tagged) for event in changed)
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = {
         "turns": len(turns),
@@ -214,14 +218,16 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
         "tagged": tagged,
         "failed": len(failures),
         "failures": failures,
+        "cost": cost,
+        "tokens": after.usage.total - before.usage.total,
+        "left_out": skipped,
     }
-    value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": skipped}
     price = "unknown" if cost is None else f"${cost:.4f}"
     totals = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
-    all_failed = bool(turns) and len({(name, number) for name, number, _ in failed}) == len(turns)
-    return ActionResult(
-        value, (f"{len(turns)} turns reflected on: {totals}.",), code=int(all_failed)
-    )
+    failed_turns = {(failure["session"], failure["turn"]) for failure in failures}
+    all_failed = bool(turns) and len(failed_turns) == len(turns)
+    line = f"{len(turns)} turns reflected on: {totals}."
+    return ActionResult(value, (line,), code=int(all_failed))
 
 
 def _resolve_sessions(

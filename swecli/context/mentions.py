@@ -31,12 +31,29 @@ _PATH_LIKE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A query with the contents of the files it mentions; `notes` are lines for the user, `files` resolved paths."""
+    """A query with the contents of what it mentions.
+
+    Attributes:
+        text: The query, followed by the contents.
+        notes: Lines for the user: what was not sent, and why.
+        files: The paths of the files that were sent, resolved.
+        images: The pictures, in the order of their labels.
+    """
 
     text: str
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mentioned:
+    """An existing file or folder that is mentioned: as it is named, and its lines `start` to `end`, 0 for all."""
+
+    path: Path
+    name: str
+    start: int
+    end: int
 
 
 class _SkippedMention(Exception):
@@ -54,59 +71,78 @@ def expand_mentions(
     BadInput for a picture that cannot be sent, or any picture if `text_only` names a model that accepts none."""
     blocks: list[str] = []
     notes: list[str] = []
-    files: dict[Path, None] = {}
+    files: dict[Path, None] = {}  # in order, each once
     images: list[Image] = []
-    most = room = min(_MAX_TOTAL, room or _MAX_TOTAL)
-    mentions: dict[str, re.Match[str]] = {}
-    for match in _MENTION.finditer(query):
-        mentions.setdefault(match[0], match)
-    for match in mentions.values():
+    most = min(_MAX_TOTAL, room or _MAX_TOTAL)
+    left = most
+    for match in _distinct_mentions(query):
         try:
-            if (found := _resolve_mention(match, root)) is None:
+            found = _resolve_mention(match, root)
+            if found is None:
                 continue
-            if is_picture(found[0]):
-                image = read_picture(*found[:2])
-                if text_only:
-                    own = f'set images = true in [models."{text_only}"]'
-                    hint = f"Choose a model that takes them (/model, swecli models), or {own}."
-                    raise BadInput(f"{text_only} does not accept pictures: nothing was sent.", hint)
+            if is_picture(found.path):
+                image = _read_image(found, text_only)
                 images.append(image)
-                blocks.append(f"{image['label']} {found[1]}")
+                blocks.append(f"{image['label']} {found.name}")
                 continue
-            if room <= 0:
-                notes.append(
-                    f"@{found[1]}: the mentioned files exceed {most:,} characters; not sent."
+            if left <= 0:
+                raise _SkippedMention(
+                    f"@{found.name}: the mentioned files exceed {most:,} characters; not sent."
                 )
-                continue
-            block, cut = _render_block(*found, min(_MAX_FILE, room))
+            block, note = _render_block(found, min(_MAX_FILE, left))
         except _SkippedMention as reason:
             notes.append(str(reason))
             continue
-        room -= len(block)
+        left -= len(block)
         blocks.append(block)
-        notes += [cut] if cut else []
-        files |= {found[0]: None} if found[0].is_file() else {}
+        if note:
+            notes.append(note)
+        if found.path.is_file():
+            files[found.path] = None
     if not blocks:
         return Expansion(query, notes)
+    _refuse_large(images)
     text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
+    return Expansion(text, notes, list(files), images)
+
+
+def _distinct_mentions(query: str) -> list[re.Match[str]]:
+    """Return the mentions in their order; one that is written twice counts once."""
+    mentions: dict[str, re.Match[str]] = {}
+    for match in _MENTION.finditer(query):
+        mentions.setdefault(match[0], match)
+    return list(mentions.values())
+
+
+def _read_image(found: _Mentioned, text_only: str) -> Image:
+    """Read a mentioned picture. Raises BadInput if it cannot be sent, or if the model named `text_only` takes none."""
+    image = read_picture(found.path, found.name)
+    if text_only:
+        own = f'set images = true in [models."{text_only}"]'
+        hint = f"Choose a model that takes them (/model, swecli models), or {own}."
+        raise BadInput(f"{text_only} does not accept pictures: nothing was sent.", hint)
+    return image
+
+
+def _refuse_large(images: list[Image]) -> None:
+    """Raise BadInput if the pictures are too large for one request."""
     if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
         raise BadInput(
             f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer."
         )
-    return Expansion(text, notes, list(files), images)
 
 
-def _resolve_mention(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:
-    """Return a mention's path, name, first and last line (0: all lines), or None if it is plain text. Raises
-    _SkippedMention."""
+def _resolve_mention(match: re.Match[str], root: Path) -> _Mentioned | None:
+    """Return what a mention means, or None if it is plain text. Raises _SkippedMention."""
     quoted_name, given_range, bare = match.groups()
     written = quoted_name + (given_range or "") if quoted_name else bare
     for name, start, end in _parse_candidates(written):
-        if name and (path := _resolve_inside(name, root)):
-            return path, name, start, end
+        path = _resolve_inside(name, root) if name else None
+        if path is not None:
+            return _Mentioned(path, name, start, end)
     name = written.rstrip(_TRAILING)
-    called = match.string[match.end() : match.end() + 1] == "("
-    if quoted_name or (_PATH_LIKE.search(name) and not called):
+    is_call = match.string[match.end() : match.end() + 1] == "("
+    if quoted_name or (_PATH_LIKE.search(name) and not is_call):
         raise _SkippedMention(f"@{name}: no such file; sent as text.")
     return None
 
@@ -134,46 +170,60 @@ def _resolve_inside(name: str, root: Path) -> Path | None:
     return path if exists else None
 
 
-def _render_block(path: Path, name: str, start: int, end: int, room: int) -> tuple[str, str]:
-    """Return the file as a fenced block, and a note for the user if it is truncated. Raises _SkippedMention."""
+def _render_block(found: _Mentioned, room: int) -> tuple[str, str]:
+    """Return the file as a fenced block of about `room` characters, and a note for the user if it is truncated. Raises
+    _SkippedMention."""
+    name = found.name
     try:
-        if path.is_dir():
-            return _quote(f"Directory {name}", _list_folder(path)), ""
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise _SkippedMention(f"@{name}: not a regular file; not sent.")
-        with path.open("rb") as file:
-            data = file.read(_MAX_READ)
+        if found.path.is_dir():
+            return _quote(f"Directory {name}", _list_folder(found.path)), ""
+        data = _read_start(found)
     except OSError as failure:
-        raise _SkippedMention(
-            f"@{name}: cannot be read ({failure.strerror or failure})."
-        ) from failure
+        reason = failure.strerror or failure
+        raise _SkippedMention(f"@{name}: cannot be read ({reason}).") from failure
     if b"\x00" in data[:8192]:
         raise _SkippedMention(f"@{name}: binary file; not sent.")
-    text, title = data.decode("utf-8", "replace"), f"File {name}"
+
+    text = data.decode("utf-8", "replace")
+    title = f"File {name}"
+    start = found.start
     if start:
         lines = text.removesuffix("\n").split("\n")
-        if start > len(lines) or start > end:
-            raise _SkippedMention(f"@{name}: no lines {start}-{end}: the file has {len(lines):,}.")
-        title += f", lines {start}-{min(end, len(lines))}"
-        text = "\n".join(lines[start - 1 : end])
+        if start > len(lines) or start > found.end:
+            raise _SkippedMention(
+                f"@{name}: no lines {start}-{found.end}: the file has {len(lines):,}."
+            )
+        title += f", lines {start}-{min(found.end, len(lines))}"
+        text = "\n".join(lines[start - 1 : found.end])
     if len(text) <= room:
         return _quote(title, text), ""
+
     kept = text[:room].rpartition("\n")[0] or text[:room]
     next_line = max(1, start) + kept.count("\n") + 1
     block = _quote(f"{title}, cut before line {next_line}", kept)
-    return (
-        block,
-        f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}.",
-    )
+    note = f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}."
+    return block, note
+
+
+def _read_start(found: _Mentioned) -> bytes:
+    """Read the first bytes of a file. Raises OSError, or _SkippedMention for a pipe or a device."""
+    if not stat.S_ISREG(found.path.stat().st_mode):
+        raise _SkippedMention(f"@{found.name}: not a regular file; not sent.")
+    with found.path.open("rb") as file:
+        return file.read(_MAX_READ)
 
 
 def _list_folder(folder: Path) -> str:
     entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     names = [
-        entry.name + ("/" if entry.is_dir() else "") for entry in entries if entry.name != ".git"
+        f"{entry.name}/" if entry.is_dir() else entry.name
+        for entry in entries
+        if entry.name != ".git"
     ]
-    more = [f"… and {len(names) - _MAX_ENTRIES} more"] if len(names) > _MAX_ENTRIES else []
-    return "\n".join(names[:_MAX_ENTRIES] + more) or "(empty)"
+    shown = names[:_MAX_ENTRIES]
+    if len(names) > _MAX_ENTRIES:
+        shown.append(f"… and {len(names) - _MAX_ENTRIES} more")
+    return "\n".join(shown) or "(empty)"
 
 
 def _quote(title: str, text: str) -> str:

@@ -14,7 +14,7 @@ from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:  # counting tokens must not load the store
-    from swecli.store.records import FoundInteraction
+    from swecli.store.found import FoundInteraction
 
 _FOUND = (
     "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"

@@ -12,7 +12,8 @@ from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
 
-MAX_EVENT_BYTES, _MAX_ANSWER_BYTES = 4 << 20, 16 << 20
+MAX_EVENT_BYTES = 4 << 20
+_MAX_ANSWER_BYTES = 16 << 20
 EXCERPT_CHARS = 80  # in error messages
 # how services name the ends of an answer
 STOPS: Mapping[str, StopReason] = {
@@ -25,7 +26,7 @@ STOPS: Mapping[str, StopReason] = {
     "refusal": "refusal",
 }
 _BOM = b"\xef\xbb\xbf"
-_Kind = TypeVar("_Kind")
+Kind = TypeVar("Kind")
 
 
 class EventReader:
@@ -64,7 +65,8 @@ class EventReader:
     def _line(self, line: bytes) -> bytes:
         """Process one line; return the data of the event that it completes, b"" if it completes none."""
         name, _, value = line.partition(b":")
-        value, before = value.removeprefix(b" "), self._data
+        value = value.removeprefix(b" ")
+        before = self._data
         is_next = (
             bool(before) and before[-1].endswith(b"}") and value[:1] in (b"{", b"[")
         )  # no empty line between
@@ -89,12 +91,16 @@ class Answer(ABC):
         self.usage: Usage | None = None
         self.cost: float | None = None  # in US dollars, if the service reports it
         self.finish_reason: str | None = None
-        self.response_started = self.has_content = self.finished = self.has_call = False
+        self.response_started = False
+        self.has_content = False
+        self.has_call = False
+        self.finished = False
         self.reasoning_start = ""  # for error messages
         self.unknown: dict[
             str, Any
         ] = {}  # the last event of no known kind: it may say why the answer ends
-        self.data_arrived, self.request_sent = asyncio.Event(), asyncio.Event()
+        self.data_arrived = asyncio.Event()
+        self.request_sent = asyncio.Event()
         self.size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._deltas: list[tuple[int, str, str, list[str]]] = []
@@ -161,7 +167,7 @@ def _too_long(what: str, most: int) -> ProviderError:
     return ProviderError(f"The service sent {what} of more than {most >> 20} MiB.", hint)
 
 
-def typed_field(block: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
+def typed_field(block: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
     """Return the field if it is of this type, else the type's empty value."""
     value = block.get(name)
     return value if isinstance(value, kind) else kind()
@@ -188,7 +194,8 @@ def parse_usage(reported: Any) -> Usage | None:
     """Convert usage in the format of OpenAI, litellm or Anthropic. Prompt tokens include cache reads and writes, input
     tokens do not; completion tokens include reasoning. Return None without a count of the request."""
     reported = reported if isinstance(reported, Mapping) else {}
-    details, made = reported.get("prompt_tokens_details"), reported.get("completion_tokens_details")
+    details = reported.get("prompt_tokens_details")
+    made = reported.get("completion_tokens_details")
     hits = token_count(
         reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"
     )

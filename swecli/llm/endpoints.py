@@ -34,7 +34,7 @@ _WINDOWS = (
 _CLOCKS = ("first_byte", "first_token", "quiet")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
-_Api = Literal["openai", "responses", "anthropic", "litellm"]
+Api = Literal["openai", "responses", "anthropic", "litellm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Service:
     port: int = 0
     default_model: str = ""
     aliases: tuple[str, ...] = ()
-    api: _Api = "openai"
+    api: Api = "openai"
     make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
 
     @property
@@ -65,9 +65,7 @@ class Service:
         return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
 
 
-def _hosted(
-    name: str, address: str, default: str = "", *keys: str, api: _Api = "openai"
-) -> Service:
+def _hosted(name: str, address: str, default: str = "", *keys: str, api: Api = "openai") -> Service:
     stem = name.upper()
     bases = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
     return Service(
@@ -143,7 +141,7 @@ class Endpoint:
     name: str
     provider: str
     model: str
-    api: _Api
+    api: Api
     base: str | None
     key: str | None = field(repr=False)
     address: str

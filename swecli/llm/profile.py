@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.learned_facts import LearnedFacts
-from swecli.llm.price_table import Row, cost_of, sizes_of
+from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.models.message import Usage
 
-_Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
-_Wire = Literal["chat", "responses"]  # of OpenAI's two
+Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
+Wire = Literal["chat", "responses"]  # of OpenAI's two
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
-_ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
+ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _RESPONSES = "/v1/responses"
 _NATIVE_RESPONSES = ("openai", "azure", "xai")
 _SMALL_WINDOW_CAP = 8_192
@@ -46,10 +47,10 @@ class Profile:
     tools: bool = True
     system_role: bool = True
     limit_name: str = "max_tokens"
-    thinking: _Thinking = "none"
+    thinking: Thinking = "none"
     efforts: tuple[str, ...] = ()
-    think_back: _ThinkBack = "as it came"
-    wire: _Wire = "chat"
+    think_back: ThinkBack = "as it came"
+    wire: Wire = "chat"
     images: bool = False
     schemas: bool = False
     cache: Literal["none", "prefix", "marks"] = "prefix"
@@ -59,6 +60,7 @@ class Profile:
     offline: bool = False
     estimates: bool = False
     reports_cost: bool = False
+    deprecation_date: date | None = None  # the last day on which the model is served, if it has one
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -127,24 +129,29 @@ class Profile:
 
 def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     """Return the record's fields from a row of litellm's table, with the provider's defaults for missing ones."""
-    row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
+    row = row or {}
+    anthropic = at.api == "anthropic"
+    openai = at.provider == "openai"
     known: dict[str, Any] = {
         name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)
     }
     window, max_output = sizes_of(row)
     known |= {"window": window} if window else {}
     known |= {"max_output": max_output} if max_output else {}
+    if day := deprecation_date(row):
+        known["deprecation_date"] = day
     if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
-    thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
-    newest: _Thinking = (
+    thinks = bool(row.get("supports_reasoning"))
+    always = bool(row.get("thinking_always_on"))
+    newest: Thinking = (
         "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
     )
     more = tuple(word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort"))
     kin = at.provider in ("deepseek", "moonshot") or any(
         word in at.model.lower() for word in ("deepseek", "kimi")
     )
-    back: _ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
+    back: ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
     if anthropic:
         back = "bound" if always else "signed"
     old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))

@@ -58,7 +58,8 @@ def _read_into(
         if not url.lower().startswith(("http://", "https://")):
             raise ValueError("not an http address")
         wanted = Request(url, headers={"user-agent": f"swecli/{__version__}"})
-        with urlopen(wanted, timeout=seconds) as response:
+        # longer than the caller waits: this one only ends the thread that was left behind
+        with urlopen(wanted, timeout=2 * seconds) as response:
             while len(body) <= most_bytes and (piece := response.read1(_PIECE)):
                 body += piece
         received.put(bytes(body))

@@ -21,7 +21,8 @@ from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, Unsu
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 from swecli.text import join_surrogates
 
-LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
+LONGEST_WAIT = 60.0  # seconds
+ALL_WAITS = 120.0  # seconds
 _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
@@ -55,7 +56,9 @@ async def stream_with_retry(
     Yields a `Retry` before each wait. A stream that ends without `stop` counts as cut off. Raises the last
     ProviderError, or the first that is not transient or asks for a wait above LONGEST_WAIT."""
     failed: Counter[int] = Counter()
-    waited, features, doubled = 0.0, 0, False
+    waited = 0.0
+    features = 0
+    doubled = False
     for attempt in range(1, attempts + 1):
         received = stopped = has_call = False
         text = ""
@@ -84,7 +87,8 @@ async def stream_with_retry(
             asked, most = request.max_tokens or 0, model.profile.max_output
             if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
                 raise
-            doubled, request = True, replace(request, max_tokens=2 * asked)
+            doubled = True
+            request = replace(request, max_tokens=2 * asked)
             again = Retry(
                 attempt,
                 0.0,

@@ -66,9 +66,8 @@ def _session_markdown(session: _Archive) -> str:
 
 
 def _title(session: _Archive) -> str:
-    return (
-        session["title"] or session["first_query"].strip().split("\n")[0][:80] or "An empty session"
-    )
+    first_line: str = session["first_query"].strip().split("\n")[0]
+    return session["title"] or first_line[:80] or "An empty session"
 
 
 def _cost(session: _Archive) -> str:
@@ -79,9 +78,11 @@ def _cost(session: _Archive) -> str:
 
 def _turn(session: _Archive, index: int) -> dict[str, Any]:
     """Return a turn with its messages and the bullets that it was shown, cited and learned."""
-    turn, following = session["interactions"][index], session["interactions"][index + 1 : index + 2]
+    turn = session["interactions"][index]
+    following = session["interactions"][index + 1 : index + 2]
     bullets = {bullet["id"]: bullet for bullet in session["playbook"]}
-    start, end = turn["started_at"], following[0]["started_at"] if following else "9"
+    start = turn["started_at"]
+    end = following[0]["started_at"] if following else "9"  # after every date as text
     return {
         "number": turn["number"],
         "status": turn["status"],
@@ -103,18 +104,19 @@ def _message(message: _Archive) -> dict[str, Any]:
         "text": message["content"] if is_query else "",
         "images": message.get("images") or (),
         "html": "" if is_query else str(_MARKDOWN.render(message["content"])),
-        "calls": [
-            {
-                "name": call["name"],
-                "arguments": _format_arguments(call),
-                "failed": bool(call["error"])
-                or call["exit_code"] not in (None, 0)
-                or call["approved"] is False,
-                "diff": _diff(call),
-                "result": _result(call),
-            }
-            for call in message["tool_calls"]
-        ],
+        "calls": [_call(call) for call in message["tool_calls"]],
+    }
+
+
+def _call(call: _Archive) -> dict[str, Any]:
+    has_failed = bool(call["error"]) or call["exit_code"] not in (None, 0)
+    is_refused = call["approved"] is False
+    return {
+        "name": call["name"],
+        "arguments": _format_arguments(call),
+        "failed": has_failed or is_refused,
+        "diff": _diff(call),
+        "result": _result(call),
     }
 
 
@@ -125,12 +127,11 @@ def _format_arguments(call: _Archive) -> str:
         for name, value in call["parameters"].items()
         if name not in ("edits", "content")
     }
-    only = next(iter(arguments.values())) if len(arguments) == 1 else None
-    return (
-        only
-        if isinstance(only, str) and "\n" not in only
-        else json.dumps(arguments, ensure_ascii=False)
-    )
+    if len(arguments) == 1:
+        only = next(iter(arguments.values()))
+        if isinstance(only, str) and "\n" not in only:
+            return only
+    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _result(call: _Archive) -> str:
@@ -139,19 +140,21 @@ def _result(call: _Archive) -> str:
 
 def _diff(call: _Archive) -> list[tuple[str, str]]:
     """Return the lines that an edit or a write changed, each with "+", "-" or " "."""
-    edits, content = call["parameters"].get("edits"), call["parameters"].get("content")
-    changes = [
-        (str(edit.get("old_text", "")), str(edit.get("new_text", "")))
-        for edit in (edits if isinstance(edits, list) else [])
-        if isinstance(edit, dict)
-    ]
-    changes += [("", content)] if isinstance(content, str) else []
-    return [
-        (line[0], line[2:])
-        for old, new in changes
-        for line in difflib.ndiff(old.splitlines(), new.splitlines())
-        if line[0] in "+- "
-    ]
+    edits = call["parameters"].get("edits")
+    content = call["parameters"].get("content")
+    changes: list[tuple[str, str]] = []
+    for edit in edits if isinstance(edits, list) else ():
+        if isinstance(edit, dict):
+            changes.append((str(edit.get("old_text", "")), str(edit.get("new_text", ""))))
+    if isinstance(content, str):
+        changes.append(("", content))
+
+    lines: list[tuple[str, str]] = []
+    for old, new in changes:
+        for line in difflib.ndiff(old.splitlines(), new.splitlines()):
+            if line[0] in "+- ":  # not the lines that mark where a line differs
+                lines.append((line[0], line[2:]))
+    return lines
 
 
 def _bars(session: _Archive) -> list[dict[str, float]]:

@@ -14,12 +14,15 @@ from prompt_toolkit.output import Output
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
-from swecli.repl.dispatch import Build, Dispatcher, Startup
+from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
+from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.program import CLOSE_TIMEOUT, Background, LineQueue, Program, run_in_thread
+from swecli.repl.line_queue import LineQueue
+from swecli.repl.program import Program
 from swecli.repl.render.formatting import short_path
+from swecli.repl.startup import Build, Startup
 from swecli.text import one_line
 
 if TYPE_CHECKING:
@@ -133,7 +136,7 @@ class REPL(Program):
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: loaded after the prompt is shown
-            from swecli.repl.commands.builtin.sessions import show_session
+            from swecli.repl.render.session_lines import show_session
 
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()

@@ -9,9 +9,9 @@ from dataclasses import replace
 from swecli.models.errors import BadInput
 from swecli.models.session import SessionInfo
 from swecli.redact import redact
+from swecli.store.found import SearchHit
 from swecli.store.journal.reader import Reader
 from swecli.store.journal.values import clean_text
-from swecli.store.records import SearchHit
 from swecli.store.sqlite.database import Database
 
 _ENDING = 400  # characters

@@ -8,8 +8,8 @@ from typing import Any
 
 from swecli.models.session import Session
 from swecli.store.journal.tables import FILE_CHANGES
-from swecli.store.records import FileChange, FileState
 from swecli.store.sqlite.database import Database
+from swecli.store.undo_records import FileChange, FileState
 
 _COLUMNS = "path, before, before_mode, after, after_mode, interaction, id"
 # An undo that took the conversation too has a hidden session; its turn's number may be that of a new one.

@@ -1,4 +1,4 @@
-"""Plain records that the store returns and takes, importable without the database."""
+"""Plain records of turns that the store returns and takes, importable without the database."""
 
 from __future__ import annotations
 
@@ -9,42 +9,6 @@ from typing import Any
 
 from swecli.models.message import Usage
 from swecli.models.playbook import Delta, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """One match of a search over sessions. A match in a title has the role "title" and interaction 0."""
-
-    session_id: str
-    title: str
-    interaction: int
-    role: str
-    snippet: str
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TextMatch:
-    """One occurrence of a text in a session: `where` is query, answer or `result of call_7`."""
-
-    interaction: int
-    where: str
-    excerpt: str
-
-    @property
-    def quotation(self) -> str:
-        """Return the excerpt in quotes, with its turn."""
-        return f'T{self.interaction}, {self.where}: "{self.excerpt}"'
-
-
-@dataclass(frozen=True, slots=True)
-class FoundInteraction:
-    """An interaction that a query refers to. `score` is from 0 to 1; `excerpts` are at most two, of about 400
-    characters each, the better one first."""
-
-    interaction: int
-    score: float
-    excerpts: tuple[TextMatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +80,10 @@ class TurnLessons:
     """The results of one reflection on a turn, stored in one transaction.
 
     `delta` holds the playbook changes (None: no change and no verdict), `verdicts` their evidence; `figures` are named
-    scoring values, `known` the fields of the turn's record, `checks` results by command, `shown` the bullets whose use
-    is counted, `held_back` those excluded by their score, whose evidence decays. `lines` are for the user. `final` ends
-    the turn's reflection, which took `usage` and `cost`; `failure` is why it is incomplete. `mark` is the user's good
-    or bad, with `why`, and supersedes the deltas in `replaces`.
+    values to remember, `known` the fields of the turn's record, `checks` results by command, `shown` the bullets whose
+    use is counted, `held_back` those that their counts kept out, whose harm fades. `lines` are for the user. `final`
+    ends the turn's reflection, which took `usage` and `cost`; `failure` is why it is incomplete. `mark` is the user's
+    good or bad, with `why`, and supersedes the deltas in `replaces`.
     """
 
     interaction: int
@@ -138,40 +102,3 @@ class TurnLessons:
     mark: str = ""
     why: str = ""
     replaces: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """The state of a path: the digest of its content (of a link: of its target) and its mode, 0 if it does not
-    exist."""
-
-    digest: str = ""
-    mode: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """The state of an absolute path before and after; `interaction` is the turn that changed it, `key` its row's
-    key."""
-
-    path: str
-    before: FileState
-    after: FileState
-    interaction: int = 0
-    key: int = 0
-
-
-UNDO_PARTS = ("files", "conversation", "window", "playbook")
-
-
-@dataclass(frozen=True, slots=True)
-class UndoStep:
-    """An undo of turns `first` to `last`, with some of `UNDO_PARTS`. `strategies` are the reverted bullets, `refused`
-    the reasons why others were not."""
-
-    id: int
-    first: int
-    last: int
-    parts: tuple[str, ...]
-    strategies: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()

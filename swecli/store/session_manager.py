@@ -18,11 +18,12 @@ from swecli.redact import redact
 from swecli.store.catalog import SessionCatalog
 from swecli.store.context import ContextStore
 from swecli.store.file_changes import FileChanges
+from swecli.store.found import FoundInteraction, TextMatch
 from swecli.store.journal.reader import NEWEST, Reader, first_loaded
 from swecli.store.journal.values import clean_text
 from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.records import FoundInteraction, TextMatch, UnfinishedTurn, UsageTotals
+from swecli.store.records import UnfinishedTurn, UsageTotals
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.turn_records import TurnRecords, add_attempt
 
@@ -385,7 +386,8 @@ class SessionManager:
 
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
-        named, project = [*paths], self.session.project
+        named = [*paths]
+        project = self.session.project
         with self.database.read() as db:
             if not Reader(db).has_open_findings(project, named):
                 return []

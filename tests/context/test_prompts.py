@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from swecli.context.system_message import _PromptName, load_prompt
+from swecli.context.system_message import PromptName, load_prompt
 from swecli.playbook.learning.answer import answer_schema
 from swecli.playbook.learning.evidence import TurnDigest
 from swecli.playbook.learning.question import build_question
@@ -26,8 +26,8 @@ TOOLS = (
 )
 
 
-@pytest.mark.parametrize("name", get_args(_PromptName))
-def test_a_prompt_contains_no_placeholders(name: _PromptName) -> None:
+@pytest.mark.parametrize("name", get_args(PromptName))
+def test_a_prompt_contains_no_placeholders(name: PromptName) -> None:
     text = load_prompt(name)
     assert text == text.strip() == load_prompt(name)
     assert len(text) > 1000

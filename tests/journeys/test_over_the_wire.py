@@ -90,7 +90,7 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(
             terminal.wait("Answer with a number")
             terminal.child.send("1")
             terminal.wait("rm -rf shop")
-            terminal.wait("rm -rf shop[^~]*Answer with a number")
+            terminal.wait(r"rm -rf shop[\s\S]*Answer with a number")
             terminal.child.send("3")
             terminal.wait("nothing was removed")
             terminal.settle()

@@ -263,10 +263,12 @@ async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_reques
                 == figure
             )
         assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
+        before = len(line.sent)
         await run_turn(runtime, "short", learn=False)
         assert len(line.refused) == refused, "the learned limit is used"
         assert "short" in last_query(line.sent[-1])
-        assert f"question {number}" in json.dumps(line.sent[-1]), "the previous turn is sent"
+        later = json.dumps(line.sent[before:])
+        assert f"question {number}" in later, "the previous turn is sent, or summarised"
         for later in range(number + 1, number + 4):
             assert not any(
                 "retrying with a smaller request" in text

@@ -1,14 +1,17 @@
-"""Test background tasks of the REPL, and learning as one of them."""
+"""Test background work of the REPL: tasks, learning as one of them, and daemon threads."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from swecli.models.events import Event, Notice
 from swecli.playbook.learning.service import _RulesPart
-from swecli.repl.program import Background
+from swecli.repl.background import Background, run_in_thread
 
 
 @dataclass
@@ -219,3 +222,41 @@ async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
     answered.set()
     await background.drain()
     assert len(listener.shown) == 4
+
+
+async def test_the_function_runs_in_a_named_daemon_thread_and_its_result_is_returned() -> None:
+    thread = await run_in_thread(threading.current_thread, "worker")
+    assert (thread.name, thread.daemon) == ("worker", True)
+    assert thread is not threading.current_thread()
+
+
+async def test_an_exception_of_the_thread_is_raised_in_the_loop() -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await run_in_thread(fail, "worker")
+
+
+async def test_the_result_for_a_cancelled_future_is_discarded() -> None:
+    go = threading.Event()
+    future = run_in_thread(go.wait, "worker")
+    future.cancel()
+    go.set()
+    await asyncio.sleep(0.05)
+    assert future.cancelled()
+
+
+def test_a_thread_ends_without_error_after_its_loop_is_closed() -> None:
+    go, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go.wait()
+        done.set()
+
+    async def begin() -> None:
+        run_in_thread(work, "worker")
+
+    asyncio.run(begin())
+    go.set()
+    assert done.wait(5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from swecli.repl.program import LineQueue
+from swecli.repl.line_queue import LineQueue
 
 
 async def test_get_returns_lines_in_order_and_waits_for_the_next() -> None:

@@ -11,7 +11,7 @@ from swecli.config.settings import Start
 from swecli.llm.price_table import tokenizer_folder
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask
-from swecli.repl.dispatch import Build, Startup
+from swecli.repl.startup import Build, Startup
 from tests.support.runtime import make_start
 from tests.support.scripted import ScriptedModel
 

@@ -1,19 +1,15 @@
-"""Test the first lines, and waiting for the runtime."""
+"""Test the first lines."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import ModelChoice
-from swecli.repl.dispatch import _wait_with_timer
 from swecli.repl.render.formatting import short_path
 from swecli.repl.repl import _banner, _describe_model, _format_error, _wrap_parts
 from tests.support.runtime import make_start
@@ -64,44 +60,3 @@ def test_a_failure_is_one_line_with_its_hint() -> None:
         == "✗ It broke in two. · Mend it.\n"
     )
     assert _format_error(SwecliError("It broke."), color=False) == "✗ It broke.\n"
-
-
-class LiveRecorder(list[list[str]]):
-    """Records the live lines of each drawing."""
-
-    def show_live(self, lines: Sequence[str]) -> None:
-        self.append(list(lines))
-
-
-async def test_the_spinner_is_shown_while_waiting_and_then_removed() -> None:
-    shown = LiveRecorder()
-    await _wait_with_timer(asyncio.ensure_future(asyncio.sleep(0.15)), "starting", shown)
-    assert "starting 0 s" in shown[0][-1]
-    assert shown[-1] == []
-
-
-async def test_a_finished_task_shows_no_spinner() -> None:
-    shown = LiveRecorder()
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    done.set_result(None)
-    await _wait_with_timer(done, "starting", shown)
-    assert shown == [[]]
-
-
-async def test_waiting_raises_the_error_of_the_task_and_cancelling_the_wait_keeps_the_task() -> (
-    None
-):
-    slow = asyncio.ensure_future(asyncio.sleep(10))
-    waiting = asyncio.ensure_future(_wait_with_timer(slow, "starting", LiveRecorder()))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    assert not slow.cancelled()
-    slow.cancel()
-
-    async def fail() -> None:
-        raise BadInput("no")
-
-    with pytest.raises(BadInput):
-        await _wait_with_timer(asyncio.ensure_future(fail()), "starting", LiveRecorder())

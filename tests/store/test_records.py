@@ -19,7 +19,7 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
 
 def test_importing_records_does_not_import_sqlmodel() -> None:
     heavy = "{'sqlmodel', 'sqlalchemy', 'sqlite3', 'pydantic'}"
-    code = f"import swecli.store.records, sys; print({heavy} & set(sys.modules))"
+    code = f"import sys; from swecli.store import found, records, undo_records; print({heavy} & set(sys.modules))"
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root

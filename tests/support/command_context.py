@@ -8,10 +8,10 @@ from pathlib import Path
 
 from swecli.app import Runtime
 from swecli.models.events import Event
+from swecli.repl.background import Background
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.question import Option
-from swecli.repl.program import Background
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import TextSurface

@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput, Output
 from swecli.repl.footer import Footer
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import _QUIET_SECONDS, Option
-from swecli.repl.program import LineQueue
+from swecli.repl.line_queue import LineQueue
 from tests.support.runtime import make_start
 from tests.support.virtual_time import run_virtually
 

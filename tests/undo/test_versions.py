@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.store.records import FileState
+from swecli.store.undo_records import FileState
 from swecli.undo.versions import NOT_STORED, FileVersions
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn

@@ -21,8 +21,10 @@ class OpenAIModel:
     def __init__(
         self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None
     ) -> None:
-        self.name, self._facts = endpoint.name, facts
-        self._given, self._think_back = endpoint, profile.think_back
+        self.name = endpoint.name
+        self._facts = facts
+        self._given = endpoint
+        self._think_back = profile.think_back
         self._used = self._on_wire(profile)
 
     @property

@@ -122,8 +122,7 @@ def _read_exchange(item: Mapping[str, Any], number: int, asked: Asked) -> Exchan
         shorten(why, _WHY) if isinstance(why, str) else "",
     )
     known = asked.known[number]
-    for one in item.get("strategies") or []:
-        _read_effect(one, known, answer)
+    _read_effects(item.get("strategies") or [], known, answer)
     lessons = [
         lesson
         for one in item.get("lessons") or []
@@ -135,14 +134,27 @@ def _read_exchange(item: Mapping[str, Any], number: int, asked: Asked) -> Exchan
     return answer
 
 
-def _read_effect(item: Any, known: Collection[str], answer: ExchangeAnswer) -> None:
-    words = item if isinstance(item, dict) else {}
-    name, effect, why = _id_of(words.get("id")), str(words.get("effect")).lower(), words.get("why")
-    if name not in known or effect not in get_args(Effect):
-        answer.losses.append(f"not an effect of a strategy that was shown: {_preview(item)}")
-    else:
+def _read_effects(items: Iterable[Any], known: Collection[str], answer: ExchangeAnswer) -> None:
+    """Read the effects of strategies. One that is said to have had two different ones had none that is known."""
+    said: dict[str, set[Effect]] = {}
+    for item in items:
+        words = item if isinstance(item, dict) else {}
+        name, given, why = (
+            _id_of(words.get("id")),
+            str(words.get("effect")).lower(),
+            words.get("why"),
+        )
+        if name not in known or given not in get_args(Effect):
+            answer.losses.append(f"not an effect of a strategy that was shown: {_preview(item)}")
+            continue
+        effect = cast(Effect, given)
         reason = shorten(why, _WHY) if isinstance(why, str) else ""
-        answer.effects.setdefault(name, (cast(Effect, effect), reason))
+        said.setdefault(name, set()).add(effect)
+        answer.effects.setdefault(name, (effect, reason))
+    for name, effects in said.items():
+        if len(effects) > 1:
+            del answer.effects[name]
+            answer.losses.append(f"{name} has two effects: {', '.join(sorted(effects))}")
 
 
 def _read_lesson(item: Any, allowed: Collection[str], answer: ExchangeAnswer) -> Lesson | None:

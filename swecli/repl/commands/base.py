@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.message import AskRequest, Decision
+from swecli.repl.background import Background
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import answer_question
-from swecli.repl.program import Background, Program
+from swecli.repl.program import Program
 from swecli.repl.render.formatting import escape_invisible, short_path
 from swecli.text import one_line
 
@@ -149,7 +150,7 @@ class Commands(Protocol):
         """Return the command with this name or alias."""
 
 
-_Run = Callable[[CommandContext, str], Awaitable[None]]
+Run = Callable[[CommandContext, str], Awaitable[None]]  # with the arguments
 Values = Sequence[tuple[str, str]]
 Complete = Callable[["Runtime"], Values]
 
@@ -164,7 +165,7 @@ class Command:
     aliases: tuple[str, ...]
     usage: str
     help: str
-    run: _Run
+    run: Run
     complete: Complete | None = None
     concurrent: str = ""
 
@@ -182,11 +183,11 @@ def command(
     usage: str = "",
     complete: Complete | None = None,
     concurrent: str = "",
-) -> Callable[[_Run], Command]:
+) -> Callable[[Run], Command]:
     """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore.
     The first line of its docstring is the help."""
 
-    def declare(run: _Run) -> Command:
+    def declare(run: Run) -> Command:
         help = (run.__doc__ or "").strip().partition("\n")[0]
         return Command(
             run.__name__.removeprefix("_"), tuple(aliases), usage, help, run, complete, concurrent

@@ -23,7 +23,7 @@ from swecli.models.finding import STATES, Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
-from swecli.repl.render.event_lines import render_finding
+from swecli.repl.render.review_lines import render_finding
 from swecli.review.judge.ledger import recheck
 from swecli.review.publish.filters import filter_findings
 from swecli.review.publish.posting import plan_push, require_token

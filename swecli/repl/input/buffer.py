@@ -14,7 +14,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
-from swecli.repl.program import run_in_thread
+from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
 _LIST_TIMEOUT = 10  # seconds
@@ -23,17 +23,16 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 
-_Command = tuple[str, Sequence[str], str]  # name, aliases, help
+CommandEntry = tuple[str, Sequence[str], str]  # name, aliases, help
 
 
 class CommandSource(Protocol):
     """Lists the slash commands, and the values that may follow one, for the completer."""
 
-    async def commands(self) -> Sequence[_Command]: ...
+    async def commands(self) -> Sequence[CommandEntry]: ...
 
-    async def values(
-        self, name: str
-    ) -> Sequence[tuple[str, str]]: ...  # value and description of each argument
+    # value and description of each argument
+    async def values(self, name: str) -> Sequence[tuple[str, str]]: ...
 
 
 class LineCompleter(Completer):
@@ -83,11 +82,11 @@ class LineCompleter(Completer):
             self._paths = None
 
 
-def _match_commands(word: str, commands: Sequence[_Command]) -> list[Completion]:
+def _match_commands(word: str, commands: Sequence[CommandEntry]) -> list[Completion]:
     """Match commands: by the prefix of the name, then of an alias, then by a part of the name, then by its letters."""
     pattern = word.lower()
 
-    def rank(command: _Command) -> int:
+    def rank(command: CommandEntry) -> int:
         prefixed = [name.startswith(pattern) for name in (command[0], *command[1])]
         return 0 if prefixed[0] else 1 if any(prefixed) else 2 if pattern in command[0] else 3
 

@@ -38,7 +38,8 @@ from swecli.repl.input.terminal import (
     InlineApplication,
     make_rows,
 )
-from swecli.repl.program import LineQueue, Program
+from swecli.repl.line_queue import LineQueue
+from swecli.repl.program import Program
 from swecli.repl.render.formatting import (
     Theme,
     breaks_lines_when_narrowed,

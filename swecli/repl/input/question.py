@@ -24,7 +24,7 @@ _PREVIEW_ROWS = 6
 _MIN_ROWS_FOR_PREVIEW = 7
 _MOVES = {"up": -1, "down": 1}
 _PAGES = {"pageup": -10, "pagedown": 10}
-_Line = tuple[str, str]  # style, text
+StyledText = tuple[str, str]  # style, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,10 @@ class Question:
             buffer.reset()
             self.answer(self.pending)
 
-    def render(self, columns: int, rows: int) -> list[_Line]:
+    def render(self, columns: int, rows: int) -> list[StyledText]:
         style = "" if self.is_open else "class:quiet"
-        gap: list[_Line] = [("", "")] if rows > len(self.options) + 3 else []
-        title: list[_Line] = [
+        gap: list[StyledText] = [("", "")] if rows > len(self.options) + 3 else []
+        title: list[StyledText] = [
             ("class:title", line)
             for part in self.title.splitlines()
             for line in wrap(part, columns)
@@ -237,7 +237,7 @@ class Question:
             *footer,
         ]
 
-    def _render_option(self, index: int, columns: int, style: str) -> list[_Line]:
+    def _render_option(self, index: int, columns: int, style: str) -> list[StyledText]:
         option, is_selected = self.options[index], index in (self.cursor, self.pending)
         lead = f"{'>' if is_selected else ' '} {option.mark + ' ' if option.mark else ''}"
         lines = wrap(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from swecli.models.counts import format_tokens as format_tokens
@@ -20,6 +21,20 @@ def format_duration(milliseconds: float) -> str:
         return f"{max(0.0, seconds):.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+# Below these seconds, seconds a unit, unit.
+_AGE_UNITS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))
+
+
+def format_age(then: datetime, now: datetime | None = None) -> str:
+    """Format the time since `then`: `5 min ago`, `3 h ago`, the date after two days. A naive time is UTC."""
+    when = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = max(0.0, ((now or datetime.now(UTC)) - when).total_seconds())
+    for limit, unit, name in _AGE_UNITS:
+        if seconds < limit:
+            return f"{int(seconds // unit)} {name} ago"
+    return "1 day ago" if seconds < 2 * 86_400 else when.date().isoformat()
 
 
 def short_path(path: Path) -> str:

@@ -13,8 +13,11 @@ from rich.text import Text
 from swecli.models import events
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import event_lines, tools
+from swecli.repl.render.activity import Activity
+from swecli.repl.render.reasoning import Reasoning
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
+from swecli.repl.render.todo_lines import render_todos
 
 _ROWS_BELOW = 3  # of the terminal, left to the input line, the footer and one row above
 _FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
@@ -35,10 +38,10 @@ class Renderer:
     ) -> None:
         self.screen, self._todos = screen, todos
         self._clock = clock
-        self._activity = event_lines.Activity(clock)
+        self._activity = Activity(clock)
         self._stream: MarkdownStream | None = None
         self._unread: list[str] = []  # text that the stream gets at the next drawing
-        self._reasoning: event_lines.Reasoning | None = None
+        self._reasoning: Reasoning | None = None
         self._folded: list[Callable[[], RenderableType]] = []  # render what this turn has folded
         self._unfolds = False  # nothing is folded from now on
         self._has_unfolded = False  # the last fold was printed whole
@@ -52,7 +55,7 @@ class Renderer:
 
     def begin(self, label: str = "Working") -> None:
         """Begin a turn; the user's line is already printed."""
-        self._activity = event_lines.Activity(self._clock)
+        self._activity = Activity(self._clock)
         self._activity.set_label(label)
         self._previewed.clear()
         self._folded.clear()
@@ -183,7 +186,7 @@ class Renderer:
     def _append_reasoning(self, text: str) -> None:
         if self._reasoning is None:
             self._finish_streams()
-            self._reasoning = event_lines.Reasoning(self._clock())
+            self._reasoning = Reasoning(self._clock())
         self._reasoning.append(text)
 
     def _finish_call(self, event: events.ToolFinished) -> None:
@@ -275,7 +278,7 @@ class Renderer:
 
     def _render_live(self, rows: int) -> RenderableType:
         width = self.screen.width - 1
-        todos = event_lines.render_todos(self._todos, rows - 2, width)
+        todos = render_todos(self._todos, rows - 2, width)
         parts = self._activity.render_output()
         if self._reasoning is not None:
             parts.append(self._reasoning.render_tail(width - 2))

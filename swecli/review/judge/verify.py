@@ -183,21 +183,20 @@ class Verifier:
         more: dict[str, list[str]] = {}
         for finding in batch:
             row = rows.get(finding.id)
-            judgement = Judgement("cannot_tell", why="no verdict on it was returned", by="failure")
-            if row is not None:
-                judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
-                named = row["see"] if isinstance(row.get("see"), list) and not see else ()
-                places = [place for place in named if isinstance(place, str)][:2]
-                more |= (
-                    {finding.id: places} if places and judgement.verdict == "cannot_tell" else {}
-                )
-                if known := _parse_same_as(finding, batch, rows):
-                    out.duplicates[finding.id] = known
-                    why = f"it is {known}, in other words"
-                    judgement = Judgement("refuted", why=why, by=self.model.name)
-                digest = f"{self._digest(finding)}{_SAW_MORE if see else ''}"
-                judgement = replace(judgement, digest=digest)
-            out.judgements[finding.id] = judgement
+            if row is None:
+                why = "no verdict on it was returned"
+                out.judgements[finding.id] = Judgement("cannot_tell", why=why, by="failure")
+                continue
+            judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
+            places = _parse_places(row)
+            if places and not see and judgement.verdict == "cannot_tell":
+                more[finding.id] = places
+            if known := _parse_same_as(finding, batch, rows):
+                out.duplicates[finding.id] = known
+                why = f"it is {known}, in other words"
+                judgement = Judgement("refuted", why=why, by=self.model.name)
+            digest = f"{self._digest(finding)}{_SAW_MORE if see else ''}"
+            out.judgements[finding.id] = replace(judgement, digest=digest)
         if not more or self._is_over_budget(out):
             return True
         return await self._judge([finding for finding in batch if finding.id in more], out, more)
@@ -306,13 +305,11 @@ def _parse_judgement(
     cannot_tell, and one with another verdict is a failure."""
     given = re.sub(r"^\W+", "", str(row.get("verdict")).lower())
     why = collapse_whitespace(str(row.get("why") or ""))[:400]
-    verdict: Verdict = (
-        "confirmed"
-        if given.startswith("confirm")
-        else "refuted"
-        if given.startswith("refut")
-        else ""
-    )
+    verdict: Verdict = ""
+    if given.startswith("confirm"):
+        verdict = "confirmed"
+    elif given.startswith("refut"):
+        verdict = "refuted"
     if not verdict:
         return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
     quote = str(row.get("quote") or "")
@@ -402,26 +399,34 @@ def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:
 def _parse_rows(reply: ModelReply, only: str) -> dict[str, dict[str, Any]]:
     """Return the first row of each id, which may be written `F-3`, `3` or `f3: LEAK`; without one it is `only`."""
     values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
-    values += [
-        found.value
-        for text in (*reply.broken.values(), reply.text)
-        for found in find_json_values(text)
-    ]
-    rows: list[dict[str, Any]] = []
+    for text in (*reply.broken.values(), reply.text):
+        values += [found.value for found in find_json_values(text)]
+    by_id: dict[str, dict[str, Any]] = {}
     for value in values:
-        listed = value.get("judgements", value) if isinstance(value, dict) else value
-        if isinstance(listed, dict) and "verdict" not in listed:  # rows by id
-            listed = [{"id": key, **row} for key, row in listed.items() if isinstance(row, dict)]
-        rows += [
-            row
-            for row in (listed if isinstance(listed, list) else [listed])
-            if isinstance(row, dict)
-        ]
-    numbers = [re.search(r"\d+", str(row.get("id"))) for row in rows]
-    return {
-        f"F-{int(n[0])}" if n else only: row
-        for n, row in reversed([*zip(numbers, rows, strict=True)])
-    }
+        for row in _rows_of(value):
+            number = re.search(r"\d+", str(row.get("id")))
+            by_id.setdefault(f"F-{int(number[0])}" if number else only, row)
+    return by_id
+
+
+def _rows_of(value: Any) -> list[dict[str, Any]]:
+    """Return the rows in one JSON value: a list of them, one row, or rows by id, also under `judgements`."""
+    listed = value.get("judgements", value) if isinstance(value, dict) else value
+    if isinstance(listed, dict):
+        if "verdict" in listed:
+            return [listed]
+        return [{"id": key, **row} for key, row in listed.items() if isinstance(row, dict)]
+    if isinstance(listed, list):
+        return [row for row in listed if isinstance(row, dict)]
+    return []
+
+
+def _parse_places(row: Mapping[str, Any]) -> list[str]:
+    """Return the places, at most two, that the model asks to see before it judges."""
+    named = row.get("see")
+    if not isinstance(named, list):
+        return []
+    return [place for place in named if isinstance(place, str)][:2]
 
 
 def _format_code(source: Source, path: str, first: int, last: int) -> str:

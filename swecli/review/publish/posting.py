@@ -116,41 +116,62 @@ def plan_push(
     severity `post_min`. Findings in code that an earlier push had read are posted only if critical. `read` are the
     digests of the hunks that the review read. Raises GitHubError."""
     github = target.github
-    number = target.pr or 0
     assert github is not None, "a pull request is on GitHub"
-    diffs = target.diffs
-    comments: dict[str, int] = {}
-    replied = set[str]()
-    login = github.login() if github.token else ""
-    for row in github.get_list(f"pulls/{number}/comments", "id", int):
-        for fixed, mark in MARK.findall(str(row.get("body") or "")):
-            if login and (row.get("user") or {}).get("login") == login:
-                replied |= {mark} if fixed else set()
-                comments.setdefault(mark, row["id"])
-    ours = [
-        f
-        for f in end.findings
-        if f.fingerprint in comments or (f.has_verdict(least) and f.at_least(post_min))
-    ]
-    new = [
-        f
-        for f in ours
-        if f.is_open and f.fingerprint not in comments and not (f.late and f.severity != "critical")
-    ]
+    comments, replied = _own_comments(github, target.pr or 0)
+    new: list[Finding] = []
+    known: list[Finding] = []
+    fixed: list[tuple[Finding, int]] = []
+    for finding in end.findings:
+        mark = finding.fingerprint
+        if mark in comments:
+            if finding.is_open:
+                known.append(finding)
+            elif finding.state == "fixed" and mark not in replied:
+                fixed.append((finding, comments[mark]))
+        elif finding.is_open and finding.has_verdict(least) and finding.at_least(post_min):
+            if finding.late and finding.severity != "critical":
+                continue
+            new.append(finding)
+
+    new.sort(key=worst_first)
     tabled = {finding.fingerprint for finding in target.earlier.findings}
     fit = [
-        f
-        for f in new
-        if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines
+        finding
+        for finding in new
+        if finding.fingerprint not in tabled and _is_in_diff(finding, target.diffs)
     ]
-    inline = tuple(sorted(fit, key=worst_first)[:MAX_INLINE])
-    unanswered = comments.keys() - replied
+    inline = tuple(fit[:MAX_INLINE])
     return Push(
-        github, target, end, tuple(dict.fromkeys([*target.earlier.digests, *read])), inline,
-        tuple(f for f in sorted(new, key=worst_first) if f not in inline),
-        tuple(f for f in ours if f.is_open and f.fingerprint in comments),
-        tuple((f, comments[f.fingerprint]) for f in ours if f.state == "fixed" and f.fingerprint in unanswered),
-    )  # fmt: skip
+        github,
+        target,
+        end,
+        tuple(dict.fromkeys([*target.earlier.digests, *read])),
+        inline,
+        tuple(finding for finding in new if finding not in inline),
+        tuple(known),
+        tuple(fixed),
+    )
+
+
+def _own_comments(github: GitHub, number: int) -> tuple[dict[str, int], set[str]]:
+    """Return the ids of the comments posted with this token, by their finding's fingerprint, and the fingerprints that
+    have a reply as fixed. Raises GitHubError."""
+    comments: dict[str, int] = {}
+    replied: set[str] = set()
+    login = github.login() if github.token else ""
+    for row in github.get_list(f"pulls/{number}/comments", "id", int):
+        author = (row.get("user") or {}).get("login")
+        if not login or author != login:
+            continue
+        for fixed, mark in MARK.findall(str(row.get("body") or "")):
+            if fixed:
+                replied.add(mark)
+            comments.setdefault(mark, row["id"])
+    return comments, replied
+
+
+def _is_in_diff(finding: Finding, diffs: Mapping[str, FileDiff]) -> bool:
+    return finding.path in diffs and finding.line in diffs[finding.path].lines
 
 
 def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from swecli.models.review_events import SkippedFile
-from swecli.review.judge.sources import Sources
+from swecli.review.judge.sources import Source, Sources
 from swecli.tools.sensitive import is_sensitive
 
 _HUNK = re.compile(
@@ -111,19 +111,26 @@ def _parse_file(part: str) -> FileDiff:
         path = both[len(both) // 2 + 3 :]
     hunks = parse_hunks(part)
     old_path = names.get("rename from ", "")
-    status = ""
-    if any(line.startswith("deleted file mode") for line in head):
-        status = "deleted"
-    elif any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
-        status = "binary"
-    elif any(line.endswith(" 160000") for line in head):
-        status = "submodule"
-    elif not hunks and old_path:
-        status = "only renamed"
-    elif not hunks and any(" mode " in line for line in head):
-        status = "empty or only a new mode"
+    status = _status_of(head, has_hunks=bool(hunks), is_renamed=bool(old_path))
     is_new = any(line.startswith("new file mode") for line in head)
     return FileDiff(path, old_path, hunks, status, is_new)
+
+
+def _status_of(head: list[str], *, has_hunks: bool, is_renamed: bool) -> str:
+    """Return why a file of a diff has no lines to read, by the lines before its hunks; "" if it has."""
+    if any(line.startswith("deleted file mode") for line in head):
+        return "deleted"
+    if any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
+        return "binary"
+    if any(line.endswith(" 160000") for line in head):
+        return "submodule"
+    if has_hunks:
+        return ""
+    if is_renamed:
+        return "only renamed"
+    if any(" mode " in line for line in head):
+        return "empty or only a new mode"
+    return ""
 
 
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
@@ -172,33 +179,51 @@ def skip_rule(
     is_wanted = is_included(diff.path, include)
     if diff.status not in ("", "binary"):  # a change may declare its own text binary
         return diff.status
-    if matches_kind(path, "binary") or is_sensitive(path):
-        return "sensitive" if is_sensitive(path) else "binary"
-    marks = {
-        rule: attributes.get(f"linguist-{rule}", "") for rule in ("lock", "generated", "vendored")
-    }
-    if attributes.get("diff") == "unset" and not is_wanted:
-        return "marked -diff"
-    for rule, mark in marks.items():
-        is_marked = mark in ("set", "true") or (
-            matches_kind(path, rule) and mark not in ("unset", "false")
-        )
-        if is_marked and not is_wanted:
-            return rule
+    if is_sensitive(path):
+        return "sensitive"
+    if matches_kind(path, "binary"):
+        return "binary"
+    marked = "" if is_wanted else _rule_by_mark(path, attributes)
+    if marked:
+        return marked
     if (sources.root / path).is_symlink():
         return "link"
     source = sources.get(path)
+    if source.hash and source.problem:
+        return "binary"
+    if is_wanted:
+        return ""
+    return _rule_by_text(diff, source, may_be_generated=not _is_denied(attributes, "generated"))
+
+
+def _rule_by_mark(path: str, attributes: Mapping[str, str]) -> str:
+    """Return the rule that skips a file by its git attributes or, where these are silent, by its name."""
+    if attributes.get("diff") == "unset":
+        return "marked -diff"
+    for rule in ("lock", "generated", "vendored"):
+        if attributes.get(f"linguist-{rule}", "") in ("set", "true"):
+            return rule
+        if matches_kind(path, rule) and not _is_denied(attributes, rule):
+            return rule
+    return ""
+
+
+def _is_denied(attributes: Mapping[str, str], rule: str) -> bool:
+    """Return whether the repository says that a file is none of that kind."""
+    return attributes.get(f"linguist-{rule}", "") in ("unset", "false")
+
+
+def _rule_by_text(diff: FileDiff, source: Source, *, may_be_generated: bool) -> str:
+    """Return the rule that skips a file by those of its lines that the change has not added."""
+    if diff.is_new:
+        return ""
     added = {number for sign, number, _ in diff.rows if sign == "+"}
-    if (source.hash and source.problem) or is_wanted:
-        return "binary" if source.hash and source.problem else ""
-    known = () if diff.is_new else enumerate(source.lines, 1)
-    lines = [line for number, line in known if number not in added]
+    lines = [line for number, line in enumerate(source.lines, 1) if number not in added]
     if any(len(line) > MAX_LINE for line in lines):
         return LONG_LINE
-    is_generated = marks["generated"] not in ("unset", "false") and _GENERATED.search(
-        "\n".join(lines[:80])[:_HEAD]
-    )
-    return "generated" if is_generated else ""
+    if may_be_generated and _GENERATED.search("\n".join(lines[:80])[:_HEAD]):
+        return "generated"
+    return ""
 
 
 def format_skips(skips: Iterable[SkippedFile]) -> str:

@@ -25,7 +25,8 @@ _API = "https://api.github.com"
 _VERSION = "2022-11-28"
 _TIMEOUT = 30  # seconds
 _MAX_RETRY_AFTER = 60  # seconds that GitHub may ask for before the same request is retried
-_PAGE_SIZE, _MAX_PAGES = 100, 30  # GitHub lists at most 3,000 files of a pull request
+_PAGE_SIZE = 100
+_MAX_PAGES = 30  # GitHub lists at most 3,000 files of a pull request
 _REMOTE = re.compile(r"(?:[:/])(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?$")
 KEPT_HINT = "The findings are kept: swecli findings list"
 _STATE = re.compile(r"<!-- swecli-state ([A-Za-z0-9+/=]+) -->")

@@ -46,7 +46,8 @@ _BASE_TOKENS = 3_200  # of a request: the system message and the tools
 _REPLY_TOKENS = 700
 _MIN_PAST = 5  # reviews needed to estimate from them
 # assumed until there are so many: loops for each part; all tokens, verification included, for each of the parts' own
-_LOOP_RATIOS, _TOKEN_RATIOS = (1.0, 3.0), (1.0, 12.0)
+_LOOP_RATIOS = (1.0, 3.0)
+_TOKEN_RATIOS = (1.0, 12.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +189,16 @@ class Plan:
         lines = {path: {name: set[int]() for name in classes} for path in self.files}
         whys = {path: dict[str, None]() for path in self.files}
         for hunk in self.hunks:
-            name = (
-                "read" if hunk.digest in known else "shown" if hunk.digest in shown else "not_read"
-            )
+            if hunk.digest in known:
+                name = "read"
+            elif hunk.digest in shown:
+                name = "shown"
+            else:
+                name = "not_read"
+                why = hunk.why or _WHY.get(end, "")
+                if why:
+                    whys[hunk.path][why] = None
             lines[hunk.path][name].update(hunk.lines)
-            if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
-                whys[hunk.path][why] = None
         files = [
             FileCoverage(
                 path,
@@ -223,53 +228,78 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     for path in target.files:
         diff = target.diffs.get(path) or FileDiff(path)
         source = target.sources.get(path)
-        why = source.problem or (
-            "conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else ""
-        )
-        added = source.lines if diff.is_new else [text for _, _, text in diff.rows]
-        is_long = any(len(text) > MAX_LINE for text in added)
-        if is_long and not is_included(path, target.include):
-            why = why or LONG_LINE
-        built = []
-        for symbol, rows in _split_sections(diff, source):
-            # about three characters a token, and the line number in front
-            pieces = (
-                [rows] if why else _pack(((row, len(row[2]) // 3 + 4) for row in rows), max_tokens)
-            )
-            built += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
+        own = _cut_file(diff, source, _unreadable_because(diff, source, target.include), max_tokens)
+        hunks += own
         before = Source(path, diff.undo(source.lines)) if diff.hunks else None
-        if (built or why) and (over := source.measures_over_limits(before)):
+        if own and (over := source.measures_over_limits(before)):
             leads[path] = over
-        hunks += built or ([Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     if not hunks and target.files and not target.diffs:
         raise BadInput(
             f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT
         )
-    ordered: list[Hunk] = []
-    seen = Counter[str]()
-    sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
-    # source before config, tests and docs; within these by folder, files with more planned lines first
-    risks = {
-        path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1))
-        for path in sizes
-    }
-    for hunk in sorted(
-        hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path)
-    ):
-        seen[hunk.digest] += 1  # equal lines at two places are read at both
-        digest = hunk.digest if seen[hunk.digest] == 1 else f"{hunk.digest}-{seen[hunk.digest]}"
-        ordered.append(
-            replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text))
-        )
+
+    ordered = _number(_sort_by_risk(hunks), counter)
     known = set(target.earlier.digests)
-    groups = _pack(
-        ((h, h.tokens) for h in ordered if not h.why and h.digest not in known), max_tokens
-    )
+    unread = [hunk for hunk in ordered if not hunk.why and hunk.digest not in known]
+    groups = _pack(((hunk, hunk.tokens) for hunk in unread), max_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
     notes = dict.fromkeys(
         f"{hunk.path} will not be read: {hunk.why}" for hunk in ordered if hunk.why
     )
     return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts, leads)
+
+
+def _unreadable_because(diff: FileDiff, source: Source, include: Sequence[str]) -> str:
+    """Return why a file will not be read, "" if it will."""
+    if source.problem:
+        return source.problem
+    if any(_CONFLICT.match(line) for line in source.lines):
+        return "conflict markers"
+    added = source.lines if diff.is_new else [text for _, _, text in diff.rows]
+    is_long = any(len(text) > MAX_LINE for text in added)
+    if is_long and not is_included(diff.path, include):
+        return LONG_LINE
+    return ""
+
+
+def _cut_file(diff: FileDiff, source: Source, why: str, max_tokens: int) -> list[Hunk]:
+    """Return the hunks of a file, without ids. One that will not be read, for the reason `why`, is cut into its
+    sections only, and has a hunk even if it has no lines."""
+    hunks: list[Hunk] = []
+    for symbol, rows in _split_sections(diff, source):
+        # about three characters a token, and the line number in front
+        sized = ((row, len(row[2]) // 3 + 4) for row in rows)
+        pieces = [rows] if why else _pack(sized, max_tokens)
+        hunks += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
+    if why and not hunks:
+        hunks.append(Hunk("", diff.path, (1,), "", f"unreadable {diff.path}", why=why))
+    return hunks
+
+
+def _sort_by_risk(hunks: Sequence[Hunk]) -> list[Hunk]:
+    """Sort source before config, tests and docs; within these by folder, files with more planned lines first."""
+    sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
+    risks = {
+        path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1))
+        for path in sizes
+    }
+    return sorted(
+        hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path)
+    )
+
+
+def _number(hunks: Iterable[Hunk], counter: TokenCounter) -> list[Hunk]:
+    """Give the hunks their ids and sizes, and equal ones different digests: equal lines at two places are read at
+    both."""
+    numbered: list[Hunk] = []
+    seen = Counter[str]()
+    for number, hunk in enumerate(hunks, 1):
+        seen[hunk.digest] += 1
+        times = seen[hunk.digest]
+        digest = hunk.digest if times == 1 else f"{hunk.digest}-{times}"
+        tokens = counter.count(hunk.text)
+        numbered.append(replace(hunk, id=f"H{number}", digest=digest, tokens=tokens))
+    return numbered
 
 
 def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> Hunk:

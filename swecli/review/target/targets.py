@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -194,10 +194,9 @@ def _diff_target(
     except GitFailed:
         if target.spec:
             raise
-        text, target = (
-            ctx.git("diff", "-M", "--cached"),
-            replace(target, base=""),
-        )  # there is no commit yet
+        # there is no commit yet
+        text = ctx.git("diff", "-M", "--cached")
+        target = replace(target, base="")
     diffs = parse_diff(text)
     if untracked:
         listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
@@ -276,17 +275,9 @@ def _filter_files(
     skips: list[SkippedFile] = []
     include = (*ctx.include, *(named or ()))
     commit = target.commit
-    sources = project_sources(ctx.root)
-    is_same = (
-        bool(commit)
-        and ctx.resolve("HEAD") == commit
-        and not ctx.git("diff", "--name-only", "HEAD", "--")
-    )
-    names = [diff.path for diff in diffs if diff.status in ("", "binary")]
-    if is_same and all(os.path.lexists(ctx.root / name) for name in names):
+    if commit and _has_checked_out(ctx, commit, diffs):
         commit = ""
-    elif commit:
-        sources = _take_snapshot(ctx, commit)
+    sources = _take_snapshot(ctx, commit) if commit else project_sources(ctx.root)
     target = replace(target, include=include, commit=commit, sources=sources)
     added = {
         diff.path for diff in diffs if diff.status != "deleted"
@@ -318,6 +309,14 @@ def _filter_files(
     )
 
 
+def _has_checked_out(ctx: _Context, commit: str, diffs: Iterable[FileDiff]) -> bool:
+    """Return whether the work tree contains exactly the files of a commit, and none of the changed ones is missing."""
+    if ctx.resolve("HEAD") != commit or ctx.git("diff", "--name-only", "HEAD", "--"):
+        return False
+    names = [diff.path for diff in diffs if diff.status in ("", "binary")]
+    return all(os.path.lexists(ctx.root / name) for name in names)
+
+
 def _take_snapshot(ctx: _Context, commit: str) -> Sources:
     """Return the files of a commit in a folder of their own, which the sources remove."""
     sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
@@ -344,11 +343,12 @@ def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:
         for name in files_below(ctx.root, word, ctx.environ, SECONDS)
     )
     names = dict.fromkeys([*(word for word in words if word in named), *below])
-    label = (
-        "the whole tree"
-        if words == ["."]
-        else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
-    )
-    return _filter_files(
-        ctx, Target(tuple(words), label), [FileDiff(name) for name in names], named
-    )
+    target = Target(tuple(words), _label_of(words))
+    return _filter_files(ctx, target, [FileDiff(name) for name in names], named)
+
+
+def _label_of(words: Sequence[str]) -> str:
+    if list(words) == ["."]:
+        return "the whole tree"
+    more = " and more" if len(words) > 3 else ""
+    return ", ".join(words[:3]) + more

@@ -27,6 +27,9 @@ FOUND = {
         "pytest -q && ruff --version", True
     ),
     ("pytest -q; echo done", 0, f"{RED}\ndone"): Check("pytest -q", False),
+    # a summary that lies: the status of the runner goes before it
+    ("pytest -q", 1, "exit code 1\n12 passed in 1 s"): Check("pytest -q", False),
+    ("pytest -q | tail -1", 0, "exit code 0 (pytest 1, tail 0)\n12 passed in 1 s"): Check("pytest -q", False),
     ("export A=1; pytest -q", 1, "exit code 1\n"): Check("pytest -q", False),
     ("python -m unittest; true", 0, "exit code 0\nRan 3 tests in 0.1s\n\nFAILED (failures=1)"): Check(
         "unittest", False

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from swecli.models.message import ToolResult
-from swecli.store.records import FoundInteraction
+from swecli.store.found import FoundInteraction
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 

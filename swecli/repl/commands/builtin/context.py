@@ -1,23 +1,23 @@
-"""Commands that show and change what the next request contains, and the strategies that are learned for it."""
+"""Commands that show and change what the next request contains."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from swecli.actions.context import ACTIONS
-from swecli.models.action import ActionResult
-from swecli.models.errors import BadInput, UsageError
-from swecli.playbook.action import ACTIONS as PLAYBOOK_ACTIONS
+from swecli.models.errors import UsageError
 from swecli.repl.commands.base import Command, CommandContext, Complete, command
-from swecli.repl.input.question import Option
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
+    from swecli.models.message import ChatMessage
 
 _VIEWS = (
     ("detail", "every part, and the provider's token count next to ours"),
     *((name, ACTIONS[name][1]) for name in ("plan", "undo", "why", "log")),
 )
+_MAX_TURNS = 12  # offered to complete a turn
+_MAX_QUERY = 50  # characters of a turn's query beside its name
 _SIZES = (
     ("5", "the last 5 turns"),
     ("5+3", "5 turns, growing to 8 before it is cut back"),
@@ -35,7 +35,9 @@ _SIZES = (
 async def _context(ctx: CommandContext, args: str) -> None:
     """Show what the next request contains and what was removed"""
     word, _, rest = args.strip().partition(" ")
-    if word not in ("", *dict(_VIEWS)) or (rest.strip() and word != "why"):
+    is_known = word == "" or word in dict(_VIEWS)
+    has_surplus = bool(rest.strip()) and word != "why"
+    if not is_known or has_surplus:
         raise UsageError(
             f"Unknown option {args.strip()!r}.",
             "Use /context [detail | plan | undo | why TEXT | log]",
@@ -63,11 +65,14 @@ async def _compact(ctx: CommandContext, args: str) -> None:
 
 
 def _complete_turns(runtime: Runtime) -> list[tuple[str, str]]:
-    groups = runtime.session.group_by_interaction(12)
-    return [
-        (f"T{group[0].interaction}", " ".join(group[0].content.split())[:50])
-        for group in reversed(groups)
-    ]
+    newest = reversed(runtime.session.group_by_interaction(_MAX_TURNS))
+    return [_describe_turn(group[0]) for group in newest]
+
+
+def _describe_turn(query: ChatMessage) -> tuple[str, str]:
+    """Return the turn's name and the beginning of its query, on one line."""
+    words = " ".join(query.content.split())
+    return f"T{query.interaction}", words[:_MAX_QUERY]
 
 
 def _make_command(
@@ -81,7 +86,8 @@ def _make_command(
     return Command(name, (), usage, help, run, complete, concurrent)
 
 
-_WINDOW_USAGE, _TURN_USAGE = "[N|N+S|full|auto] · preview N", "[TURN]"
+_WINDOW_USAGE = "[N|N+S|full|auto] · preview N"
+_TURN_USAGE = "[TURN]"
 window = _make_command(
     "window", _WINDOW_USAGE, "Show or change how many past turns are sent", lambda _: _SIZES, "*"
 )
@@ -96,103 +102,3 @@ async def _prompt(ctx: CommandContext, args: str) -> None:
     """Show exactly what the next request would contain (optional: for TEXT)"""
     _run_action(ctx, "prompt", args)
     ctx.screen.note("swecli context prompt --json prints it for programs")
-
-
-_CHOICES = tuple(
-    (action.name, f"{action.usage}: {action.help}".lstrip(": "))
-    for action in PLAYBOOK_ACTIONS.values()
-)
-# A number means the same as in an approval.
-_DECISIONS = {
-    "use": Option("yes, use it in prompts", "1", "y"),
-    "remove": Option("no, remove it (can be undone)", "3", "n"),
-    "later": Option("decide later", "l"),
-    "stop": Option("stop here", "s"),
-}
-
-
-@command(
-    aliases=("strategies",),
-    usage="[show|why|add|edit|remove|undo|review]",
-    complete=lambda runtime: _CHOICES,
-    concurrent="*",
-)
-async def _playbook(ctx: CommandContext, args: str) -> None:
-    """Show and change learned strategies"""
-    word, _, rest = args.partition(" ")
-    name = word.lower() or "list"
-    if name.startswith("-"):
-        name, rest = "list", args
-    if name in ("good", "bad", "reflect"):
-        raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
-    result = ctx.runtime.learning.perform(name, rest.split(), folder=ctx.runtime.cwd)
-    if result.questions:
-        await _review(ctx, result)
-    else:
-        ctx.report(result)
-
-
-async def _review(ctx: CommandContext, result: ActionResult) -> None:
-    decisions = list(_DECISIONS)
-    for question in result.questions:
-        ctx.screen.line(f"{question.id}  {question.content}", "head")
-        for line in question.sources:
-            ctx.screen.detail(line)
-        title = f"Use {question.id} in prompts? {question.reason}"
-        picked = await ctx.asker.choose(title, list(_DECISIONS.values()), guarded=True)
-        decision = "stop" if picked is None else decisions[picked]
-        if decision == "stop":
-            return
-        if decision != "later":
-            ctx.report(ctx.runtime.learning.perform("review", [question.id, decision]))
-
-
-@command(usage="[T7|stop]")
-async def _reflect(ctx: CommandContext, args: str) -> None:
-    """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
-    if args.lower() == "stop":
-        stopped = await ctx.background.cancel()
-        ctx.screen.note(
-            "stopped · it will be retried at the next start"
-            if stopped
-            else "nothing is being learned"
-        )
-        return
-    number = ctx.runtime.session.resolve_turn(args)
-    learning = ctx.runtime.learning
-    if not learning.enabled:
-        raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    await ctx.wait_for_background()
-    with ctx.renderer.working(f"Reflecting on T{number}"):
-        events = await learning.learn(number, asked=True)
-    answers = [line for event in events for line in getattr(event, "answer", ())]
-    if not answers and not any(event.describe() for event in events):
-        alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
-        ctx.screen.note(f"T{number}: nothing to learn{alone}")
-    for line in answers:
-        ctx.screen.detail(line)
-    for event in events:
-        ctx.renderer.show(event)
-
-
-@command(usage="[WHY]")
-async def _good(ctx: CommandContext, args: str) -> None:
-    """Mark the last turn good: its strategies count as helpful"""
-    await _mark(ctx, True, args)
-
-
-@command(usage="[WHY]")
-async def _bad(ctx: CommandContext, args: str) -> None:
-    """Mark the last turn bad: its strategies count as harmful"""
-    await _mark(ctx, False, args)
-
-
-async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
-    number = ctx.runtime.session.resolve_turn("")
-    learning = ctx.runtime.learning
-    due = learning.due_after_mark(is_good, why)
-    events = await learning.mark(is_good, why)
-    ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
-    for event in events:
-        ctx.renderer.show(event)
-    ctx.background.react(learning, due)

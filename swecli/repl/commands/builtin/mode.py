@@ -6,8 +6,8 @@ import asyncio
 
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Mode
+from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.program import run_in_thread
 
 _MODE_HELP: dict[Mode, str] = {
     "ask": "ask before edits and before commands that do more than read",

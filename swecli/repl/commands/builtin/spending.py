@@ -1,9 +1,6 @@
-"""`/cost`, `/stats` and `/sql`: what was spent, and queries of the database."""
+"""`/cost` and `/stats`: what was spent."""
 
 from __future__ import annotations
-
-import asyncio
-from threading import Event
 
 from swecli.models.errors import UsageError
 from swecli.models.finding import pluralize
@@ -27,16 +24,15 @@ async def _cost(ctx: CommandContext, args: str) -> None:
     from swecli.actions.spending import format_tables
     from swecli.store.views import session_spending
 
-    runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
+    runtime = ctx.runtime
+    totals = runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
-    ctx.screen.line(
-        f"{pluralize(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}"
-    )
-    for line in format_tables(
-        session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width
-    ):
+    requests = pluralize(totals.requests, "request")
+    ctx.screen.line(f"{requests} · cost {format_dollars(totals.cost)}{why}")
+    spending = session_spending(runtime.sessions.database, runtime.session.id)
+    for line in format_tables(spending, ctx.screen.width):
         ctx.screen.line(line)
 
 
@@ -49,20 +45,6 @@ async def _stats(ctx: CommandContext, args: str) -> None:
     days = args.strip() or str(_DAYS)
     if not days.isdecimal() or len(days) > 9:
         raise UsageError(f"{days!r} is not a number of days.", "For example: /stats 7")
-    for line in format_stats(ctx.runtime.sessions.database, int(days), ctx.screen.width).lines:
+    stats = format_stats(ctx.runtime.sessions.database, int(days), ctx.screen.width)
+    for line in stats.lines:
         ctx.screen.line(line)
-
-
-@command(usage="[QUERY]", concurrent="*")
-async def _sql(ctx: CommandContext, args: str) -> None:
-    """Query the database in SQL, read-only (alone: list the views and their columns)"""
-    # late: as above
-    from swecli.actions.query import query
-
-    stop = Event()
-    try:
-        # in a thread: a query must not block Esc and the prompt
-        found = await asyncio.to_thread(query, ctx.runtime.sessions.database, args, stop=stop)
-    finally:
-        stop.set()
-    ctx.report(found)

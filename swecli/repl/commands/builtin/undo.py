@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.input.question import Option
-from swecli.store.records import UNDO_PARTS, FileChange
+from swecli.store.undo_records import UNDO_PARTS, FileChange
 from swecli.text import sanitize
 
 if TYPE_CHECKING:

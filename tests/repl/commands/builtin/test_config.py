@@ -1,4 +1,4 @@
-"""Test `/config` and `/doctor`."""
+"""Test `/config`."""
 
 from __future__ import annotations
 
@@ -60,13 +60,3 @@ async def test_an_invalid_setting_is_an_error_and_changes_no_file(
         await ctx.type(f"/config {args}")
     assert why in str(caught.value)
     assert not runtime.start.paths.config_file.exists()
-
-
-async def test_doctor_checks_the_database_and_model_of_this_session() -> None:
-    runtime = make_runtime(["ok"], db="x.db", model="openai/gpt-4o")
-    shown = await ScriptedContext(runtime).type("/doctor")
-    runtime.close()
-    assert "database:" in shown
-    assert "x.db: ok" in shown
-    assert "! model:" in shown
-    assert "OPENAI_API_KEY" in shown

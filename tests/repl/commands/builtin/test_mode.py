@@ -94,3 +94,12 @@ async def test_mode_alone_marks_the_present_one(ctx: ScriptedContext) -> None:
 async def test_an_unknown_mode_is_refused_with_the_known_ones(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match="Unknown mode 'wild'"):
         await ctx.type("/mode wild")
+
+
+async def test_mode_plan_and_yolo_change_the_mode(runtime: Runtime, ctx: ScriptedContext) -> None:
+    assert "mode plan · read only" in await ctx.type("/mode plan")
+    modes = [runtime.agent.permissions.mode]
+    for line in ("/yolo", "/plan"):
+        await ctx.type(line)
+        modes.append(runtime.agent.permissions.mode)
+    assert modes == ["plan", "auto", "plan"]

@@ -1,4 +1,4 @@
-"""Test `/model`, `/mode`, `/cost` and `/status`."""
+"""Test `/model`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.config.model_entry import parse_models
-from swecli.models.errors import BadInput, SwecliError
+from swecli.models.errors import SwecliError
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 from tests.support.strict_provider import Reply, StrictProvider
@@ -68,44 +68,6 @@ def test_completion_offers_the_model_in_use_and_the_demo(
     assert "demo" in names
 
 
-async def test_mode_shows_and_changes_the_mode(runtime: Runtime, ctx: ScriptedContext) -> None:
-    assert "● ask" in " ".join((await ctx.type("/mode")).split())
-    assert "mode plan · read only" in await ctx.type("/mode plan")
-    assert runtime.agent.permissions.mode == "plan"
-    await ctx.type("/yolo")
-    assert runtime.agent.permissions.mode == "auto"
-    await ctx.type("/plan")
-    assert runtime.agent.permissions.mode == "plan"
-    with pytest.raises(BadInput):
-        await ctx.type("/mode wild")
-
-
-@pytest.mark.slow
-async def test_cost_shows_five_kinds_of_tokens_and_a_total(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    await run_turn(runtime, "hello")
-    printed = await ctx.type("/cost")
-    for words in ("input (uncached)", "cache reads", "cache writes", "output", "reasoning"):
-        assert words in printed
-    assert "1 request · cost $0.00" in printed
-
-
-async def test_status_shows_model_mode_database_sandbox_learning_and_trust(
-    runtime: Runtime,
-) -> None:
-    printed = " ".join((await ScriptedContext(runtime, width=300).type("/status")).split())
-    for words in (
-        "scripted/test",
-        "ask",
-        "swecli.db",
-        "sandbox",
-        "learning",
-        "not trusted",
-    ):
-        assert words in printed
-
-
 @pytest.mark.slow
 async def test_two_gateways_of_the_same_protocol_answer_in_one_session(
     runtime: Runtime, ctx: ScriptedContext
@@ -133,16 +95,6 @@ async def test_two_gateways_of_the_same_protocol_answer_in_one_session(
         ]
         assert [body["reasoning_effort"] for body in two.bodies] == ["low", "high"]
         assert not one.refusals + two.refusals
-
-
-async def test_effort_sets_the_thinking_of_the_next_request(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    assert "model default" in await ctx.type("/effort")
-    assert "thinking high" in await ctx.type("/effort high")
-    assert runtime.agent.make_fitter().thinking == "high"
-    with pytest.raises(BadInput, match="choose: off, low"):
-        await ctx.type("/effort hard")
 
 
 async def test_model_fast_sets_the_model_that_condenses_and_verifies(

@@ -1,8 +1,7 @@
-"""Test `/playbook`, `/reflect`, `/good` and `/bad`."""
+"""Test `/playbook`."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.learning.reflector_model import ReflectorModel
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 
@@ -141,84 +139,6 @@ async def test_a_setting_that_keeps_the_playbook_out_removes_strategies_already_
     turn = runtime.agent.prepare("x")
     assert "Run make" not in str(turn.messages)
     assert turn.request.shown == ()
-
-
-async def test_reflect_learns_from_the_last_turn_or_a_named_one(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    await run_turn(runtime, "remember that the tests run with make check", learn=False)
-    await run_turn(runtime, "hello", learn=False)
-    assert "make check" in await ctx.type("/reflect T1")
-    assert "T2" in await ctx.type("/reflect") or "make check" in system(runtime)
-
-
-async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> None:
-    add = {
-        "text": "Greet in French",
-        "section": "answers",
-        "kind": "preference",
-        "quote": "greet me in French",
-    }
-    view = json.dumps({"strategies": [], "lessons": [add]})
-    runtime = make_runtime(lambda r: view if r.purpose == "reflect" else "Bonjour.")
-    ctx = ScriptedContext(runtime)
-    await run_turn(runtime, "bonjour, greet me in French")
-    assert "Greet in French" not in system(runtime)
-    assert "Greet in French" in await ctx.type("/reflect")
-    runtime.learning.percent = 0
-    assert "the setting reflect_percent is 0" in await ctx.type("/reflect")
-
-
-@pytest.mark.slow
-async def test_reflect_reports_a_missing_model_and_learning_that_is_off(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    await run_turn(runtime, "hello")
-    runtime.learning.reflector = ReflectorModel("")
-    assert "no model was asked" in await ctx.type("/reflect")
-    runtime.learning.enabled = False
-    with pytest.raises(BadInput, match="Learning is off"):
-        await ctx.type("/reflect")
-
-
-async def test_only_reflect_waits_for_background_learning(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    await run_turn(runtime, "hello")
-    for line in (
-        "/playbook",
-        "/playbook add Run make",
-        "/playbook undo",
-        "/playbook list --log",
-        "/good",
-        "/bad slow",
-    ):
-        await ctx.type(line)
-        assert not ctx.waited_for_background, line
-    await ctx.type("/reflect")
-    assert ctx.waited_for_background
-
-
-@pytest.mark.parametrize("args", ["", "T9", "0", "soon"])
-async def test_reflecting_on_an_unknown_turn_is_refused(ctx: ScriptedContext, args: str) -> None:
-    with pytest.raises(BadInput):
-        await ctx.type(f"/reflect {args}")
-
-
-async def test_good_and_bad_mark_the_last_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
-    await ctx.type("/playbook add Run the tests with make check")
-    await run_turn(runtime, "run the tests [P-1]")
-    assert "T1 is marked bad" in await ctx.type("/bad it was slow")
-    assert "T1 is marked good" in await ctx.type("/good")
-    info = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
-    assert info is not None
-    assert info.mark == "good"
-
-
-@pytest.mark.parametrize("line", ["/good", "/bad why"])
-async def test_marking_without_a_turn_is_refused(ctx: ScriptedContext, line: str) -> None:
-    with pytest.raises(BadInput):
-        await ctx.type(line)
 
 
 async def test_a_file_name_with_spaces_can_be_quoted(ctx: ScriptedContext) -> None:

@@ -1,4 +1,4 @@
-"""Test `/new`, `/sessions`, `/rename` and `/search`."""
+"""Test `/new`, `/sessions` and `/rename`."""
 
 from __future__ import annotations
 
@@ -87,15 +87,6 @@ async def test_resuming_an_unknown_session_is_refused(ctx: ScriptedContext) -> N
 async def test_rename_without_a_name_is_refused(ctx: ScriptedContext) -> None:
     with pytest.raises(UsageError, match=r"To name it: /rename NAME"):
         await ctx.type("/rename")
-
-
-async def test_search_finds_words_in_all_sessions(runtime: Runtime, ctx: ScriptedContext) -> None:
-    await run_turn(runtime, "where is the teapot")
-    await ctx.type("/new")
-    assert "teapot" in await ctx.type("/search teapot")
-    assert "no matches" in await ctx.type("/search samovar")
-    with pytest.raises(UsageError):
-        await ctx.type("/search")
 
 
 def test_completion_of_resume_offers_other_sessions(runtime: Runtime, ctx: ScriptedContext) -> None:

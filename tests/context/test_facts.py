@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.context.system_message import extract_facts
+from swecli.context.facts import extract_facts
 from swecli.models.context import ContextState
 from swecli.models.message import STEER, ChatMessage, Effects, Role, ToolCall
 

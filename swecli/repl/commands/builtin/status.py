@@ -1,0 +1,32 @@
+"""`/status`: what this program runs with."""
+
+from __future__ import annotations
+
+from swecli.models.finding import pluralize
+from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.render.formatting import short_path
+
+
+@command(concurrent="*")
+async def _status(ctx: CommandContext, args: str) -> None:
+    """Show model, mode, session, database and learning"""
+    runtime = ctx.runtime
+    session = runtime.session
+    sandbox = runtime.agent.ctx.sandbox
+    pending = len(runtime.sessions.turns.pending(session.id))
+    trust = "trusted" if runtime.trusted else "not trusted: its AGENTS.md is not used"
+    title = session.title or "unnamed"
+    turns = pluralize(session.interactions, "turn")
+    waiting = f"{pluralize(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"
+    rows = [
+        ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
+        ("mode", runtime.agent.permissions.mode),
+        ("window", str(session.window)),
+        ("folder", f"{short_path(runtime.cwd)} ({trust})"),
+        ("session", f"{title} · {turns} · {session.id}"),
+        ("database", str(runtime.sessions.database.path or "sqlite://")),
+        ("sandbox", sandbox.describe() if sandbox else "none"),
+        ("learning", "on" if runtime.learning.enabled else "off"),
+        ("pending", waiting),
+    ]
+    ctx.screen.columns(rows)

@@ -1,0 +1,16 @@
+"""`/steer`: send a line to the running turn."""
+
+from __future__ import annotations
+
+from swecli.models.errors import UsageError
+from swecli.repl.commands.base import CommandContext, command
+
+
+@command(usage="TEXT", concurrent="*")
+async def _steer(ctx: CommandContext, args: str) -> None:
+    """Send a line to the running turn (same as Ctrl+T)"""
+    if not args.strip():
+        raise UsageError(
+            "There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T."
+        )
+    ctx.program.steer(args.strip())

@@ -1,0 +1,93 @@
+"""What runs now: the spinner line and the last output of the running calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from swecli.models.message import Usage
+from swecli.repl.render.formatting import format_tokens
+from swecli.repl.render.prefix import add_prefix
+from swecli.text import one_line, sanitize
+
+_OUTPUT_ROWS = 4
+_MAX_LINE = 300  # characters shown of a line of output
+_MAX_BUFFER = 4_000  # characters kept of output, of which the end is shown
+_SPINNER_FRAMES = "◐◓◑◒"
+_FRAMES_PER_SECOND = 5
+_ESC_HINT = " · Esc to interrupt"
+
+
+@dataclass(slots=True)
+class _RunningCall:
+    summary: str
+    started_at: float
+    output: str = ""
+
+
+@dataclass(slots=True)
+class Activity:
+    """The running calls, and the label to show while none runs. Times are seconds of `clock`."""
+
+    clock: Callable[[], float]
+    label: str = "Working"
+    started_at: float = 0.0
+    sent: int = 0  # tokens of the turn's requests
+    received: int = 0  # tokens of their replies
+    running: dict[str, _RunningCall] = field(default_factory=dict)
+
+    def set_label(self, label: str) -> None:
+        """Show a label, its seconds counted from now."""
+        self.label = label
+        self.started_at = self.clock()
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count the tokens of a request."""
+        self.sent += usage.prompt
+        self.received += usage.output + usage.reasoning
+
+    def add_call(self, call_id: str, summary: str) -> None:
+        self.running[call_id] = _RunningCall(summary, self.clock())
+
+    def append_output(self, call_id: str, text: str) -> None:
+        """Append output of a running call; ignore other calls."""
+        call = self.running.get(call_id)
+        if call:
+            call.output = (call.output + text)[-_MAX_BUFFER:]
+
+    def render_output(self) -> list[RenderableType]:
+        """Render the last lines of output of each running call."""
+        rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
+        rendered: list[RenderableType] = []
+        for call in self.running.values():
+            lines = sanitize(call.output).rstrip("\n").split("\n")
+            for line in lines[-rows:]:
+                if line.strip():
+                    rendered.append(add_prefix(Text(line[:_MAX_LINE], "output"), "    "))
+        return rendered
+
+    def render_spinner(self, width: int) -> Text:
+        """Render `Run pytest -q · 12 s · ↑8.1k ↓320 · Esc to interrupt` in at most `width` columns, the tokens
+        only where there is room."""
+        now = self.clock()
+        calls = list(self.running.values())
+        started_at = min((call.started_at for call in calls), default=self.started_at)
+        frame = _SPINNER_FRAMES[int(now * _FRAMES_PER_SECOND) % len(_SPINNER_FRAMES)]
+        label = Text(self._summarize(calls))
+
+        end = f" · {int(now - started_at)} s"
+        tokens = f" · ↑{format_tokens(self.sent)} ↓{format_tokens(self.received)}"
+        if self.sent and 2 + label.cell_len + len(end + tokens + _ESC_HINT) <= width:
+            end += tokens
+        if 2 + label.cell_len + len(end + _ESC_HINT) <= width or width >= 60:
+            end += _ESC_HINT
+        label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
+        return Text.assemble((f"{frame} ", "spinner"), label, (end, "quiet"))
+
+    def _summarize(self, calls: Sequence[_RunningCall]) -> str:
+        if len(calls) > 1:
+            return f"Running {len(calls)} tools"
+        return one_line(calls[0].summary if calls else self.label)

@@ -1,0 +1,50 @@
+"""Streamed reasoning: its last lines while it grows, its duration and end in the scrollback, or all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from textwrap import wrap
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from swecli.repl.render.formatting import format_duration
+from swecli.repl.render.prefix import add_prefix
+from swecli.text import sanitize
+
+_ROWS = 3
+_MAX_TAIL = 4_000  # characters kept of the end
+
+
+@dataclass(slots=True)
+class Reasoning:
+    """Streamed reasoning."""
+
+    started_at: float
+    length: int = 0  # characters
+    _pieces: list[str] = field(default_factory=list)
+    _tail: str = ""  # the end, which is drawn while it grows
+
+    def append(self, text: str) -> None:
+        """Append a delta."""
+        self.length += len(text)
+        shown = sanitize(text)
+        self._pieces.append(shown)
+        self._tail = (self._tail + shown)[-_MAX_TAIL:]
+
+    def render_whole(self) -> RenderableType:
+        """Render the whole text."""
+        return add_prefix(Text("".join(self._pieces).strip(), style="reasoning"), "✻ ", "quiet")
+
+    def render_tail(self, width: int) -> Text:
+        """Render the last lines, wrapped to `width` columns."""
+        wrapped: list[str] = []
+        for part in self._tail.strip().split("\n"):
+            wrapped += wrap(part, max(2, width)) or [""]
+        return Text("\n".join(wrapped[-_ROWS:]), style="reasoning")
+
+    def render_summary(self, width: int, now: float) -> RenderableType:
+        """Render duration, length and last lines, for the scrollback."""
+        duration = format_duration((now - self.started_at) * 1000)
+        title = Text(f"thought for {duration} · {self.length:,} characters\n", style="quiet")
+        return add_prefix(title + self.render_tail(width - 4), "✻ ", "quiet")
