@@ -251,17 +251,17 @@ def _is_set(variable: str) -> bool:
 
 
 def known_models() -> dict[str, Any]:
-    """Return the rows of all chat models in the table and in OpenRouter's own list, by `provider/name`."""
+    """Return the rows of all chat models in the table, by `provider/name`."""
     models = model_table()
     known: dict[str, Any] = {}
     for service in (*LOCAL, *KEYED):
         known |= chat_models(models, service.name)
-    return known | dict(_listed_by_openrouter())
+    return known
 
 
 def _search_known(args: argparse.Namespace) -> ActionResult:
+    known = [*known_models().items(), *_listed_by_openrouter()]
     wanted = args.word.lower()
-    known = known_models().items()
     found = [_known_row(name, row) for name, row in known if wanted in name.lower()]
     if not found:
         raise BadInput(

@@ -9,7 +9,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.playbook import Delta, Op
-from swecli.store.records import UNDO_PARTS
+from swecli.store.undo_records import UNDO_PARTS
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
