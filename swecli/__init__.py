@@ -1,3 +1,3 @@
 """swecli: a coding assistant in the terminal whose memory its user can see, tune and trust."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

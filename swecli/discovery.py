@@ -13,21 +13,23 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-_Declared = TypeVar("_Declared")
+Declared = TypeVar("Declared")
 
 
 class NameClash(Exception):
     """Two declarations have the same name."""
 
 
-def find_declared(package: ModuleType, kind: type[_Declared], group: str = "") -> list[_Declared]:
+def find_declared(package: ModuleType, kind: type[Declared], group: str = "") -> list[Declared]:
     """Return all instances of `kind` in the package's modules, sorted by module name, then those of the entry-point
     `group`. An instance that a module imports from another one is returned once."""
     names = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
     values = [value for module in modules for value in vars(module).values()]
-    values += [entry.load() for entry in installed_entry_points(group)] if group else []
-    return list({id(value): value for value in values if isinstance(value, kind)}.values())
+    if group:
+        values += [entry.load() for entry in installed_entry_points(group)]
+    declared = [value for value in values if isinstance(value, kind)]
+    return list({id(value): value for value in declared}.values())
 
 
 def installed_entry_points(group: str) -> EntryPoints:
@@ -43,9 +45,9 @@ def _entry_points(group: str, _path: tuple[str, ...]) -> EntryPoints:
     return entry_points(group=group)
 
 
-def index_by_name(pairs: list[tuple[str, _Declared]]) -> dict[str, _Declared]:
+def index_by_name(pairs: list[tuple[str, Declared]]) -> dict[str, Declared]:
     """Return a dictionary of the pairs. Raises NameClash if a name has two values."""
-    table: dict[str, _Declared] = {}
+    table: dict[str, Declared] = {}
     for name, value in pairs:
         if table.setdefault(name, value) is not value:
             raise NameClash(f"two declarations have the name {name!r}")

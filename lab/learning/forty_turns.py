@@ -188,7 +188,6 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
                 yield f"T{number}: {name} has {tag} by {source}, and the turn shows nothing"
             elif tag == ("harmful" if counts else "helpful"):
                 yield f"T{number}: {name} has {tag} by {source}, and the turn went {'well' if counts else 'wrong'}"
-        if counts is not None and not any(
-            not source.startswith("scripted/") for _, _, source in rows
-        ):
-            yield f"T{number}: nothing is kept of how it went"
+        kept = info.good if info else None
+        if counts is not None and kept is not counts:
+            yield f"T{number}: its stored outcome is {kept}"

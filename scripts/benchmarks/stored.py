@@ -13,7 +13,7 @@ from sqlmodel import SQLModel
 
 from swecli.models.context import Epoch, WindowSpec
 from swecli.models.ids import uuid7
-from swecli.models.message import ChatMessage, Role
+from swecli.models.message import Role
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
 
@@ -93,9 +93,13 @@ def _messages(row: SessionRow, count: int) -> list[MessageRow]:
         text = (
             f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
         )
-        message = (
-            ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
+        made.append(
+            MessageRow(
+                session_id=row.id,
+                interaction=n // 2 + 1,
+                role=Role.USER if asks else Role.ASSISTANT,
+                content=text if asks else text + ANSWER,
+                created_at=row.created_at,
+            )
         )
-        message.interaction, message.created_at = n // 2 + 1, row.created_at
-        made.append(MessageRow.from_message(row.id, message))
     return made

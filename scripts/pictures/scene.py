@@ -30,13 +30,13 @@ def play() -> Shot:
 
 
 def _session(terminal: Terminal) -> Shot:
-    terminal.wait(r"window 5\+3: 0")
+    terminal.wait(r"window 5\+3 \(0 turns\)")
     _settle(terminal)
-    _say(terminal, "list shop", r"window 5\+3: 1")
+    _say(terminal, "list shop", r"window 5\+3 \(1 turn\)")
     _say(terminal, f'change "{WRONG}" to "{RIGHT}" in shop/prices.py', "Answer with a number")
     asked = replay(terminal.raw, COLUMNS, ROWS)
     _press(terminal, "1\r", r"allowed: Edit[^~]*no cost")
-    _say(terminal, 'run the tests with "python3 -m pytest -q"', "Run this[^~]*Answer with a number")
+    _say(terminal, 'run the tests with "python3 -m pytest -q"', r"Run this[\s\S]*Answer with a number")
     _press(terminal, "1\r", r"allowed: Run[^~]*no cost")
     _say(terminal, "remember that prices are rounded only when shown", "✎ T4: ")
     _say(terminal, "/playbook", r"P-1 +active")

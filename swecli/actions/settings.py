@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.paths import edit_setting, format_toml, read_toml, write_file
+from swecli.config.private_files import write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.config.toml_files import edit_setting, format_toml, read_toml
 from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError

@@ -15,7 +15,8 @@ from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.task import task_prompt, task_result
 from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
-from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
+from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
+from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem

@@ -9,8 +9,8 @@ from typing import Any
 from swecli.agent.condenser import CondensedResponse, Condenser
 from swecli.agent.fitted import Effect, FittedRequest, StepPlace
 from swecli.agent.request_builder import RequestBuilder
-from swecli.context import budget, epochs
-from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
+from swecli.context import budget, epochs, observed_limits
+from swecli.context.budget import RequestLimits, RequestSize
 from swecli.context.fit import (
     CLEAR,
     LEFT,
@@ -22,6 +22,7 @@ from swecli.context.fit import (
     describe_truncation,
 )
 from swecli.context.keyed import normalize_keyed, strip_keys
+from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import (
@@ -279,7 +280,7 @@ class ContextFitter:
         at = fitting.at
         if fitting.failure:
             self.observed = self.observed.record_failure(size.tokens)
-            if (failures := self.observed.failures) in budget.REPORTED:
+            if (failures := self.observed.failures) in observed_limits.REPORTED:
                 often = f"{failures} times in a row, and is tried again as the conversation grows"
                 how = (
                     f"condensing failed {often}"
@@ -295,8 +296,9 @@ class ContextFitter:
 
     def _too_many_reductions(self, fitting: _Fitting) -> str:
         fixed = fitting.ladder.fixed(fitting.messages)
+        often = observed_limits.OFTEN + 1
         return (
-            f"the conversation was reduced {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
+            f"the conversation was reduced {often} times in {observed_limits.STEPS} steps: tools and "
             f"system prompt take {fixed:,} of {self.limits.limit or 0:,} tokens; it is now cut to half "
             "without a summary"
         )

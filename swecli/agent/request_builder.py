@@ -194,12 +194,9 @@ class RequestBuilder:
         past: list[ApiMessage] | None = None,
     ) -> Selection:
         """Select strategies for a query: for a new head, or to extend the request `past`."""
-        tags = self.sessions.turns.reflectors().values() if session.get_playbook().bullets else ()
         while True:
             held = HeldBullets(*held_strategies(session, past, counter)) if past else None
-            request = SelectionRequest.of(
-                session, query, counter.count, self.index, self.settings, tags
-            )
+            request = SelectionRequest.of(session, query, counter.count, self.index, self.settings)
             selection = request.select(held)
             stale = (
                 self.stale.find(session, selection.bullets)

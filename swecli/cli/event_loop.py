@@ -9,11 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any, ParamSpec, TypeVar
 
-_SECONDS = (
-    5.0  # that threads get to finish, with a file version or a posted comment; then one hangs
-)
-_Result = TypeVar("_Result")
-_Given = ParamSpec("_Given")
+# seconds that threads get to finish, with a file version or a posted comment; then one hangs
+_SECONDS = 5.0
+Result = TypeVar("Result")  # of the function that a thread calls
+Given = ParamSpec("Given")  # its arguments
 
 
 def run_event_loop(work: Coroutine[Any, Any, int]) -> int:
@@ -38,8 +37,8 @@ class _Threads(ThreadPoolExecutor):
         self._unfinished: set[Future[Any]] = set()
 
     def submit(
-        self, fn: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> Future[_Result]:
+        self, fn: Callable[Given, Result], /, *args: Given.args, **kwargs: Given.kwargs
+    ) -> Future[Result]:
         future = super().submit(fn, *args, **kwargs)
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)

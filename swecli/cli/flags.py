@@ -14,8 +14,8 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, NoReturn
 
-    _Declare = Callable[["Parser"], None]
-    _Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
+    Declare = Callable[["Parser"], None]  # adds the actions or arguments of a subcommand
+    Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
 
 SUBCOMMANDS = {  # name -> summary for --help
     "tutorial": "try it in ten minutes, offline",
@@ -38,12 +38,8 @@ SUBCOMMANDS = {  # name -> summary for --help
 _MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one of their own
 _MAX_SHOWN = 80  # characters of an argument in an error
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
-_STANDALONE = (
-    "continue",
-    "help",
-    "resume",
-    "version",
-)  # flags that are subcommands of other programs
+# flags that are subcommands of other programs
+_STANDALONE = ("continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = f"""\
 subcommands:
@@ -165,7 +161,7 @@ class Parser(argparse.ArgumentParser):
         )
         return asked if asked in _format_names() else "text"
 
-    def action(self, name: str, run: _Run, about: str) -> Parser:
+    def action(self, name: str, run: Run, about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._by_name is None:
             self._by_name = self.add_subparsers(dest="action", required=True)
@@ -213,10 +209,10 @@ class Parser(argparse.ArgumentParser):
         return UsageError(f"Unknown option {name[:_MAX_SHOWN]}.", hint)
 
 
-_declared: dict[str, _Declare] = {}
+_declared: dict[str, Declare] = {}
 
 
-def subcommand(declare: _Declare) -> _Declare:
+def subcommand(declare: Declare) -> Declare:
     """Register a function that adds the actions or arguments of `swecli NAME`, named like it without the leading
     underscore. Its docstring is the description in --help."""
     _declared[declare.__name__.removeprefix("_")] = declare

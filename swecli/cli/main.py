@@ -12,7 +12,7 @@ from swecli import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would double what --version loads
-    from typing import NoReturn
+    from typing import NoReturn, TextIO
 
     from swecli.models.errors import SwecliError
 
@@ -22,11 +22,9 @@ def main() -> NoReturn:
     # imports create 190,000 objects and no garbage: collecting delays keys. `settle` takes it back.
     gc.set_threshold(250_000, 20, 50)
     _replace_closed_streams()
+    argv = sys.argv[1:]
     try:
-        if (argv := sys.argv[1:]) in (
-            ["--version"],
-            ["-V"],
-        ):  # scripts call this often: nothing is imported
+        if argv in (["--version"], ["-V"]):  # scripts call this often: nothing is imported
             sys.stdout.write(f"swecli {__version__}\n")
             code = 0
         else:
@@ -132,18 +130,25 @@ def _exit(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
+        except BrokenPipeError:  # the reader is gone
+            code = code or 141
+            _discard(stream)
         except (OSError, ValueError) as error:
-            if stream is sys.stdout and not code and not isinstance(error, BrokenPipeError):
+            if stream is sys.stdout and not code:
                 sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
-            code = code or (141 if isinstance(error, BrokenPipeError) else 1)
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), stream.fileno()
-            )  # otherwise Python flushes again and complains
+            code = code or 1
+            _discard(stream)
     if "litellm" in sys.modules or _is_thread_stuck():  # litellm's teardown takes over a second
         os._exit(code)
     if "sqlalchemy" in sys.modules:
         atexit.register(os._exit, code)
     sys.exit(code)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere: otherwise Python flushes it again and complains."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
 
 
 def _is_thread_stuck() -> bool:

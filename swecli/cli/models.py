@@ -13,14 +13,15 @@ from swecli.cli.subcommands import configuration_of
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Service, resolve
 from swecli.llm.learned_facts import LearnedFacts
-from swecli.llm.openrouter_list import update_list
-from swecli.llm.price_table import chat_models, model_table
+from swecli.llm.openrouter_list import NAME as OPENROUTER
+from swecli.llm.openrouter_list import stored_rows, update_list
+from swecli.llm.price_table import Row, chat_models, model_table
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
-from swecli.models.errors import BadInput
+from swecli.models.errors import AuthFailed, BadInput, ConfigError
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
 _NAMED = 10  # in a line
@@ -83,6 +84,14 @@ def _show(args: argparse.Namespace) -> ActionResult:
         )
         for name in ("input", "output", "cache_read", "cache_write")
     ]
+    if profile.deprecation_date is not None:
+        rows.append(
+            (
+                "deprecation_date",
+                profile.deprecation_date.isoformat(),
+                profile.origins.get("deprecation_date", "default"),
+            )
+        )
     plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
     shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
     return ActionResult(plain, head=("field", "value", "from"), rows=shown)
@@ -172,8 +181,8 @@ def _update() -> ActionResult:
         "gone": list(done.gone),
         "other": list(done.other),
     }
-    if any(os.environ.get(key, "").strip() for key in SERVICES["openrouter"].keys):
-        at = resolve("openrouter/any", os.environ)
+    if any(os.environ.get(key, "").strip() for key in SERVICES[OPENROUTER].keys):
+        at = resolve(f"{OPENROUTER}/any", os.environ)
         listed = update_list(at.address, os.environ)
         lines.append(f"Fetched {len(listed):,} models from {at.address}.")
         value["openrouter"] = len(listed)
@@ -235,6 +244,7 @@ def _search_known(args: argparse.Namespace) -> ActionResult:
     known = [
         pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()
     ]
+    known += _listed_by_openrouter()
     found = [(name, row) for name, row in known if args.word.lower() in name.lower()]
     if not found:
         raise BadInput(
@@ -250,6 +260,16 @@ def _search_known(args: argparse.Namespace) -> ActionResult:
     ]
     rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in value)
     return ActionResult(value, head=("model", "window", "$ per million in", "out"), rows=rows)
+
+
+def _listed_by_openrouter() -> list[tuple[str, Row]]:
+    """Return the names and rows of OpenRouter's own list, as far as it was fetched before."""
+    try:
+        address = resolve(f"{OPENROUTER}/any", os.environ, keyless=True).address
+    except (AuthFailed, ConfigError):  # a bad variable is reported when the service is used
+        return []
+    rows = stored_rows(address, os.environ)
+    return [(f"{OPENROUTER}/{model}", row) for model, row in sorted(rows.items())]
 
 
 def _per_million(cost: Any) -> float | None:

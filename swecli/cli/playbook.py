@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 _TURNS = (
-    Action("good", "[WHY]", "mark the last turn good: its strategies count as helpful"),
-    Action("bad", "[WHY]", "mark the last turn bad: its strategies count as harmful"),
+    Action("good", "[WHY]", "mark the last turn good; a model says which strategies helped"),
+    Action("bad", "[WHY]", "mark the last turn bad; a model says which strategies hurt"),
     Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
 )
 

@@ -1,13 +1,15 @@
-"""Parsers of setting values, and the `[models.NAME]` tables that describe a user's own models. Each parser converts a
-value from TOML, the environment or a flag, and raises ValueError."""
+"""The `[models.NAME]` tables that describe a user's own models, and the parsers of their keys. Each parser raises
+ValueError."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from swecli.config.parsers import boolean, closest_name, integer, list_of, one_of, string
 
 _RESERVED_HEADERS = (
     "authorization", "x-api-key", "host", "content-length", "content-type", "transfer-encoding", "connection",
@@ -18,90 +20,23 @@ _LITERAL_KEYS = ("key", "api_key", "apikey", "token", "secret", "password")
 THINKING = ("off", "low", "medium", "high", "xhigh", "max")
 
 
-def string(value: Any) -> str:
-    """Parse text without NUL and lone surrogates."""
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text")
-    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError(f"{value!r} is not valid UTF-8 text")
-    return value
-
-
-def boolean(value: Any) -> bool:
-    """Parse a boolean: true, false, or a word such as yes, no, on, off, 1, 0."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).lower()
-    if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
-        raise ValueError(f"{value!r} is not true or false")
-    return word in {"1", "true", "yes", "on"}
-
-
-def integer(low: int, high: int) -> Callable[[Any], int]:
-    """Return a parser of whole numbers from `low` to `high`."""
-
-    def parse(value: Any) -> int:
-        digits = str(value).strip()
-        number = not isinstance(value, bool) and digits.isdecimal() and len(digits) < 20
-        if not number or not low <= int(digits) <= high:
-            raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
-        return int(digits)
-
-    return parse
-
-
-def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
-    """Return a parser that accepts one of `choices`; `what` names them in its error."""
-
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"unknown {what} {value!r:.40} (choose: {', '.join(choices)})")
-        return str(value)
-
-    return parse
-
-
 def parse_thinking(value: Any) -> str:
     """Parse a reasoning effort: a word, a number of tokens, or "" for the model's default."""
     word = str(value).lower()
-    if isinstance(value, bool) or not (
-        word in ("", *THINKING) or (word.isdecimal() and len(word) < 8)
-    ):
+    is_word = word in ("", *THINKING)
+    is_number = word.isdecimal() and len(word) < 8
+    if isinstance(value, bool) or not (is_word or is_number):
         raise ValueError(
             f"unknown effort {value!r:.40} (choose: {', '.join(THINKING)}, or a number of tokens)"
         )
     return word
 
 
-def list_of(
-    what: str, fits: Callable[[str], object] = lambda word: True
-) -> Callable[[Any], tuple[str, ...]]:
-    """Return a parser of lists of words for which `fits` is true; `what` describes them in its error."""
-
-    def parse(value: Any) -> tuple[str, ...]:
-        if not isinstance(value, (list, tuple)) or not all(
-            isinstance(word, str) and fits(word) for word in value
-        ):
-            raise ValueError(f"takes {what}")
-        return tuple(string(word) for word in value)
-
-    return parse
-
-
-def closest_name(name: str, names: Mapping[str, object]) -> str:
-    """Return the known name most similar to a wrong one, or ""."""
-    # late: settings are read before the first key, wrong names are rare
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
-
-
 def parse_base_url(value: Any) -> str:
     """Parse a base URL and strip a trailing slash and endpoint path. Raises ValueError for credentials or a query."""
     address = string(value)
-    if (
-        "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]
-    ):  # checked first: the other errors show the value
+    host = re.sub(r"^\w*:?/*", "", address).partition("/")[0]
+    if "@" in host:  # checked first: the other errors show the value
         raise ValueError(
             "contains credentials, which would be logged: set the key in its environment variable"
         )
@@ -128,9 +63,8 @@ def _nonempty_list(what: str) -> Callable[[Any], tuple[str, ...]]:
 
 def _variable_name(value: Any) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", str(value), re.ASCII):
-        raise ValueError(
-            "takes the name of an environment variable, not a key"
-        )  # the value may be a key: not shown
+        # the value may be a key: not shown
+        raise ValueError("takes the name of an environment variable, not a key")
     return str(value)
 
 
@@ -152,7 +86,8 @@ def _headers(value: Any) -> dict[str, str]:
 
 
 def _extra_body(value: Any) -> dict[str, Any]:
-    if own := [name for name in _RESERVED_FIELDS if name in _table(value)]:
+    own = [name for name in _RESERVED_FIELDS if name in _table(value)]
+    if own:
         raise ValueError(f"{own[0]} cannot be set here, swecli sends it")
     # late: few tables have this key
     import json
@@ -249,15 +184,18 @@ def parse_models(value: Any) -> tuple[ModelEntry, ...]:
         raise ValueError("takes tables, each under its name like [models.work]")
     entries = tuple(_parse_entry(name, table) for name, table in value.items())
     names = [name for entry in entries for name in entry.names]
-    if duplicates := [name for name in names if names.count(name) > 1]:
+    duplicates = [name for name in names if names.count(name) > 1]
+    if duplicates:
         raise ValueError(f"{duplicates[0]!r} names two tables")
     return entries
 
 
 def _parse_entry(name: str, table: dict[str, Any]) -> ModelEntry:
-    where, known = f"[models.{name}]", {}
+    where = f"[models.{name}]"
+    known: dict[str, Any] = {}
     if name.strip() != name or not name.isprintable() or not name:
         raise ValueError(f"{where} is not a model name")
+
     for key, value in table.items():
         if key.lower() in _LITERAL_KEYS:
             raise ValueError(
@@ -271,6 +209,7 @@ def _parse_entry(name: str, table: dict[str, Any]) -> ModelEntry:
             known[key] = ENTRY_KEYS[key]["parse"](value)
         except ValueError as error:
             raise ValueError(f"{where} {key}: {error}") from None
+
     if "key_env" in known and "key_command" in known:
         raise ValueError(f"{where} has key_env and key_command: leave one out")
     if known.get("max_output", 0) > known.get("context_window", 1 << 30):

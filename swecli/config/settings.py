@@ -9,31 +9,26 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from swecli.config.model_entry import (
-    ModelEntry,
-    boolean,
-    closest_name,
-    integer,
-    list_of,
-    one_of,
-    parse_models,
-    string,
-)
-from swecli.config.paths import Paths, format_toml, parse_toml, project_root, read_toml
+from swecli.config.model_entry import ModelEntry, parse_models
+from swecli.config.parsers import boolean, closest_name, integer, list_of, one_of, string
+from swecli.config.paths import Paths, project_root
+from swecli.config.toml_files import format_toml, parse_toml, read_toml
 from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode, ModelChoice
 
+# the settings that a role of the table [roles] is short for
 _ROLES = {
     "main": ("model",),
     "fast": ("reflect_model", "condense_model", "review_verify_model"),
-}  # role -> settings
+}
 _TEMPLATE_HEAD = (
     "# Settings of swecli. `swecli config get --origin` shows each value and where it comes from.\n"
 )
+InProject = Literal["any", "stricter", "never"]
 SandboxChoice = Literal["auto", "off", "required"]
-# of the settings whose values differ in strictness: these, the strictest first
+# the values of the settings that are no numbers but differ in strictness, the strictest first
 _BY_STRICTNESS = {
     "mode": ("plan", "ask", "edits", "auto"),
     "sandbox": ("required", "auto", "off"),
@@ -69,16 +64,29 @@ def _thresholds(value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
-    """One setting. `parse` converts a value from TOML, the environment or a flag and raises ValueError; `env` is its
-    environment variable, "" for none; with `tightens` a project file may only set a stricter value."""
+class Setting:
+    """One setting.
+
+    Attributes:
+        name: Its name in a settings file; a tuple as default means that it takes a list.
+        default: Its value if no layer sets it.
+        parse: Converts a value from TOML, the environment or a flag. Raises ValueError.
+        doc: What it does, for `swecli config` and the reference.
+        has_variable: Whether an environment variable can set it; a list or a text for others has none.
+        in_project: What a project file may do: set any value, only a stricter one, or none.
+    """
 
     name: str
     default: Any
     parse: Callable[[Any], Any]
     doc: str
-    env: str
-    tightens: bool
+    has_variable: bool = True
+    in_project: InProject = "any"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it, or ""."""
+        return f"SWECLI_{self.name.upper()}" if self.has_variable else ""
 
     def parse_words(self, words: list[str]) -> Any:
         """Parse a value from the words of a command line; list settings take several. Raises ConfigError."""
@@ -95,11 +103,21 @@ class _Setting:
 
 
 def _setting(
-    default: Any, parse: Callable[[Any], Any], doc: str, *, env: bool = True, tightens: bool = False
+    default: Any,
+    parse: Callable[[Any], Any],
+    doc: str,
+    *,
+    has_variable: bool = True,
+    in_project: InProject = "any",
 ) -> Any:
-    return field(
-        default=default, metadata={"parse": parse, "doc": doc, "env": env, "tightens": tightens}
-    )
+    """Declare a field of Settings. The arguments are those of `Setting`, whose name is the field's."""
+    declared = {
+        "parse": parse,
+        "doc": doc,
+        "has_variable": has_variable,
+        "in_project": in_project,
+    }
+    return field(default=default, metadata=declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +129,14 @@ class Settings:
         "",
         string,
         "model as provider/name, or a [models.NAME]; empty: chosen at start",
-        tightens=True,
+        in_project="never",
     )
     models: tuple[ModelEntry, ...] = _setting(
-        (), parse_models, "models of your own: tables [models.NAME]", env=False, tightens=True
+        (),
+        parse_models,
+        "models of your own: tables [models.NAME]",
+        has_variable=False,
+        in_project="never",
     )
     window: WindowSpec = _setting(
         WindowSpec(slack=DEFAULT_SLACK), _window, "reflection window: N, N+S, full or auto"
@@ -131,24 +153,30 @@ class Settings:
     )
     profile: str = _setting("default", string, "profile whose threshold counts")
     profile_thresholds: tuple[str, ...] = _setting(
-        (), _thresholds, "thresholds of profiles, e.g. review=60; -1 inherits", env=False
+        (), _thresholds, "thresholds of profiles, e.g. review=60; -1 inherits", has_variable=False
     )
     custom_condensing_prompt: str = _setting(
-        "", string, "prompt for summarising; empty: the built-in one", env=False, tightens=True
+        "",
+        string,
+        "prompt for summarising; empty: the built-in one",
+        has_variable=False,
+        in_project="never",
     )
     condense_model: str = _setting(
-        "", string, "model for summarising; empty: the session's", tightens=True
+        "", string, "model for summarising; empty: the session's", in_project="never"
     )
     search_earlier: bool = _setting(True, boolean, "quote earlier turns that a query refers to")
     cache_minutes: int = _setting(
         5, integer(0, 10_000), "minutes a provider keeps its cache of the prompt"
     )
-    mode: Mode = _setting("ask", one_of("mode", MODES), "ask, edits, plan or auto", tightens=True)
+    mode: Mode = _setting(
+        "ask", one_of("mode", MODES), "ask, edits, plan or auto", in_project="stricter"
+    )
     max_turns: int = _setting(
-        50, integer(1, 10_000), "requests to the model in one turn, at most", tightens=True
+        50, integer(1, 10_000), "requests to the model in one turn, at most", in_project="stricter"
     )
     max_budget_usd: float | None = _setting(
-        None, _dollars, "stop the turn when it has cost this much", tightens=True
+        None, _dollars, "stop the turn when it has cost this much", in_project="stricter"
     )
     max_tokens: int | None = _setting(
         None, integer(1, 10_000_000), "length of one answer, in tokens"
@@ -168,56 +196,68 @@ class Settings:
     )
     reflect_at_end: bool = _setting(True, boolean, "reflect at the end of a run without a screen")
     reflect_model: str = _setting(
-        "", string, "model for reflection; empty: the session's", tightens=True
+        "", string, "model for reflection; empty: the session's", in_project="never"
     )
     reflect_percent: int = _setting(
         15,
         integer(0, 100),
         "percent of what a session costs that reflection may cost",
-        tightens=True,
+        in_project="stricter",
     )
     diagnostics: tuple[str, ...] = _setting(
         (),
         list_of('a list of commands, for example ["ruff check ."]'),
         "commands that check the project after edits: linters, type checkers",
-        env=False,
+        has_variable=False,
     )
     search_url: str = _setting(
-        "", string, "address of web searches, with {query}; empty: none", env=False, tightens=True
+        "",
+        string,
+        "address of web searches, with {query}; empty: none",
+        has_variable=False,
+        in_project="never",
     )
     search_header: str = _setting(
-        "", string, "header of web searches, with {key}", env=False, tightens=True
+        "", string, "header of web searches, with {key}", has_variable=False, in_project="never"
     )
     search_key_env: str = _setting(
-        "", string, "variable with the key for web searches", env=False, tightens=True
+        "", string, "variable with the key for web searches", has_variable=False, in_project="never"
     )
     command_timeout: int = _setting(120, integer(1, 86_400), "seconds a command may run")
     sandbox: SandboxChoice = _setting(
         "auto",
         one_of("choice", get_args(SandboxChoice)),
         "run commands in a sandbox: auto (where there is one), required (or not at all) or off",
-        tightens=True,
+        in_project="stricter",
     )
     review_loops: int = _setting(
-        20, integer(1, 1000), "requests to the model in one review, at most", tightens=True
+        20, integer(1, 1000), "requests to the model in one review, at most", in_project="stricter"
     )
     review_part_tokens: int = _setting(
-        8000, integer(500, 100_000), "tokens of code in one message of a review, about", env=False
+        8000,
+        integer(500, 100_000),
+        "tokens of code in one message of a review, about",
+        has_variable=False,
     )
     review_verify_model: str = _setting(
-        "", string, "model that checks a review's findings; empty: the session's", tightens=True
+        "",
+        string,
+        "model that checks a review's findings; empty: the session's",
+        in_project="never",
     )
     allow: tuple[str, ...] = _setting(
         (),
         _rules,
         "permission rules: run without asking, e.g. run(git status*)",
-        env=False,
-        tightens=True,
+        has_variable=False,
+        in_project="never",
     )
-    ask: tuple[str, ...] = _setting((), _rules, "permission rules: always ask", env=False)
-    deny: tuple[str, ...] = _setting((), _rules, "permission rules: always refuse", env=False)
-    db: str = _setting("", string, "database file or sqlite:/// URL", tightens=True)
-    color: bool = _setting(True, boolean, "colour on the screen", env=False)
+    ask: tuple[str, ...] = _setting((), _rules, "permission rules: always ask", has_variable=False)
+    deny: tuple[str, ...] = _setting(
+        (), _rules, "permission rules: always refuse", has_variable=False
+    )
+    db: str = _setting("", string, "database file or sqlite:/// URL", in_project="never")
+    color: bool = _setting(True, boolean, "colour on the screen", has_variable=False)
     theme: str = _setting(
         "auto",
         one_of("theme", ("auto", "dark", "light", "none")),
@@ -252,12 +292,10 @@ class Settings:
         return {name.strip(): int(percent) for name, _, percent in pairs}
 
 
-def _make_setting(name: str, default: Any, *, env: bool, **known: Any) -> _Setting:
-    return _Setting(name, default, env=f"SWECLI_{name.upper()}" if env else "", **known)
-
-
 SETTINGS = {
-    f.name: _make_setting(f.name, f.default, **f.metadata) for f in fields(Settings) if f.metadata
+    declared.name: Setting(declared.name, declared.default, **declared.metadata)
+    for declared in fields(Settings)
+    if declared.metadata  # `origins` is no setting
 }
 
 
@@ -272,11 +310,12 @@ def unknown_setting(name: str, where: str = "") -> ConfigError:
 
 def render_template() -> str:
     """Return a settings file that lists every setting with its default, commented out."""
-    rows = [
-        f"# {s.doc}\n# {s.name} = {format_toml(1 if s.default is None else s.default)}\n"
-        for s in SETTINGS.values()
-    ]
-    return "\n".join([_TEMPLATE_HEAD, *rows])
+    rows = [_TEMPLATE_HEAD]
+    for setting in SETTINGS.values():
+        # TOML has no null: a setting without a default gets an example
+        example = 1 if setting.default is None else setting.default
+        rows.append(f"# {setting.doc}\n# {setting.name} = {format_toml(example)}\n")
+    return "\n".join(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,30 +365,39 @@ def load_settings(
     """Return the settings of this run, and notices for the user. The files may be missing, except the user file with
     `must_exist`. `project_text` is the trusted text of `project_file`; it can only tighten permissions. Raises
     ConfigError."""
-    settings, notices = Settings(), []
-    for layer, values in (
-        (str(user_file), read_toml(user_file, must_exist=must_exist)),
-        (str(project_file), parse_toml(project_text, project_file) if project_file else {}),
-        (
-            "environment",
-            {s.name: environ[s.env] for s in SETTINGS.values() if s.env and environ.get(s.env)},
-        ),
-        ("flags", {name: value for name, value in flags.items() if value is not None}),
-    ):
-        parsed = _parse_layer(values, layer)
-        if project_file and layer == str(project_file):
-            refused = [
-                name
-                for name, value in parsed.items()
-                if not _is_allowed_in_project(name, value, settings)
-            ]
-            notices += [
-                f"{layer}: {name} is ignored, a project file may only tighten permissions"
-                for name in refused
-            ]
-            parsed = {name: value for name, value in parsed.items() if name not in refused}
-        settings = _apply(settings, parsed, layer)
+    settings = Settings()
+
+    written = read_toml(user_file, must_exist=must_exist)
+    settings = _apply(settings, _parse_layer(written, str(user_file)), str(user_file))
+
+    notices: list[str] = []
+    if project_file is not None:
+        layer = str(project_file)
+        parsed = _parse_layer(parse_toml(project_text, project_file), layer)
+        allowed = _allowed_in_project(parsed, settings)
+        notices = [
+            f"{layer}: {name} is ignored, a project file may only tighten permissions"
+            for name in parsed
+            if name not in allowed
+        ]
+        settings = _apply(settings, allowed, layer)
+
+    variables = _read_variables(environ)
+    settings = _apply(settings, _parse_layer(variables, "environment"), "environment")
+
+    given = {name: value for name, value in flags.items() if value is not None}
+    settings = _apply(settings, _parse_layer(given, "flags"), "flags")
     return settings, notices
+
+
+def _read_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that environment variables set, by name. An empty variable sets nothing."""
+    found: dict[str, str] = {}
+    for setting in SETTINGS.values():
+        value = environ.get(setting.variable)
+        if setting.has_variable and value:
+            found[setting.name] = value
+    return found
 
 
 def _parse_layer(values: Mapping[str, Any], layer: str) -> dict[str, Any]:
@@ -371,30 +419,45 @@ def _expand_roles(values: Mapping[str, Any], layer: str) -> dict[str, Any]:
     roles = rest.pop("roles", {})
     if not isinstance(roles, dict) or not set(roles) <= set(_ROLES):
         raise ConfigError(f"{layer}: roles takes main and fast, each with a model's name.")
-    return {setting: model for role, model in roles.items() for setting in _ROLES[role]} | rest
+    expanded: dict[str, Any] = {}
+    for role, model in roles.items():
+        expanded |= dict.fromkeys(_ROLES[role], model)
+    return expanded | rest
 
 
-def _is_allowed_in_project(name: str, value: Any, current: Settings) -> bool:
+def _allowed_in_project(parsed: Mapping[str, Any], current: Settings) -> dict[str, Any]:
+    """Return those of a project file's values that it may set."""
+    return {
+        name: value
+        for name, value in parsed.items()
+        if _is_allowed_in_project(SETTINGS[name], value, getattr(current, name))
+    }
+
+
+def _is_allowed_in_project(setting: Setting, value: Any, present: Any) -> bool:
     """Return False if a project file must not set this: looser permissions, another service, more spending."""
-    if not SETTINGS[name].tightens:
-        return True
-    present = getattr(current, name)
-    if strict := _BY_STRICTNESS.get(name):
-        return strict.index(value) <= strict.index(present)
-    return isinstance(value, int | float) and (present is None or value <= present)
+    if setting.in_project != "stricter":
+        return setting.in_project == "any"
+    strictest_first = _BY_STRICTNESS.get(setting.name)
+    if strictest_first:
+        return strictest_first.index(value) <= strictest_first.index(present)
+    return present is None or bool(value <= present)  # of numbers, the smaller is the stricter
 
 
-def _apply(settings: Settings, changed: dict[str, Any], layer: str) -> Settings:
+def _apply(settings: Settings, changed: Mapping[str, Any], layer: str) -> Settings:
+    """Return the settings with the values of a layer."""
+    values = dict(changed)
+    for name in ("ask", "deny"):  # these accumulate: a later layer cannot remove a rule
+        if name in changed:
+            both = (*getattr(settings, name), *changed[name])
+            values[name] = tuple(dict.fromkeys(both))
+
     # each rule has its own origin, because rules of several layers add up
     rules = [
         f"{name}: {rule}" for name in ("allow", "ask", "deny") for rule in changed.get(name, ())
     ]
-    for name in ("ask", "deny"):  # these accumulate: a later layer cannot remove a rule
-        if name in changed:
-            changed[name] = tuple(dict.fromkeys((*getattr(settings, name), *changed[name])))
-    return replace(
-        settings, **changed, origins=settings.origins | dict.fromkeys([*changed, *rules], layer)
-    )
+    origins = settings.origins | dict.fromkeys([*changed, *rules], layer)
+    return replace(settings, **values, origins=origins)
 
 
 def _written_name(layer: str, name: str) -> str:
@@ -402,5 +465,5 @@ def _written_name(layer: str, name: str) -> str:
     if layer == "flags":
         return f"--{name.replace('_', '-')}"
     if layer == "environment":
-        return SETTINGS[name].env
+        return SETTINGS[name].variable
     return f"{layer}: {name}"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from swecli.config.paths import Paths, write_file
+from swecli.config.paths import Paths
+from swecli.config.private_files import write_file
 from swecli.config.project_files import read_project_files
 from swecli.models.errors import ConfigError
 

@@ -241,7 +241,7 @@ def _parse_findings(text: str) -> Iterator[Finding]:
         return
     # late: few texts hold any
     from swecli.llm.lenient_json import find_json_values
-    from swecli.models.finding_rows import find_rows, parse_finding
+    from swecli.models.finding_parser import find_rows, parse_finding
 
     for found in find_json_values(text):
         for row in find_rows(found.value, []):

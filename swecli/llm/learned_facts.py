@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from swecli.config.paths import Paths, write_file
+from swecli.config.paths import Paths
+from swecli.config.private_files import write_file
 from swecli.models.errors import BadInput
 
 _VERSION = 1

@@ -431,9 +431,11 @@ def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
     return {"role": "assistant", "content": "\n".join(filter(None, lines))}
 
 
-def safe_call_id(call_id: str, *, nine: bool = False) -> str:
-    """Return the id if every provider accepts it, else a short hash of it; with `nine`, nine letters and digits."""
-    if (_NINE if nine else _ID).fullmatch(call_id):
+def safe_call_id(call_id: str, *, nine_characters: bool = False) -> str:
+    """Return the id if every provider accepts it, else a short hash of it; with `nine_characters`, nine letters and
+    digits, as Mistral wants them."""
+    accepted = _NINE if nine_characters else _ID
+    if accepted.fullmatch(call_id):
         return call_id
     short = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    return short[:9] if nine else f"call_{short}"
+    return short[:9] if nine_characters else f"call_{short}"

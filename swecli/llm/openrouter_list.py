@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from swecli.config.paths import Paths, write_file
+from swecli.config.paths import Paths
+from swecli.config.private_files import write_file
 from swecli.llm.price_table import Row, token_count
 from swecli.llm.public_json import fetch_object
 from swecli.models.errors import Unavailable
@@ -37,7 +38,7 @@ _PARAMETERS = {
 def find_listed(model: str, address: str, environ: Mapping[str, str], *, ask: bool) -> Row | None:
     """Return the row of a model in the list of the service at `address`, None if it is unknown. With `ask` a list that
     is missing or a day old is fetched; without an answer in two seconds the old one serves."""
-    path = Paths.find(environ).state / f"{NAME}.json"
+    path = _path(environ)
     rows = _stored(path, address)
     if ask and (rows is None or _age(path) > _FRESH_SECONDS):
         with suppress(Unavailable):
@@ -46,6 +47,12 @@ def find_listed(model: str, address: str, environ: Mapping[str, str], *, ask: bo
     base, _, _variant = model.partition(":")  # name:nitro and name:online are the same model
     row = rows.get(model) or rows.get(base)
     return row if isinstance(row, dict) else None
+
+
+def stored_rows(address: str, environ: Mapping[str, str]) -> dict[str, Row]:
+    """Return the rows by model of the list of the service at `address`, as it was last fetched; {} if it never was."""
+    rows = _stored(_path(environ), address) or {}
+    return {model: row for model, row in rows.items() if isinstance(row, dict)}
 
 
 def update_list(address: str, environ: Mapping[str, str]) -> dict[str, Row]:
@@ -57,7 +64,7 @@ def update_list(address: str, environ: Mapping[str, str]) -> dict[str, Row]:
         raise Unavailable(f"{url} sent a list of another shape.", "Check the address.")
     whole = {"version": _VERSION, "address": address, "models": rows}
     with suppress(OSError):
-        write_file(Paths.find(environ).state / f"{NAME}.json", json.dumps(whole, indent=1))
+        write_file(_path(environ), json.dumps(whole, indent=1))
     return rows
 
 
@@ -99,6 +106,10 @@ def _price(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return price if math.isfinite(price) and price >= 0 else None
+
+
+def _path(environ: Mapping[str, str]) -> Path:
+    return Paths.find(environ).state / f"{NAME}.json"
 
 
 def _stored(path: Path, address: str) -> dict[str, Row] | None:

@@ -19,6 +19,7 @@ from swecli.models.message import Usage
 Row = Mapping[str, Any]
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
+_END = "deprecation_date"
 _MAX_ROW_BYTES = 100_000  # bytes
 # the fetched table: one row to an entry, each on lines of its own; a file that begins otherwise is of another version
 FETCHED_HEAD = b'{\n "version": 1,'
@@ -98,7 +99,7 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     date, else the newest of its family, which has the same words and other version numbers. None if there is none."""
     undated = _without_date(model)
     if undated != model and (row := find_row(provider, undated)):
-        return undated, row
+        return undated, _without_end(row)
     family, asked = _family_and_version(undated)
     if not asked:
         return None
@@ -109,7 +110,12 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     versions = {name: _family_and_version(_without_date(name)) for name in known}
     relatives = [name for name, (words, version) in versions.items() if words == family and version]
     newest = max(relatives, key=lambda name: (versions[name][1], -len(name)), default=None)
-    return (newest, known[newest]) if newest is not None else None
+    return (newest, _without_end(known[newest])) if newest is not None else None
+
+
+def _without_end(row: Row) -> Row:
+    """Return a row without the day on which its model ends: a model that resembles it has another one."""
+    return {key: value for key, value in row.items() if key != _END}
 
 
 def _without_date(name: str) -> str:
@@ -143,6 +149,17 @@ def sizes_of(row: Row | None) -> tuple[int | None, int | None]:
     window = token_count(row, "max_input_tokens", "max_tokens")
     output = token_count(row, "max_output_tokens", "max_tokens")
     return window or None, output or None
+
+
+def deprecation_date(row: Row | None) -> date | None:
+    """Return the day after which a model is no longer served; None if the row names none, or no date."""
+    day = (row or {}).get(_END)
+    if not isinstance(day, str):
+        return None
+    try:
+        return date.fromisoformat(day)
+    except ValueError:
+        return None
 
 
 def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.learned_facts import LearnedFacts
-from swecli.llm.price_table import Row, cost_of, sizes_of
+from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.models.message import Usage
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
@@ -59,6 +60,7 @@ class Profile:
     offline: bool = False
     estimates: bool = False
     reports_cost: bool = False
+    deprecation_date: date | None = None  # the last day on which the model is served, if it has one
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -134,6 +136,8 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     window, max_output = sizes_of(row)
     known |= {"window": window} if window else {}
     known |= {"max_output": max_output} if max_output else {}
+    if day := deprecation_date(row):
+        known["deprecation_date"] = day
     if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))

@@ -22,10 +22,13 @@ def fetch_object(url: str, *, seconds: float, most_bytes: int) -> dict[str, Any]
         target=_read_into, args=(received, url, seconds, most_bytes), daemon=True
     )
     reader.start()
+    late = f"sent no list within {seconds:g} s"
     try:
         body = received.get(timeout=seconds)
     except queue.Empty:
-        raise _failed(url, f"sent no list within {seconds:g} s") from None
+        raise _failed(url, late) from None
+    if isinstance(body, TimeoutError):
+        raise _failed(url, late)
     if isinstance(body, Exception):
         raise _failed(url, f"cannot be read ({_reason(body)})")
     if len(body) > most_bytes:
@@ -55,7 +58,8 @@ def _read_into(
         if not url.lower().startswith(("http://", "https://")):
             raise ValueError("not an http address")
         wanted = Request(url, headers={"user-agent": f"swecli/{__version__}"})
-        with urlopen(wanted, timeout=seconds) as response:
+        # longer than the caller waits: this one only ends the thread that was left behind
+        with urlopen(wanted, timeout=2 * seconds) as response:
             while len(body) <= most_bytes and (piece := response.read1(_PIECE)):
                 body += piece
         received.put(bytes(body))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from swecli.config.paths import write_file
+from swecli.config.private_files import write_file
 from swecli.llm.price_table import FETCHED_HEAD, Row, cost_of, fetched_table_path, model_table
 from swecli.llm.public_json import fetch_object
 from swecli.models.errors import BadInput, Unavailable

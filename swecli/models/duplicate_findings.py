@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:  # a caller that has dicts needs no findings
     from swecli.models.finding import Finding
 
-_AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
+AnyFinding = TypeVar("AnyFinding", "Finding", dict[str, Any])
 
 
-def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
+def dedupe_findings(findings: Iterable[AnyFinding]) -> list[AnyFinding]:
     """Return the findings (or dicts with `code_smell_type` or `codeSmellType`) in their order without duplicates: of
     those with the same path, line and smell type the first is kept."""
-    first: dict[str, _AnyFinding] = {}
+    first: dict[str, AnyFinding] = {}
     for one in findings:
         # as text: a model may send a list instead of a number
         first.setdefault(repr(_key_of(one)), one)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ Trust = Literal["user", "reasoning", "repository", "tool", "web"]
 Tag = Literal["helpful", "harmful", "neutral"]
 Effect = Literal["helped", "hurt", "refuted", "ignored", "irrelevant"]
 OpName = Literal["ADD", "UPDATE", "REMOVE", "PIN", "QUARANTINE", "RESTORE"]
-Belief = tuple[float, float, float]  # probabilities of harmful, inert, helpful
 
 LIVE: tuple[State, ...] = ("active", "pinned", "unconfirmed")
 # What each effect counts as; what was ignored or irrelevant says nothing of its worth.
@@ -29,13 +27,7 @@ MAX_WHEN = 40  # words of `Bullet.when`
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
 CONSOLIDATED = "consolidated"  # reason of the deltas that tidy a playbook after a session
-_HARMS = 0.6  # probability of harm from which a bullet is held back and listed for review
-FORGET = 0.01  # share of the prior mixed in with each turn, because facts may change
-NEUTRAL: Belief = (1.0, 1.0, 1.0)  # factors that leave a belief unchanged
-_MODEL: Belief = (0.20, 0.40, 0.40)
-PRIORS: dict[Trust, Belief] = {
-    "user": (0.05, 0.25, 0.70), "repository": (0.15, 0.40, 0.45), "reasoning": _MODEL, "tool": _MODEL, "web": _MODEL,
-}  # fmt: skip
+_HURT_TWICE = 2  # times; one harm may be bad luck
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 
@@ -54,19 +46,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Evidence about a bullet shown in a turn. `factors` multiply its belief. `kind` "outcome" is the result of the
-    turn, judged by `source` (a check or the user); "tag" is what the reflector `source` said, with its `effect`.
-
-    `forget` is the share of the prior mixed in, set only in the first verdict of a turn.
-    """
+    """Evidence about a bullet of a turn, which counts as its `tag`. `kind` "outcome" is the result of the turn, which
+    the call `call_id` decided and links to the bullet; "tag" is what the reflector `source` said, with its `effect`."""
 
     bullet_id: str
     kind: Literal["outcome", "tag"]
     tag: Tag
     source: str
     quote: str
-    factors: Belief
-    forget: float = 0.0
     call_id: str = ""
     effect: Effect | Literal[""] = ""
 
@@ -77,9 +64,10 @@ class Bullet:
     `when` describes, in at most 40 words, the situations it applies to; it is searched but not sent to a model. An
     "unconfirmed" one comes from results of two exchanges and is in prompts until it helped, then it is "active".
 
-    `belief` is the belief after all evidence (empty: the prior of its trust), `uses` the number of turns that showed
-    it. `verified_at` is when its anchors were last found, `stale` the anchor that is missing, "" for none.
-    `vouched_at` is when the user last restored it; earlier evidence against it is ignored.
+    `helpful` and `harmful` count in which of the newest exchanges that judged it it helped and hurt, `neutral` all
+    verdicts that are no evidence, `uses` the turns that showed it. `verified_at` is when its anchors were last found,
+    `stale` the anchor that is missing, "" for none. `vouched_at` is when the user last restored it; earlier evidence
+    against it is ignored.
     """
 
     id: str
@@ -100,7 +88,6 @@ class Bullet:
     stale: str = ""
     vouched_at: datetime | None = None
     when: str = ""
-    belief: Belief | tuple[()] = ()
     uses: int = 0
 
     @property
@@ -118,25 +105,25 @@ class Bullet:
         return f"(unconfirmed) {self.content}" if self.state == "unconfirmed" else self.content
 
     @property
-    def current_belief(self) -> Belief:
-        """The probabilities that the bullet is harmful, inert, helpful."""
-        return self.belief or PRIORS[self.trust]
-
-    @property
-    def worth(self) -> float:
-        """The expected value, -1 (harmful) to 1 (helpful)."""
-        return self.current_belief[2] - self.current_belief[0]
+    def score(self) -> float:
+        """The share of the exchanges in which it helps, by its counts; 0 to 1, and a half without any."""
+        return (self.helpful + 1) / (self.helpful + self.harmful + 2)
 
     @property
     def seems_harmful(self) -> bool:
-        """Whether the user should be asked to remove it."""
-        return self.current_belief[0] > _HARMS
+        """Whether its harm outweighs: it hurt at least twice, and more than half as often as it helped."""
+        return self.harmful >= _HURT_TWICE and 2 * self.harmful > self.helpful
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether its counts keep it out of prompts. What the user wrote or pinned is never held back."""
+        return self.seems_harmful and self.state != "pinned" and self.trust != "user"
 
     def to_json(self) -> dict[str, Any]:
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
-        return row | {"anchors": list(self.anchors), "belief": list(self.belief)}
+        return row | {"anchors": list(self.anchors)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,35 +211,16 @@ class SessionPlaybook:
 
     def as_context(self, max_strategies: int = 30) -> str:
         """Render the best `max_strategies` bullets for a prompt, without counts, scores or dates. Pinned bullets rank
-        first, then helpful minus harmful, then the newer ones."""
+        first, then those with the better score, then the newer ones."""
         if (
             max_strategies <= 0
         ):  # the usual case: the epoch's system message contains the strategies
             return ""
         best = sorted(
             self.live_bullets(),
-            key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number),
+            key=lambda b: (b.state != "pinned", -b.score, -b.number),
         )
         return render_bullets(best[:max_strategies])
-
-
-def update_belief(belief: Belief, prior: Belief, factors: Belief, forget: float) -> Belief:
-    """Multiply a belief by the factors of a verdict, normalize it to sum 1, and mix in a share of the prior."""
-    weighed = [share * factor for share, factor in zip(belief, factors, strict=True)]
-    total = sum(weighed) or 1.0
-    harmful, inert, helpful = (
-        (1 - forget) * w / total + forget * p for w, p in zip(weighed, prior, strict=True)
-    )
-    return (harmful, inert, helpful)
-
-
-def factors_of_counts(helpful: int, harmful: int) -> Belief:
-    """Convert counts, at most 20 each, to factors: each count is an outcome of a bullet that was shown, at even odds
-    and with the step of `playbook.ranking`."""
-    good, bad = min(20, helpful) * 0.3, min(20, harmful) * 0.3
-    chances = [1 / (1 + math.exp(-0.6 * effect)) for effect in (-1, 0, 1)]
-    first, second, third = (chance**good * (1 - chance) ** bad for chance in chances)
-    return (first, second, third)
 
 
 def render_bullets(bullets: Iterable[Bullet]) -> str:

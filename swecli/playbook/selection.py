@@ -4,7 +4,7 @@ conversation's bullets exceed the budget, which requires a new epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
-from swecli.playbook.ranking import BulletIndex, Reflector, passes
+from swecli.playbook.ranking import BulletIndex
 
 RECALLED = 400  # token budget of the `recall` tool
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
@@ -21,7 +21,7 @@ _FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer u
 _HEAD_SHARE = 2 / 3  # of the budget for a head if not all bullets fit; the rest is for later turns
 _MISSED = 1 / 2  # of the score of a query's bullets that may be missing
 _FEW = 5  # rejected candidates that are stored for `why`
-_HARMFUL = "it is more likely harmful than helpful"
+_HARMFUL = "it hurt too often"
 _HELD = "the conversation contains it already"
 _FULL = "it does not fit"
 
@@ -41,7 +41,6 @@ class SelectionRequest:
     budget: int = 1_200
     most: int = 200
     new_ids: Collection[str] = ()
-    ignorant: bool = False
     whole_head: bool = False
 
     @classmethod
@@ -52,11 +51,9 @@ class SelectionRequest:
         count: Count,
         index: BulletIndex,
         settings: Settings,
-        known: Iterable[Any],
     ) -> SelectionRequest:
-        """Build the request for a session's next query; `known` are the stored figures of the reflectors."""
+        """Build the request for a session's next query."""
         playbook, window = session.get_playbook(), session.window
-        reflectors = [Reflector.from_json(value) for value in known]
         # bullets that the user added in this epoch are selected without matching the query
         began = next(
             (
@@ -79,7 +76,6 @@ class SelectionRequest:
             budget=settings.playbook_tokens,
             most=settings.max_strategies,
             new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(taught)),
-            ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
             whole_head=window.mode == "fixed" and not window.slack,
         )
 
@@ -123,13 +119,9 @@ class _Candidate:
     chosen: bool = False
 
     @property
-    def value(self) -> float:
-        """The expected value, 0 to 1."""
-        return (1 + self.bullet.worth) / 2
-
-    @property
     def score(self) -> float:
-        return self.match * self.value
+        """How well it matches and has helped."""
+        return self.match * self.bullet.score
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +145,7 @@ class Selection:
     def to_json(self) -> dict[str, Any]:
         """Return the selection as JSON values, rounded to four places."""
         rows = [
-            [c.bullet.id, c.chosen, round(c.match, 4), round(c.value, 4), c.tokens, c.reason]
+            [c.bullet.id, c.chosen, round(c.match, 4), round(c.bullet.score, 4), c.tokens, c.reason]
             for c in self.candidates
         ]
         flags = {"more": self.more, "held_back": list(self.held_back)}
@@ -173,7 +165,7 @@ def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
         or bullet.scope == "user"
         or bullet.state == "pinned"
         or name in request.new_ids
-        if not _exclusion_reason(bullet, request)
+        if not _exclusion_reason(bullet)
     ]
     own.sort(
         key=lambda c: (
@@ -190,7 +182,7 @@ def _fit_all(request: SelectionRequest) -> list[_Candidate] | None:
     """Return every bullet, those that may be shown first; None if they exceed the budget."""
     may, out, left = list[_Candidate](), list[_Candidate](), request.budget
     for bullet in request.bullets.values():
-        candidate = _Candidate(bullet, reason=_exclusion_reason(bullet, request))
+        candidate = _Candidate(bullet, reason=_exclusion_reason(bullet))
         (out if candidate.reason else may).append(candidate)
         left -= (
             0 if candidate.reason else len(bullet.content.split()) + 2
@@ -210,9 +202,7 @@ def _search(request: SelectionRequest) -> list[_Candidate]:
     found = request.index.search(request.query, _LEAST_MASS)
     least = _LEAST_SHARE * max(found.values(), default=0.0)
     pairs = ((request.bullets[name], match) for name, match in found.items() if match >= least)
-    ranked = [
-        _Candidate(bullet, match, _exclusion_reason(bullet, request)) for bullet, match in pairs
-    ]
+    ranked = [_Candidate(bullet, match, _exclusion_reason(bullet)) for bullet, match in pairs]
     ranked.sort(key=lambda c: (-c.score, -c.bullet.number))
     new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
     words = accumulate(len(c.bullet.content.split()) + 5 for c in new)
@@ -220,7 +210,7 @@ def _search(request: SelectionRequest) -> list[_Candidate]:
     return [*early, *(candidate for candidate in ranked if candidate not in early)]
 
 
-def _exclusion_reason(bullet: Bullet, request: SelectionRequest) -> str:
+def _exclusion_reason(bullet: Bullet) -> str:
     """Return why a bullet may not be shown, or ""."""
     if bullet.state == "pinned":
         return ""
@@ -228,7 +218,7 @@ def _exclusion_reason(bullet: Bullet, request: SelectionRequest) -> str:
         return f"it is {bullet.state}"
     if bullet.stale:
         return f"it is stale: {bullet.stale}"
-    return "" if passes(bullet, ignorant=request.ignorant) else _HARMFUL
+    return _HARMFUL if bullet.is_held_back else ""
 
 
 def _select_for_head(

@@ -116,10 +116,10 @@ class TurnLessons:
     """The results of one reflection on a turn, stored in one transaction.
 
     `delta` holds the playbook changes (None: no change and no verdict), `verdicts` their evidence; `figures` are named
-    scoring values, `known` the fields of the turn's record, `checks` results by command, `shown` the bullets whose use
-    is counted, `held_back` those excluded by their score, whose evidence decays. `lines` are for the user. `final` ends
-    the turn's reflection, which took `usage` and `cost`; `failure` is why it is incomplete. `mark` is the user's good
-    or bad, with `why`, and supersedes the deltas in `replaces`.
+    values to remember, `known` the fields of the turn's record, `checks` results by command, `shown` the bullets whose
+    use is counted, `held_back` those that their counts kept out, whose harm fades. `lines` are for the user. `final`
+    ends the turn's reflection, which took `usage` and `cost`; `failure` is why it is incomplete. `mark` is the user's
+    good or bad, with `why`, and supersedes the deltas in `replaces`.
     """
 
     interaction: int

@@ -50,7 +50,8 @@ class ReviewStore:
     """The reviews of one project (`project` is its folder) and their findings."""
 
     def __init__(self, database: Database, project: str) -> None:
-        self.database, self.project = database, clean_text(project)
+        self.database = database
+        self.project = clean_text(project)
 
     def begin(self, review: ReviewRecord) -> ReviewRecord:
         """Store a new review and return it with its id."""
@@ -112,7 +113,8 @@ class ReviewStore:
         """Return the row of a finding, and whether it existed."""
         if finding.id:
             return _merge_report(self._row(db, finding.id), finding), True
-        mark, occurrence = finding.fingerprint, 1
+        mark = finding.fingerprint
+        occurrence = 1
         ours = select(FindingRow).filter_by(project=self.project)
         while (row := db.exec(ours.filter_by(fingerprint=mark)).first()) is not None:
             if not _is_reported(db, review, row):
@@ -182,16 +184,21 @@ class ReviewStore:
                 if row.state != finding.state:
                     row.fixes += finding.state == "fixed"
                     change = FindingChangeRow(
-                        finding=row.number or 0, before=row.state, after=finding.state, by=by
+                        finding=row.number or 0,
+                        before=row.state,
+                        after=finding.state,
+                        by=by,
+                        cause=cause,
+                        why=finding.reason,
                     )
-                    change.cause, change.why = cause, finding.reason
                     db.add(change)
                 _fill(row, finding)
 
     def merge(self, ref: str, known: str) -> None:
         """Replace a finding by the known one that it is in the reviews that reported it; its words become an alias."""
         with self.database.transaction() as db:
-            row, same = self._row(db, ref), self._row(db, known)
+            row = self._row(db, ref)
+            same = self._row(db, known)
             _merge_report(same, _to_finding(row), stays=True)
             links = select(ReviewFindingRow).where(col(ReviewFindingRow.finding) == row.number)
             for link in db.exec(links).all():
@@ -267,8 +274,12 @@ def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
 
 
 def _save_review(db: sqlmodel.Session, row: ReviewRow, review: ReviewRecord) -> ReviewRecord:
-    row.session_id, row.status, row.loops = review.session_id, review.status, review.loops
-    row.seen, row.lost, row.spent = list(review.seen), list(review.lost), dict(review.spent)
+    row.session_id = review.session_id
+    row.status = review.status
+    row.loops = review.loops
+    row.seen = list(review.seen)
+    row.lost = list(review.lost)
+    row.spent = dict(review.spent)
     db.add(row)
     db.flush()
     return _to_review(db, row)

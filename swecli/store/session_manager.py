@@ -385,7 +385,8 @@ class SessionManager:
 
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
-        named, project = [*paths], self.session.project
+        named = [*paths]
+        project = self.session.project
         with self.database.read() as db:
             if not Reader(db).has_open_findings(project, named):
                 return []

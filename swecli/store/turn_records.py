@@ -87,16 +87,11 @@ class TurnRecords:
             }
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the scoring figures stored under these names."""
+        """Return the figures stored under these names."""
         which = "playbook_learned WHERE name IN (SELECT value FROM json_each(?))"
         with self._database.read() as db:
             rows = Reader(db).select(("name", "value"), which, (json.dumps(names),))
             return {row["name"]: row["value"] for row in rows}
-
-    def reflectors(self) -> dict[str, Any]:
-        """Return every reflector's stored figures by its name."""
-        with self._database.read() as db:
-            return Reader(db).reflectors()
 
     def skip(self, session_id: str, interaction: int) -> None:
         """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""
@@ -166,7 +161,7 @@ def record_turn(
 
 
 def record_facts(db: sqlite3.Connection, session: Session, lessons: TurnLessons) -> None:
-    """Store what lessons say of their turn: scoring figures, results of checks, and its outcome."""
+    """Store what lessons say of their turn: figures, results of checks, and its outcome."""
     for name, value in lessons.figures.items():
         FIGURES.replace(db, {"name": name, "value": value})
     for command, check in lessons.checks.items():

@@ -79,20 +79,15 @@ class UndoStore:
             if "files" in parts:
                 _undo_checks(db, session, step.id or 0, first)
             taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
-            names, refused = (
-                _revert_deltas(db, session, step.id, first) if "playbook" in parts else ([], [])
-            )
-            first_turn = InteractionRow.find(db, session.id, first)
-            if (
-                first_turn is not None and first_turn.window_spec
-            ):  # empty in turns of older versions
-                row.window_spec = first_turn.window_spec if "window" in parts else row.window_spec
-                row.window_start = (
-                    first_turn.window_start if "conversation" in parts else row.window_start
-                )
+            names: list[str] = []
+            refused: list[str] = []
+            if "playbook" in parts:
+                names, refused = _revert_deltas(db, session, step.id, first)
+            _restore_window(db, row, first, parts)
             if "conversation" in parts:
                 taken["session"] = _hide_turns(db, row, first)
-            step.interactions, step.taken = row.interactions, taken
+            step.interactions = row.interactions
+            step.taken = taken
             return UndoStep(
                 step.id or 0, first, step.last, tuple(parts), tuple(names), tuple(refused)
             )
@@ -100,7 +95,8 @@ class UndoStore:
     def redo_turns(self, session: Session, step: UndoStep) -> UndoStep:
         """Commit the redo of an undo, after its files were restored. Reload the session afterwards. Raises BadInput."""
         with self._database.transaction() as db:
-            row, stored = _session_row(db, session), db.get_one(UndoRow, step.id)
+            row = _session_row(db, session)
+            stored = db.get_one(UndoRow, step.id)
             db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
             db.exec(sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id).values(undone_by=0))
             db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
@@ -110,6 +106,19 @@ class UndoStore:
             names, refused = _revert_deltas(db, session, step.id)
             stored.open = False
             return replace(step, strategies=tuple(names), refused=tuple(refused))
+
+
+def _restore_window(
+    db: sqlmodel.Session, row: SessionRow, first: int, parts: Collection[str]
+) -> None:
+    """Give the session the window that it had when its turn `first` began."""
+    turn = InteractionRow.find(db, row.id, first)
+    if turn is None or not turn.window_spec:  # empty in turns of older versions
+        return
+    if "window" in parts:
+        row.window_spec = turn.window_spec
+    if "conversation" in parts:
+        row.window_start = turn.window_start
 
 
 def _undo_checks(db: sqlmodel.Session, session: Session, step: int, first: int) -> None:
@@ -133,15 +142,15 @@ def _hide_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:
     hidden = SessionRow(
         **row.model_dump(exclude={"number"}) | {"id": uuid7(), "directory": "", "project": ""}
     )
-    hidden.parent_id, hidden.cost, hidden.title = (
-        row.id,
-        0.0,
-        f"undone: {row.title or row.first_query}"[:80],
-    )
+    hidden.parent_id = row.id
+    hidden.cost = 0.0
+    hidden.title = f"undone: {row.title or row.first_query}"[:80]
     db.add(hidden)
     db.flush()
     _move_turns(db, row, hidden, first)
-    row.interactions, row.first_query = first - 1, row.first_query if first > 1 else ""
+    row.interactions = first - 1
+    if first <= 1:
+        row.first_query = ""
     return hidden.id
 
 
@@ -152,13 +161,15 @@ def _restore_turns(db: sqlmodel.Session, row: SessionRow, hidden_id: str) -> Non
             sqlmodel.delete(SurvivorRow).filter_by(session_id=row.id, kind=fact.kind, key=fact.key)
         )
     _move_turns(db, hidden, row, 0)
-    row.interactions, row.first_query = hidden.interactions, row.first_query or hidden.first_query
+    row.interactions = hidden.interactions
+    row.first_query = row.first_query or hidden.first_query
     db.delete(hidden)
 
 
 def _move_turns(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: int) -> None:
     """Move the turns from `first` on, with the rows of all their tables, to another session."""
-    plain, given = reader(db).db, {"from": source.id, "to": target.id, "first": first}
+    plain = reader(db).db
+    given = {"from": source.id, "to": target.id, "first": first}
     turns = "session_id = :from AND interaction >= :first"
     calls = f"message_id IN (SELECT id FROM message WHERE {turns})"
     plain.execute(f"UPDATE tool_call SET session_id = :to WHERE {calls}", given)
@@ -177,17 +188,26 @@ def _revert_deltas(
     """Revert the playbook deltas of the turns from `first` on, except the user's own edits; with None, reapply those
     that the undo `step` reverted. Returns the changed bullets' ids, and why a delta was refused. A reverted delta gets
     another id, so that the same lesson may be learned again."""
-    back, mark, number = first is None, f"~{step}", col(DeltaRow.number)
-    of = col(DeltaRow.id).endswith(mark) if first is None else col(DeltaRow.interaction) >= first
-    which = select(DeltaRow).filter_by(session_id=session.id, undone=back).where(of)
-    names, refused = dict[str, None](), list[str]()
-    for row in db.exec(which.order_by(number if back else number.desc())).all():
-        if not back and row.author in FREE and not row.reason.startswith("mark "):
+    redo = first is None
+    mark = f"~{step}"
+    if first is None:
+        of = col(DeltaRow.id).endswith(mark)
+        order: Any = col(DeltaRow.number)
+    else:
+        of = col(DeltaRow.interaction) >= first
+        order = col(DeltaRow.number).desc()
+    which = select(DeltaRow).filter_by(session_id=session.id, undone=redo).where(of)
+
+    names: dict[str, None] = {}
+    refused: list[str] = []
+    for row in db.exec(which.order_by(order)).all():
+        is_of_user = row.author in FREE and not row.reason.startswith("mark ")
+        if is_of_user and not redo:
             continue
         try:
             with db.begin_nested():
-                Deltas(db).revert(row, redo=back)
-            row.id = row.id.removesuffix(mark) if back else row.id + mark
+                Deltas(db).revert(row, redo=redo)
+            row.id = row.id.removesuffix(mark) if redo else row.id + mark
             names |= dict.fromkeys(row.before)
         except BadInput as error:
             refused.append(str(error))

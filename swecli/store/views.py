@@ -21,7 +21,8 @@ from swecli.text import truncate
 
 MAX_ROWS = 1_000
 _TIMEOUT = 20.0
-_MAX_CELL, _MAX_RESULT = 10_000_000, 50_000_000  # characters
+_MAX_CELL = 10_000_000  # characters
+_MAX_RESULT = 50_000_000  # characters
 _POLL_INTERVAL = 20_000  # instructions of SQLite, some milliseconds
 _CELL_WIDTH = 240  # characters of a printed cell
 _READ_ACTIONS = (
@@ -207,7 +208,8 @@ def _fetch(
     cursor: sqlite3.Cursor, limit: int, max_characters: int
 ) -> tuple[list[tuple[Any, ...]], bool]:
     """Return rows up to the limit or the maximum size, and whether more exist."""
-    rows, size = list[tuple[Any, ...]](), 0
+    rows: list[tuple[Any, ...]] = []
+    size = 0
     for row in cursor:
         size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
         if len(rows) == limit or size > max_characters:
@@ -228,11 +230,9 @@ def _query_error(error: Exception) -> BadInput:
 
 
 def _format_cell(value: Any) -> str:
-    text = (
-        ""
-        if value is None
-        else f"{value:.10g}"
-        if isinstance(value, float)
-        else " ".join(str(value)[:1_000].split())
-    )
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    text = " ".join(str(value)[:1_000].split())
     return truncate(text, _CELL_WIDTH)

@@ -125,9 +125,9 @@ SELECT
   state AS state, -- `active`, `pinned`, `quarantined`, `disabled` or `deleted`
   trust AS trust, -- the source of its words: `user`, `reasoning`, `repository`, `tool` or `web`
   "when" AS applies_when, -- when it applies, in other words; only searched
-  helpful AS helpful, -- number of helpful verdicts
-  harmful AS harmful, -- number of harmful verdicts
-  neutral AS neutral, -- number of neutral verdicts
+  helpful AS helpful, -- exchanges in which it helped, of the newest 20 that judged it
+  harmful AS harmful, -- exchanges in which it hurt, of the newest 20 that judged it
+  neutral AS neutral, -- verdicts that are no evidence
   uses AS uses, -- number of turns that showed it
   stale AS stale, -- the missing file or command that it names, "" for none
   session_id AS session_id, -- its session, for scope `session`

@@ -86,7 +86,9 @@ async def execute(
     verdict = permissions.decide(tool, plan, ctx)
     refusal = await _check_permission(call, tool, plan, ctx, permissions, ask, verdict)
     if plan.unattended is not None and call.decision == "headless":
-        plan, refusal, call.approved = plan.unattended, None, None
+        plan = plan.unattended
+        refusal = None
+        call.approved = None
     call.effects = tool.kind.effects_of(plan)
     if refusal is not None:
         return _store(call, refusal), summary
@@ -157,30 +159,19 @@ async def _check_permission(
         call.decision = verdict.by
         return None
     if verdict.outcome == "deny":
-        call.approved, call.decision, call.reason = False, verdict.by, verdict.why
+        call.approved = False
+        call.decision = verdict.by
+        call.reason = verdict.why
         return _error_result(
             f"Not permitted: {verdict.why} Do not try to reach the same in another way.",
             denied=True,
         )
-    rule, label = permissions.suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
-    file = (
-        permissions.saved.writable_file()
-        if permissions.saved and rule and not verdict.exact_only
-        else ""
-    )
-    shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
-    remedy = ""
-    if plan.guard_is_for_place:
-        remedy = f"a rule for its folder allows it: {rule}"
-    elif verdict.exact_only and verdict.why == plan.guard:
-        remedy = f"a rule for exactly this allows it: {rule}"
-    elif verdict.exact_only:
-        remedy = "that rule would have to go"
-    request = AskRequest(call, *shown, why=verdict.why, project_file=file, remedy=remedy)
+    request = _approval_request(call, tool, plan, ctx, permissions, verdict)
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
-        call.error, call.result = "cancelled", _CANCELLED
+        call.error = "cancelled"
+        call.result = _CANCELLED
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
         _log.exception("asking for approval failed")
@@ -188,19 +179,63 @@ async def _check_permission(
             f"Approval could not be requested ({type(error).__name__}: {error}). Nothing was done.",
             denied=True,
         )
-    call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
+    call.approved = decision.allow
+    call.decision = decision.by
+    call.reason = decision.reason
     if not decision.allow:
         return _error_result(_refusal_text(decision), denied=True)
-    if decision.scope == "session" and request.session_rule:
-        permissions.allow_for_session(request.session_rule)
-    if decision.scope == "project" and request.session_rule:
-        try:
-            permissions.allow_for_project(request.session_rule)
-        except (
-            ConfigError
-        ) as error:  # the rule applies to this session only; /permissions shows why
-            permissions.last += f"; {request.session_rule} could not be saved: {error}"
+    if request.session_rule:
+        _keep_rule(request.session_rule, decision, permissions)
     return None
+
+
+def _approval_request(
+    call: ToolCall,
+    tool: Tool,
+    plan: ToolPlan,
+    ctx: ToolContext,
+    permissions: Permissions,
+    verdict: PermissionVerdict,
+) -> AskRequest:
+    """Return the question to the user, with the rule that a lasting yes adds and the file it may be saved in."""
+    rule, label = permissions.suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
+    file = ""
+    if permissions.saved and rule and not verdict.exact_only:
+        file = permissions.saved.writable_file()
+    return AskRequest(
+        call,
+        tool.kind.question,
+        one_line(plan.summary),
+        plan.preview,
+        label,
+        rule,
+        why=verdict.why,
+        project_file=file,
+        remedy=_describe_remedy(plan, verdict, rule),
+    )
+
+
+def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> str:
+    """Return what would end the questions about such calls, "" if a plain yes for the session does."""
+    if plan.guard_is_for_place:
+        return f"a rule for its folder allows it: {rule}"
+    if not verdict.exact_only:
+        return ""
+    if verdict.why == plan.guard:
+        return f"a rule for exactly this allows it: {rule}"
+    return "that rule would have to go"
+
+
+def _keep_rule(rule: str, decision: Decision, permissions: Permissions) -> None:
+    """Apply a lasting yes: until the program ends, or saved for the project."""
+    if decision.scope == "session":
+        permissions.allow_for_session(rule)
+    elif decision.scope == "project":
+        try:
+            permissions.allow_for_project(rule)
+        except ConfigError as error:
+            # the rule applies to this session only; /permissions shows why
+            permissions.last += f"; {rule} could not be saved: {error}"
 
 
 async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:

@@ -216,7 +216,8 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     -a` passes to hooks. The work tree is the folder with `.git`, regardless of `core.worktree`."""
     given = child_environment(environ)
     own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
-    index, link = (top / given.get("GIT_INDEX_FILE", "")).resolve(), top / ".git"
+    index = (top / given.get("GIT_INDEX_FILE", "")).resolve()
+    link = top / ".git"
     if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
         target = os.fsdecode(read_regular(link))
         link = top / target.removeprefix("gitdir:").strip("\n ")
@@ -241,7 +242,8 @@ def _disable_filters(output: bytes) -> dict[str, str]:
 def _settings(env: Mapping[str, str], more: dict[str, str]) -> dict[str, str]:
     """Return the environment with `_PINNED` and `more` settings appended to those it already has."""
     count = env.get("GIT_CONFIG_COUNT", "")
-    first, settings = int(count) if count.isdecimal() and len(count) < 5 else 0, _PINNED | more
+    first = int(count) if count.isdecimal() and len(count) < 5 else 0
+    settings = _PINNED | more
     pins = {"GIT_CONFIG_COUNT": str(first + len(settings))}
     for index, (key, value) in enumerate(settings.items(), first):
         pins |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
@@ -339,22 +341,28 @@ def shown_paths(
     env = read_only_environment(environ)
     if name[0] == "cat-file":  # a commit, a tag, or a folder's names
         return []
-    behind = words.index("--") if "--" in words else len(words)
-    before = [
-        word for word in words[:behind] if word != "--graph"
-    ]  # it would draw between the names
-    if name[0] == "grep":
-        argv = [*name, "--files-with-matches", "--null", "--full-name", *before, *words[behind:]]
-    else:
-        recursive = ["-r"] if name[0] == "diff-tree" else []  # which -p implies
-        argv = [*name, *before, *_NAMES_ONLY, *recursive, *words[behind:]]
-    listed = _start(folder, env, argv, _MAX_NAMES)
+    listed = _start(folder, env, _naming_command(name, words), _MAX_NAMES)
     if listed is not None and listed[0] in (0, 1):  # 1: differences, or no match
         found = os.fsdecode(listed[1]).split("\0")
         # `git grep` writes revision:path
         return [piece for path in found for piece in {path, path.partition(":")[2]} if piece]
     failed = _start(folder, env, [*name, *words], 1)
-    return [] if failed is not None and failed[0] and not failed[1] else None
+    if failed is None:
+        return None
+    exit_code, output = failed
+    shows_nothing = exit_code != 0 and not output
+    return [] if shows_nothing else None
+
+
+def _naming_command(name: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return the git command that lists the paths whose contents the given one would show."""
+    behind = words.index("--") if "--" in words else len(words)
+    # --graph would draw between the names
+    before = [word for word in words[:behind] if word != "--graph"]
+    if name[0] == "grep":
+        return [*name, "--files-with-matches", "--null", "--full-name", *before, *words[behind:]]
+    recursive = ["-r"] if name[0] == "diff-tree" else []  # which -p implies
+    return [*name, *before, *_NAMES_ONLY, *recursive, *words[behind:]]
 
 
 _NAMES_ONLY = (
@@ -368,9 +376,11 @@ def names_content(folder: Path, environ: Mapping[str, str], word: str) -> bool:
     """Return whether a word, or an end of a range, is the id of a file's content, which has no path to check."""
     env = read_only_environment(environ)
     for piece in re.split(r"\.\.\.?", word):
-        if (match := _HEX.fullmatch(piece)) and (
-            _query(folder, env, "cat-file", "-t", match[1]) or b""
-        ).strip() == b"blob":
+        match = _HEX.fullmatch(piece)
+        if match is None:
+            continue
+        kind = _query(folder, env, "cat-file", "-t", match[1]) or b""
+        if kind.strip() == b"blob":
             return True
     return False
 

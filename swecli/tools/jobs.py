@@ -125,7 +125,8 @@ class Jobs:
         self.finished.put_nowait(line)
 
     def pop_notices(self) -> list[str]:
-        notices, self.notices = self.notices, []
+        notices = self.notices
+        self.notices = []
         return notices
 
     async def stop(self, jobs: Collection[Job]) -> None:

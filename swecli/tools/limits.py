@@ -22,15 +22,19 @@ def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, boo
     room = limit_chars - len(notice) - mark_room
     if room < mark_room:
         return notice[: max(0, limit_chars)], True
-    head, tail = text[: room * 2 // 3], text[len(text) - (room - room * 2 // 3) :]
-    if (end := head.rfind("\n")) > len(head) * 3 // 4:
-        head = head[:end]
-    if 0 <= (end := tail.find("\n")) < len(tail) // 4:
-        tail = tail[end + 1 :]
-    return (
-        f"{notice}{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}",
-        True,
-    )
+    head_room = room * 2 // 3
+    tail_room = room - head_room
+    head = text[:head_room]
+    tail = text[len(text) - tail_room :]
+    # cut at the end of a line if one is near
+    last_end = head.rfind("\n")
+    if last_end > len(head) * 3 // 4:
+        head = head[:last_end]
+    first_end = tail.find("\n")
+    if 0 <= first_end < len(tail) // 4:
+        tail = tail[first_end + 1 :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{notice}{head}\n[… {left_out:,} characters left out …]\n{tail}", True
 
 
 class HeadTail:
@@ -82,7 +86,8 @@ class HeadTail:
 
 def fit_rows(rows: Iterable[str], limit: int) -> list[str]:
     """Return the first rows with at most `limit` characters in all, line ends included; at least one."""
-    fitting, size = list[str](), 0
+    fitting: list[str] = []
+    size = 0
     for row in rows:
         size += len(row) + 1
         if fitting and size > limit:

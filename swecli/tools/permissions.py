@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from swecli.config.paths import ProjectRules
+from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Start
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode

@@ -97,7 +97,8 @@ async def run_group(
     group, and on Linux all other descendants, at the end, after `timeout` seconds (None: no limit) and on cancellation.
     With `has_monitor` the program waits for another one and ends with it: only the others are asked to terminate.
     Raises OSError if the program cannot be started, and CancelledError."""
-    loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    stream = asyncio.StreamReader()
     # our own pipe: asyncio waits for its pipe as long as a background process holds it open
     reading, writing = os.pipe()
     protocol = asyncio.StreamReaderProtocol(stream)

@@ -11,14 +11,14 @@ from swecli.models.api_message import calls_of
 from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
 
 _MAX_CYCLE = 6  # calls
-_HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with equal results
-MAX_SAME_CALLS = (
-    10  # times in a row that one call may be made, whatever its results, before the user is asked
-)
+# times in a row that a cycle was called, with equal results
+_HINT_AFTER = 2
+_ASK_AFTER = 3
+# times in a row that one call may be made, whatever its results, before the user is asked
+MAX_SAME_CALLS = 10
 _LOOP_QUESTION = "It keeps repeating itself. Continue?"
-_MIN_DUPLICATE = (
-    400  # characters; a shorter result is hardly longer than the notice that would replace it
-)
+# characters; a shorter result is hardly longer than the notice that would replace it
+_MIN_DUPLICATE = 400
 
 
 def fingerprint(call: ToolCall, result: str = "") -> str:
@@ -36,7 +36,8 @@ def find_cycle(fingerprints: list[str], longest: int = _MAX_CYCLE) -> tuple[int,
     occurs; (1, 1) if nothing repeats."""
     best = (1, 1)
     for length in range(1, longest + 1):
-        cycle, count = fingerprints[-length:], 1
+        cycle = fingerprints[-length:]
+        count = 1
         while cycle and fingerprints[-length * (count + 1) : -length * count] == cycle:
             count += 1
         if count > best[1]:
@@ -83,17 +84,18 @@ class LoopGuard:
         """Return whether the turn may continue; asks the user if it loops. A yes is valid until the loop has run as
         often again; then a loop with equal results ends the turn."""
         length, count = find_cycle(self.fingerprints[self._allowed :])
-        same = count >= _ASK_AFTER
-        if not same:
-            length, count = find_cycle(
-                [fingerprint(call) for call in self._calls[self._allowed :]], 1
-            )
+        same_results = count >= _ASK_AFTER
+        if same_results and self._asked_about_results:
+            return False
+        if not same_results:
+            without_results = [fingerprint(call) for call in self._calls[self._allowed :]]
+            length, count = find_cycle(without_results, 1)
             if count < MAX_SAME_CALLS:
                 return True
-        elif self._asked_about_results:
-            return False
+
         call = self._calls[-1]
-        words = f"{call.name} was called {count} times in a row with the same {'result' if same else 'arguments'}"
+        same = "result" if same_results else "arguments"
+        words = f"{call.name} was called {count} times in a row with the same {same}"
         if length > 1:
             names = ", ".join(dict.fromkeys(one.name for one in self._calls[-length:]))
             words = (
@@ -102,10 +104,9 @@ class LoopGuard:
         shown = Display(body=f"{words}.")
         request = AskRequest(call, _LOOP_QUESTION, f"Continue repeating {call.name}", shown)
         decision = await ask(request)
-        self._allowed, self._asked_about_results = (
-            len(self.fingerprints),
-            self._asked_about_results or same,
-        )
+        self._allowed = len(self.fingerprints)
+        if same_results:
+            self._asked_about_results = True
         return decision.allow
 
 
@@ -114,13 +115,14 @@ def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) ->
     call has run all the same, so "unchanged" is a measured fact."""
     if call.effects.origin != "repository" or len(result) < _MIN_DUPLICATE:
         return ""
-    wanted, same_calls = _canonical(call.parameters), set[str]()
+    wanted = _canonical(call.parameters)
+    same_calls: set[str] = set()
     for message in sent:
         for one in calls_of(message):
-            if (
-                one["function"]["name"] == call.name
-                and _canonical(json.loads(one["function"]["arguments"])) == wanted
-            ):
+            function = one["function"]
+            if function["name"] != call.name:
+                continue
+            if _canonical(json.loads(function["arguments"])) == wanted:
                 same_calls.add(one["id"])
         call_id = str(message.get("tool_call_id") or "")
         if call_id in same_calls and message.get("content") == result:

@@ -79,7 +79,8 @@ class _Output:
 
     def add(self, piece: bytes) -> None:
         """Take the next piece."""
-        is_first, self._is_first = self._is_first, False
+        is_first = self._is_first
+        self._is_first = False
         if self.held or (is_first and piece.startswith(_OWN_ERROR)):
             self.held += piece
         else:

@@ -49,7 +49,8 @@ class OutputThrottle:
             self._timer = None
         self._last = asyncio.get_running_loop().time()
         if self._pending:
-            text, self._pending = self._pending, ""
+            text = self._pending
+            self._pending = ""
             self._report(text)
 
 

@@ -28,8 +28,11 @@ class TextFile:
     @property
     def newline(self) -> str:
         """The line end of most lines, "\\n" or "\\r\\n"; "" if the text has none."""
-        pairs, ends = self.text.count("\r\n"), self.text.count("\n")
-        return ("\r\n" if pairs * 2 >= ends else "\n") if ends else ""
+        ends = self.text.count("\n")
+        if not ends:
+            return ""
+        pairs = self.text.count("\r\n")
+        return "\r\n" if pairs * 2 >= ends else "\n"
 
     @property
     def is_valid(self) -> bool:

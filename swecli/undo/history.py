@@ -29,7 +29,8 @@ class _ChangeRecorder:
     """Records the file changes of the running turn."""
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
-        self._sessions, self._versions = sessions, versions
+        self._sessions = sessions
+        self._versions = versions
         self._reported = 0
 
     @asynccontextmanager
@@ -113,10 +114,8 @@ class _ChangeRecorder:
 
     def take_notices(self) -> list[str]:
         """Return and clear the lines for the user on changes that cannot be undone, each line once."""
-        fresh, self._reported = (
-            self._versions.notices[self._reported :],
-            len(self._versions.notices),
-        )
+        fresh = self._versions.notices[self._reported :]
+        self._reported += len(fresh)
         return fresh
 
 
@@ -139,7 +138,8 @@ def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> Rest
     plan = RestorePlan()
     for path, chain in chains.items():
         plan.paths |= {change.key: path for change in chain}
-        present, target = versions.read_state(path), chain[0].before
+        present = versions.read_state(path)
+        target = chain[0].before
         unbroken = all(one.after == two.before for one, two in zip(chain, chain[1:], strict=False))
         ours = unbroken and present == chain[-1].after
         if present == target:
@@ -153,7 +153,8 @@ def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> Rest
                 "it was changed outside this session, and is too large to be stored"
             )
         else:
-            (plan.ready if ours else plan.conflicts).append(FileChange(path, present, target))
+            alike = plan.ready if ours else plan.conflicts
+            alike.append(FileChange(path, present, target))
     return plan
 
 
@@ -161,34 +162,49 @@ def _apply(
     changes: Sequence[FileChange], versions: FileVersions
 ) -> tuple[list[FileChange], dict[str, str]]:
     """Apply these changes. Returns the applied ones, and by path why one failed."""
-    done, failed = [], {}
-    removed = [  # files without a successor, and those that turn into a folder or back
-        (one, True)
-        for one in changes
-        if one.before.mode
-        and (not one.after.mode or stat.S_ISDIR(one.before.mode) != stat.S_ISDIR(one.after.mode))
-    ]
-    removed.sort(
-        key=lambda one: one[0].path, reverse=True
-    )  # the contents of a folder before the folder
-    for change, is_removal in [
-        *removed,
-        *((change, False) for change in sorted(changes, key=lambda one: one.path)),
-    ]:
-        path = Path(change.path)
+    done: list[FileChange] = []
+    failed: dict[str, str] = {}
+    ordered = sorted(changes, key=lambda change: change.path)
+    # the contents of a folder before the folder
+    for change in filter(_removes_first, reversed(ordered)):
         try:
-            if path.parent.resolve() != path.parent:
-                raise OSError(0, "its folder is a symbolic link, which is not followed")
-            if is_removal:
-                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(
-                    missing_ok=True
-                )
-            elif change.path not in failed:
-                versions.restore(path, change.after)
+            _remove(_real_place(change.path))
+        except OSError as error:
+            failed[change.path] = error.strerror or str(error)
+    for change in ordered:
+        try:
+            place = _real_place(change.path)
+            if change.path not in failed:
+                versions.restore(place, change.after)
                 done.append(change)
         except OSError as error:
             failed[change.path] = error.strerror or str(error)
     return done, failed
+
+
+def _removes_first(change: FileChange) -> bool:
+    """Return whether the path must go: it has no successor, or a file becomes a folder or a folder a file."""
+    before = change.before.mode
+    after = change.after.mode
+    if not before:
+        return False
+    return not after or stat.S_ISDIR(before) != stat.S_ISDIR(after)
+
+
+def _real_place(path: str) -> Path:
+    """Return the path. Raises OSError if its folder is reached through a link."""
+    place = Path(path)
+    if place.parent.resolve() != place.parent:
+        raise OSError(0, "its folder is a symbolic link, which is not followed")
+    return place
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or an empty folder. Raises OSError."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +220,9 @@ class TurnHistory:
     """Undoes and redoes turns of the current session. After either the session must be loaded again."""
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
-        self._sessions, self._versions, self._changes = sessions, versions, sessions.file_changes
+        self._sessions = sessions
+        self._versions = versions
+        self._changes = sessions.file_changes
 
     @classmethod
     def track(
@@ -215,14 +233,16 @@ class TurnHistory:
         database = sessions.database
         if database.path is None:
             return None
-        excluded = [place := str(database.path.absolute()), *(f"{folder}/" for folder in own)]
+        place = str(database.path.absolute())
+        excluded = [place, *(f"{folder}/" for folder in own)]
         versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, excluded)
         ctx.changes = _ChangeRecorder(sessions, versions)
         return cls(sessions, versions)
 
     def turns(self) -> list[tuple[int, str]]:
         """Return the numbers of the session's turns, newest first, each with its query and its changes in a line."""
-        session, changed = self._sessions.session, dict[int, list[str]]()
+        session = self._sessions.session
+        changed: dict[int, list[str]] = {}
         self._sessions.load_back_to(1)
         for change in self._changes.load(session, 1):
             changed.setdefault(change.interaction, []).append(self.relative(change.path))
@@ -341,11 +361,12 @@ class TurnHistory:
         ]
 
     def _diff_file(self, change: FileChange) -> tuple[str, str]:
-        name, old, new = self.relative(change.path), change.before, change.after
-        what = "changed" if old.mode and new.mode else "created" if new.mode else "removed"
-        if what == "changed" and old.mode != new.mode:
-            what = f"mode {oct(old.mode)[2:]} → {oct(new.mode)[2:]}"
-        before, after = self._text(old), self._text(new)
+        name = self.relative(change.path)
+        old = change.before
+        new = change.after
+        what = _describe_change(old.mode, new.mode)
+        before = self._text(old)
+        after = self._text(new)
         if old.digest == new.digest or before is None or after is None:
             return f"{name}: {what}", ""
         found = unified_diff(name, before if old.mode else None, after)
@@ -363,6 +384,16 @@ class TurnHistory:
         """Return a path relative to the workspace, or as it is if it lies outside."""
         root = self._versions.root
         return str(Path(path).relative_to(root)) if Path(path).is_relative_to(root) else path
+
+
+def _describe_change(old_mode: int, new_mode: int) -> str:
+    if not new_mode:
+        return "removed"
+    if not old_mode:
+        return "created"
+    if old_mode != new_mode:
+        return f"mode {oct(old_mode)[2:]} → {oct(new_mode)[2:]}"
+    return "changed"
 
 
 def _join_names(names: Collection[str]) -> str:

@@ -18,12 +18,15 @@ from swecli.store.records import FileState
 from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
 
-_MAX_FILES, _MAX_BYTES = 50_000, 300_000_000  # of one scan: files, and new contents
+_MAX_FILES = 50_000  # of one scan
+_MAX_BYTES = 300_000_000  # of new contents in one scan
 _LIST_TIMEOUT = 20.0  # seconds
 _MAX_FILE_BYTES = 10_000_000
 PRUNED = "its earlier version was removed to save space"
 NOT_STORED = "?"  # prefix of the digest of a content that is not stored
-_MAX_STORE_BYTES, _MAX_AGE, _DAY = 1_000_000_000, 30 * 86_400, 86_400  # seconds
+_DAY = 86_400  # seconds
+_MAX_AGE = 30 * _DAY
+_MAX_STORE_BYTES = 1_000_000_000
 _RACY = 50_000_000  # ns: a file changed so shortly before it was read may change again within one tick of its clock
 _SAVE_INTERVAL = 200  # file reads between two writes of the index
 _NO_STAMP = (0, 0, 0, 0, 0)
@@ -50,18 +53,26 @@ class FileVersions:
     ) -> None:
         self._max_files = max_files  # of one scan
         self._max_bytes = max_bytes  # of new contents in one scan
-        self.root, self.folder, self.environ, self._own = root, folder, environ, tuple(own)
+        self.root = root
+        self.folder = folder
+        self.environ = environ
+        self._own = tuple(own)
         self.notices: list[str] = []
-        self.is_complete, self._unsaved = True, 0
+        self.is_complete = True
         name = hashlib.sha256(str(root).encode("utf-8", "replace")).hexdigest()[:16]
-        self._index, self._known, self._room = folder / f"{name}.index", _Index(), self._max_bytes
+        self._index = folder / f"{name}.index"
+        self._known = _Index()
+        self._unsaved = 0  # file reads since the index was written
+        self._room = self._max_bytes  # for new contents in this scan
 
     def scan(self) -> dict[str, FileState]:
         """Return the state of every path that is not ignored, and store the contents of changed files.
 
         May run in any thread. Never raises OSError: the digest of a file that is not stored begins with NOT_STORED.
         """
-        started, known, fresh = time.time_ns(), self._known or self._load_index(), _Index()
+        started = time.time_ns()
+        known = self._known or self._load_index()
+        fresh = _Index()
         self._room = self._max_bytes
         for path in self._paths():
             try:
@@ -75,20 +86,19 @@ class FileVersions:
                 status.st_ctime_ns,
                 status.st_ino,
             )
-            if (before := known.get(path)) is not None and before[0] == stamp:
+            before = known.get(path)
+            if before is not None and before[0] == stamp:
                 fresh[path] = before
                 continue
             self._unsaved += 1
-            if (state := self._state(path, status)).mode:
-                fresh[path] = (stamp if started - max(stamp[2:4]) > _RACY else _NO_STAMP, state)
+            state = self._state(path, status)
+            if state.mode:
+                is_settled = started - max(status.st_mtime_ns, status.st_ctime_ns) > _RACY
+                fresh[path] = (stamp if is_settled else _NO_STAMP, state)
         self._known = fresh
         if self._unsaved > _SAVE_INTERVAL:
             self._unsaved = 0
-            rows = {
-                path: (stamp, (state.digest, state.mode)) for path, (stamp, state) in fresh.items()
-            }
-            with suppress(OSError):  # the index is only a cache
-                self._write(self._index, json.dumps(rows).encode())
+            self._save_index()
         return {path: state for path, (_, state) in fresh.items()}
 
     def read_state(self, path: str) -> FileState:
@@ -131,19 +141,15 @@ class FileVersions:
 
     def prune(self) -> None:
         """Once a day, remove contents that are too old, and the oldest ones above the size limit, with a notice."""
-        stamp, now = self.folder / "pruned", time.time()
+        stamp = self.folder / "pruned"
+        now = time.time()
         if stamp.exists() and now - stamp.stat().st_mtime < _DAY:
             return
-        total, removed, stored = 0, 0, [(path.stat(), path) for path in self.folder.glob("??/*")]
-        for status, path in sorted(stored, key=lambda one: -one[0].st_mtime):
-            total += status.st_size
-            if total > _MAX_STORE_BYTES or now - status.st_mtime > _MAX_AGE:
-                path.unlink(missing_ok=True)
-                removed += status.st_size
-        for index in (
-            self.folder.glob("*.index") if removed else ()
-        ):  # they refer to removed contents
-            index.unlink(missing_ok=True)
+        removed = self._remove_old(now)
+        if removed:
+            # the indexes refer to removed contents
+            for index in self.folder.glob("*.index"):
+                index.unlink(missing_ok=True)
         with suppress(OSError):
             self._write(stamp, b"")
         if removed:
@@ -151,38 +157,57 @@ class FileVersions:
                 f"removed {removed / 1e6:,.1f} MB of the oldest file versions: undo cannot restore them"
             )
 
+    def _remove_old(self, now: float) -> int:
+        """Remove contents by age and by the store's size, the oldest first. Returns the removed bytes."""
+        stored = [(path.stat(), path) for path in self.folder.glob("??/*")]
+        total = 0
+        removed = 0
+        for status, path in sorted(stored, key=lambda one: -one[0].st_mtime):
+            total += status.st_size
+            if total > _MAX_STORE_BYTES or now - status.st_mtime > _MAX_AGE:
+                path.unlink(missing_ok=True)
+                removed += status.st_size
+        return removed
+
     def _paths(self) -> Iterator[str]:
         """Yield the files that are not ignored, their folders, the symbolic links in these, and empty folders."""
-        top, names, self.is_complete = str(self.root), list[str](), False
-        try:
-            names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
-            self.is_complete = len(names) <= self._max_files
-        except ToolError as error:
-            self.warn(f"changes of commands cannot be undone: {error}")
-        if len(names) > self._max_files:
-            self.warn(
-                f"more than {self._max_files:,} files: changes of commands in the others cannot be undone"
-            )
+        top = str(self.root)
+        names = self._list_files()
         folders = {""}
-        for name in names[: self._max_files]:
+        for name in names:
             folder = name
             while (folder := folder.rpartition("/")[0]) not in folders:
                 folders.add(folder)
-        found = [f"{top}/{name}" for name in (*names[: self._max_files], *(folders - {""}))]
+        found = [f"{top}/{name}" for name in (*names, *(folders - {""}))]
         for folder in folders:
             for entry in _entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
                     found.append(entry.path)
-                elif (
-                    entry.is_dir(follow_symlinks=False)
-                    and entry.path[len(top) + 1 :] not in folders
-                ):
-                    found += _empty_tree(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    below_root = entry.path[len(top) + 1 :]
+                    if below_root not in folders:
+                        found += _empty_tree(entry.path)
         return (path for path in found if not path.startswith(self._own) and self._is_utf8(path))
+
+    def _list_files(self) -> list[str]:
+        """Return the files that are not ignored, at most as many as a scan covers; sets `is_complete`."""
+        self.is_complete = False
+        try:
+            names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
+        except ToolError as error:
+            self.warn(f"changes of commands cannot be undone: {error}")
+            return []
+        self.is_complete = len(names) <= self._max_files
+        if not self.is_complete:
+            self.warn(
+                f"more than {self._max_files:,} files: changes of commands in the others cannot be undone"
+            )
+        return names[: self._max_files]
 
     def _state(self, path: str, status: os.stat_result) -> FileState:
         """Return the state of a file, folder or link; anything else counts as absent."""
-        mode, not_stored = status.st_mode, f"{NOT_STORED}{status.st_size}-{status.st_mtime_ns}"
+        mode = status.st_mode
+        not_stored = f"{NOT_STORED}{status.st_size}-{status.st_mtime_ns}"
         if stat.S_ISDIR(mode):
             return FileState("", mode)
         try:
@@ -235,6 +260,14 @@ class FileVersions:
             if not folder.exists():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _replace_file(path, data, 0o600)
+
+    def _save_index(self) -> None:
+        rows = {
+            path: (stamp, (state.digest, state.mode))
+            for path, (stamp, state) in self._known.items()
+        }
+        with suppress(OSError):  # the index is only a cache
+            self._write(self._index, json.dumps(rows).encode())
 
     def _load_index(self) -> _Index:
         with suppress(OSError, ValueError, TypeError):

@@ -137,6 +137,7 @@ def check_fit(turn: FittedTurn) -> None:
     try:
         events = turn.fit()
     except ContextFull:
+        assert not turn.fitter.measure(turn.messages).fits, "it gives up only on what is too long"
         return
     after = turn.messages
     reductions = [event for event in events if event.type == "context_reduced"]

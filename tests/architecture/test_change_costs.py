@@ -161,9 +161,7 @@ def test_adding_a_provider_changes_one_code_file(tree: Tree) -> None:
 
 
 def test_adding_a_setting_changes_one_code_file(tree: Tree) -> None:
-    setting = (
-        '    loudness: int = _setting(3, integer(0, 9), "how loud the bell is", tightens=True)\n'
-    )
+    setting = '    loudness: int = _setting(3, integer(0, 9), "how loud the bell is", in_project="stricter")\n'
     tree.insert("swecli/config/settings.py", "    color: bool", setting)
     assert tree.swecli("config", "get", "loudness").out == "3\n"
     assert (

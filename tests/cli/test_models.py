@@ -10,7 +10,7 @@ import pytest
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import shipped_table
 from swecli.llm.table_update import ADDRESS_VARIABLE
-from tests.llm.test_openrouter_list import serving
+from tests.llm.test_openrouter_list import LIST, serving
 from tests.support.shell import Run
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 
@@ -177,3 +177,38 @@ def test_the_table_of_models_is_updated_and_the_changes_are_shown(
     assert failed.code == 75
     assert failed.complaint.count("\n") <= 2
     assert "cannot be read" in failed.complaint
+
+
+def test_the_last_day_of_a_model_is_shown_where_the_table_has_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 777_000}
+    rows = {
+        "gpt-97": row | {"deprecation_date": "2031-02-28"},
+        "gpt-98": row | {"deprecation_date": "when it is done"},
+        "gpt-99": row,
+    }
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serving(json.dumps(shipped_table() | rows).encode()) as (_, environ):
+        monkeypatch.setenv(ADDRESS_VARIABLE, environ["OPENROUTER_BASE_URL"])
+        assert run("models", "update").code == 0
+    shown = run("models", "show", "openai/gpt-97", "--json").json
+    assert shown["deprecation_date"] == {"value": "2031-02-28", "from": "table"}
+    for name in ("gpt-98", "gpt-99", "gpt-97-2031-01-01"):
+        lasting = run("models", "show", f"openai/{name}", "--json").json
+        assert lasting["window"]["value"] == 777_000
+        assert "deprecation_date" not in lasting
+
+
+def test_names_of_the_list_of_openrouter_are_found_once_it_was_fetched(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(LIST) as (lists, environ):
+        monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+        monkeypatch.setenv("OPENROUTER_BASE_URL", environ["OPENROUTER_BASE_URL"])
+        assert "openrouter/moonshotai/kimi-k3" not in run("models", "kimi-k3").out
+        assert lists.asked == [], "a search fetches nothing"
+        assert run("models", "show", "openrouter/acme/writer").code == 0
+        found = run("models", "kimi-k3", "--json").json
+    row = next(row for row in found if row["model"] == "openrouter/moonshotai/kimi-k3")
+    assert (row["window"], row["input_usd_per_million"]) == (262_144, 2.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.paths import ProjectRules
+from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
 
 

@@ -9,8 +9,8 @@ from swecli.models.context import WindowSpec
 
 
 def test_a_setting_has_an_environment_variable_of_its_name_unless_it_is_a_list() -> None:
-    assert SETTINGS["max_turns"].env == "SWECLI_MAX_TURNS"
-    assert SETTINGS["allow"].env == ""  # A list is not plain text.
+    assert SETTINGS["max_turns"].variable == "SWECLI_MAX_TURNS"
+    assert SETTINGS["allow"].variable == ""  # A list is not plain text.
     assert "origins" not in SETTINGS
 
 

@@ -13,9 +13,7 @@ from swecli.context import (
     allowed_tokens,
     effective_threshold,
 )
-from swecli.context.budget import ModelLimits, request_limit
-from swecli.models.errors import ContextOverflow
-from swecli.models.message import Usage
+from swecli.context.budget import request_limit
 
 
 def test_the_budget_constants_have_the_specified_values() -> None:
@@ -79,42 +77,3 @@ def test_the_request_limit_is_at_least_a_quarter_of_the_window() -> None:
 @pytest.mark.parametrize("window", [None, 0, -1])
 def test_an_unknown_window_has_no_request_limit(window: int | None) -> None:
     assert request_limit(window) is None
-
-
-@pytest.mark.parametrize("size", [1, 20])
-def test_a_server_that_drops_the_tools_is_reported_once_even_for_a_small_request(size: int) -> None:
-    first = ModelLimits().record_usage(
-        "tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size
-    )
-    assert "does not seem to pass on the tools" in first.notice
-    assert not first.observed.record_usage(
-        "tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size
-    ).notice
-
-
-def test_a_model_that_called_a_tool_is_not_said_to_be_without_tools() -> None:
-    check = ModelLimits().record_usage(
-        "tiny", Usage(input=300), ours=853, tools=611, has_called=True
-    )
-    assert (check.notice, check.observed) == ("", ModelLimits())
-
-
-def test_a_service_that_keeps_refusing_does_not_shrink_the_limit_without_end() -> None:
-    named = ContextOverflow("too long")
-    named.limit = 200_000
-    limits, shape = ModelLimits(), ("m", "", None)
-    for _ in range(30):
-        limits = limits.record_refusal(shape, limits.limits.get(shape, 9_000), 8_192, named)
-    assert limits.limits[shape] > 40_000, "a quarter of what the service names"
-    limits = ModelLimits()
-    for _ in range(30):
-        sent = limits.limits.get(shape, 9_000)
-        limits = limits.record_refusal(shape, sent, 8_192, ContextOverflow("too long"))
-    assert limits.limits[shape] >= 1_024
-
-
-def test_a_token_count_too_small_for_the_request_is_ignored() -> None:
-    assert (
-        ModelLimits().record_usage("tiny", Usage(input=11), ours=5_000, tools=611).observed
-        == ModelLimits()
-    )

@@ -43,21 +43,21 @@ async def test_a_correction_marks_the_turn_and_blames_no_cited_strategy() -> Non
     assert (turn.good, turn.why) == (False, "no, that was wrong")
 
 
-async def test_a_user_mark_counts_at_once_and_undo_reverts_it() -> None:
+async def test_a_user_mark_judges_the_turn_and_no_cited_strategy_and_undo_reverts_it() -> None:
     runtime = make_runtime(["Noted.", "Done, see [P-1]."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello")
     before = runtime.sessions.playbook.get("P-1")
+    session, store = runtime.sessions.session, runtime.sessions.playbook
     await runtime.learning.mark(True)
-    session = runtime.sessions.current_session
-    after = runtime.sessions.playbook.get("P-1")
-    assert before is not None
-    assert after is not None
-    assert session is not None
-    assert after.helpful == before.helpful + 1
-    assert after.current_belief[2] > before.current_belief[2]
-    runtime.sessions.playbook.undo(session)
-    assert runtime.sessions.playbook.get("P-1") == before
+    marked = runtime.sessions.turns.turn(session.id, 2)
+    assert marked is not None
+    assert (marked.mark, marked.good) == ("good", True)
+    assert store.get("P-1") == before
+    store.undo(session)
+    unmarked = runtime.sessions.turns.turn(session.id, 2)
+    assert unmarked is not None
+    assert (unmarked.mark, unmarked.good) == ("", None)
 
 
 async def test_lessons_of_the_rules_are_reported_even_if_the_reflection_fails() -> None:

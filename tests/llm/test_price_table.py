@@ -89,7 +89,9 @@ def test_a_newer_name_is_like_the_newest_of_its_family(
         if re.fullmatch(f"{provider}/{family}", name)
     ]
     assert [int(number) for number in re.findall(r"\d+", like)] == max(versions)
-    assert row == find_row(provider, like)
+    resembled = dict(find_row(provider, like) or {})
+    resembled.pop("deprecation_date", None)  # the end of that model is not the end of this one
+    assert row == resembled
 
 
 def test_all_providers_are_listed() -> None:

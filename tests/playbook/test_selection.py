@@ -119,20 +119,20 @@ def test_stale_disabled_and_harmful_bullets_are_left_out_with_the_reason() -> No
         1,
         Bullet("P-2", "a", state="disabled"),
         Bullet("P-3", "b", stale="x.py is gone"),
-        Bullet("P-4", "c", belief=(0.8, 0.1, 0.1)),
-        Bullet("P-5", "d", belief=(0.8, 0.1, 0.1), state="pinned"),
+        Bullet("P-4", "c", harmful=2),
+        Bullet("P-5", "d", harmful=2, state="pinned"),
     )
     found = make_request(have, "billing").select()
     assert chosen_ids(found) == {"P-1", "P-5"}
     reasons = {c.bullet.id: c.reason for c in found.candidates if not c.chosen}
     assert reasons["P-2"] == "it is disabled"
     assert reasons["P-3"] == "it is stale: x.py is gone"
-    assert reasons["P-4"].startswith("it is more likely harmful")
+    assert reasons["P-4"] == "it hurt too often"
 
 
 def test_new_bullets_that_match_get_a_share_of_the_budget() -> None:
     known = [
-        Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, belief=(0.0, 0.1, 0.9))
+        Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, helpful=9)
         for n in range(1, 100)
     ]
     fresh = Bullet("P-100", "billing logs rotate", uses=0)

@@ -26,7 +26,7 @@ def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
         notices=("something odd",),
     )
     lines = _banner(start, color=False, width=100).splitlines()
-    assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
+    assert lines[0] == "swecli 0.2.0 · demo model (offline tour; no key found) · ~"
     assert lines[1] == "/help for commands · Shift+Tab to switch mode"
     assert lines[2] == "! something odd"
 

@@ -80,7 +80,7 @@ def test_secrets_in_results_are_redacted(stored_session: SessionManager) -> None
     [
         "DELETE FROM session",
         "UPDATE message SET content = ''",
-        "INSERT INTO playbook_learned VALUES ('x', '1')",
+        "INSERT INTO check_result (id) VALUES (1)",
         "DROP VIEW turns",
         "CREATE TEMP TABLE mine AS SELECT 1",
         "PRAGMA journal_mode = DELETE",

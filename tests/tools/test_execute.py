@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from swecli.config.paths import ProjectRules
+from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.commands.rules import RUN

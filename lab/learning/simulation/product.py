@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from lab.learning.simulation.api import (
+    CallFacts,
     Proposal,
     ReflectionAsked,
     Truth,
@@ -26,13 +27,21 @@ from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
-from swecli.models.message import ChatMessage, ModelRequest, RequestRecord, Role, ToolCall, Usage
+from swecli.models.message import (
+    ChatMessage,
+    Effects,
+    ModelRequest,
+    RequestRecord,
+    Role,
+    ToolCall,
+    Usage,
+)
 from swecli.models.playbook import Bullet, Delta, Trust
 from swecli.models.session import Session
 from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningEvent, LearningService
-from swecli.playbook.ranking import Reflector, clean, passes
+from swecli.playbook.ranking import clean
 from swecli.playbook.selection import SelectionRequest
 from swecli.playbook.transfer import ImportedBullet, plan_import
 from swecli.playbook.workspace import StaleStrategies
@@ -40,11 +49,9 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.scripted import Reply, ScriptedModel
 
-Arm = Literal["none", "all", "counts", "product", "ceiling", "oracle"]
-_LEARNING: tuple[Arm, ...] = ("counts", "product")
+Arm = Literal["none", "all", "product", "ceiling", "oracle"]
 _VOUCHED: tuple[Trust, ...] = ("user", "reasoning")
 _ANY_BUDGET = 100_000  # The worlds measure the value of reflection, not its cost.
-_PLAIN = (0.0, 0.5, 0.5)  # the sort key of an arm without scores
 _ANSWERS: dict[str, Any] = {
     "start": Sequence, "turn": TurnInput, "play": TurnFacts, "reflect": str, "chance": Real, "effect": Real,
     "best": Sequence, "truth": str,
@@ -124,33 +131,17 @@ class Product:
         """Return the strategy of a key."""
         return self.session.playbook.bullets.get(self.ids.get(key, ""))
 
-    def worth(self, key: str) -> float:
-        """Return the product's score of a strategy, -1 to 1."""
+    def score(self, key: str) -> float:
+        """Return the product's score of a strategy, 0 to 1."""
         bullet = self.bullet(key)
-        return bullet.worth if bullet else 0.0
+        return bullet.score if bullet else 0.0
 
     def kept(self, key: str) -> bool:
         """Return True if the product would still show a strategy."""
         bullet = self.bullet(key)
-        ignorant = all(
-            Reflector.from_json(value).ignorant for value in self._reflectors() or [None]
-        )
         return (
-            bullet is not None
-            and bullet.is_live
-            and not bullet.stale
-            and passes(bullet, ignorant=ignorant)
+            bullet is not None and bullet.is_live and not bullet.stale and not bullet.is_held_back
         )
-
-    def insight(self) -> float:
-        """Return the learned reliability of the reflector, 0 to 1."""
-        return max(
-            (Reflector.from_json(value).insight for value in self._reflectors()),
-            default=Reflector().insight,
-        )
-
-    def _reflectors(self) -> list[Any]:
-        return list(self.sessions.turns.reflectors().values())
 
     def states(self) -> Counter[str]:
         """Count the proposals by their state."""
@@ -185,7 +176,7 @@ class Product:
         shown = tuple(names[name] for name in ids if name in names)
         facts = ask(self.world, "play", number, shown)
         self._next = facts.user_next
-        if self.arm in _LEARNING or facts.proposals:  # otherwise nothing reads the turn again
+        if self.arm == "product" or facts.proposals:  # otherwise nothing reads the turn again
             self._store(query, turn, ids, facts)
             await self._learn(number, shown, facts)
         return shown
@@ -213,7 +204,10 @@ class Product:
         allowed = {self.ids[key] for key in self._allowed(number)}
         bullets = {
             name: replace(
-                bullet, state="pinned" if bullet.state == "pinned" else "active", belief=_PLAIN
+                bullet,
+                state="pinned" if bullet.state == "pinned" else "active",
+                helpful=0,
+                harmful=0,
             )
             for name, bullet in self.session.playbook.bullets.items()
             if name in allowed
@@ -231,9 +225,6 @@ class Product:
             return [key for key in keys if ask(self.world, "effect", key, number) > 0]
         if self.arm == "oracle":
             return [key for key in ask(self.world, "best", number, tuple(keys)) if key in self.live]
-        if self.arm == "counts":
-            found = {key: bullet for key in keys if (bullet := self.bullet(key)) is not None}
-            return [key for key, b in found.items() if not b.harmful or b.harmful < b.helpful]
         return keys
 
     def _store(self, query: str, turn: Turn | None, ids: Sequence[str], facts: TurnFacts) -> None:
@@ -242,7 +233,7 @@ class Product:
             self.sessions.begin_interaction(query)
         else:
             self.record.begin(turn)
-        calls = [ToolCall(call.id, call.tool, dict(call.arguments)) for call in facts.calls]
+        calls = [_tool_call(call) for call in facts.calls]
         if calls:
             self.sessions.append(ChatMessage(Role.ASSISTANT, "", calls))
         for call, fact in zip(calls, facts.calls, strict=True):
@@ -291,7 +282,7 @@ class Product:
 
     def _reflection(self, request: ModelRequest) -> Reply:
         """Return the world's answer with the product's ids, and its proposals for the turn."""
-        raw = ask(self.world, "reflect", self._asked) if self.arm in _LEARNING else '{"tags": []}'
+        raw = ask(self.world, "reflect", self._asked) if self.arm == "product" else '{"tags": []}'
         text = _KEY.sub(
             lambda found: f"[{self.ids[found[1]]}]" if found[1] in self.ids else found[0], raw
         )
@@ -315,6 +306,14 @@ class Product:
         self.live |= {
             key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.is_live
         }
+
+
+def _tool_call(fact: CallFacts) -> ToolCall:
+    """Return a call with the effects that its tool would tell: its outcome is seen by them."""
+    arguments = dict(fact.arguments)
+    changed = (str(arguments["path"]),) if fact.tool == "edit_file" else ()
+    effects = Effects(changed=changed, ran=str(arguments.get("command", "")))
+    return ToolCall(fact.id, fact.tool, arguments, effects=effects)
 
 
 def _imported(one: Proposal, number: int) -> ImportedBullet:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from lab.learning.simulation.api import World
 from lab.learning.simulation.product import Arm, Product, WorldFailed, ask
 
-ARMS: tuple[Arm, ...] = ("none", "all", "counts", "product", "ceiling", "oracle")
+ARMS: tuple[Arm, ...] = ("none", "all", "product", "ceiling", "oracle")
 FIRST = 200  # turns whose gain is reported separately
 _BELOW = 0.01  # success rate below that without a playbook from which a world counts as worse
 _CORES = 2
@@ -123,8 +123,7 @@ def _ended(world: World, product: Product) -> dict[str, float]:
     ours = [key for key, truth in truths.items() if truth != "poisoned"]
     effects = [ask(world, "effect", key, world.turns - 1) for key in ours]
     found = {
-        "correlation": spearman([product.worth(key) for key in ours], effects),
-        "insight": product.insight(),
+        "correlation": spearman([product.score(key) for key in ours], effects),
     }
     for figure, truth in (("lost", "helpful"), ("caught", "harmful")):
         if some := [not product.kept(key) for key in ours if truths[key] == truth]:

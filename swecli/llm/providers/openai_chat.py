@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
@@ -17,117 +18,195 @@ _TAGS = {
     "<thought>": "</thought>",
     "[THINK]": "[/THINK]",
 }  # Gemini: thought, Mistral: THINK
-_THOUGHTS = ("reasoning_content", "reasoning")
 _ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
 # as OpenAI names the protocol that its current models need for tools
 _NEEDS_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses api\b", re.IGNORECASE)
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
-class _ChatAnswer(Answer):
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A piece of a tool call. `index` is the service's, or its position in the chunk; the rest is "" if not sent."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str  # JSON, or a part of it
+    signature: Any  # Google's `extra_content`, to be sent back with the call; None without one
+
+    @classmethod
+    def parse(cls, call: Mapping[str, Any], position: int) -> CallPart:
+        """Read one call of a chunk."""
+        function = typed_field(call, "function", dict)
+        index = call.get("index")
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some local servers send an object instead of a string
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        return cls(
+            index=index if isinstance(index, int) else position,
+            id=str(call.get("id") or ""),
+            name=str(function.get("name") or ""),
+            arguments=str(arguments or ""),
+            signature=call.get("extra_content"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDelta:
+    """What one chunk adds to the answer; what the service did not send, or sent as another type, is empty."""
+
+    reasoning_content: str  # sent back as it came
+    reasoning: str  # only shown: it is sent back as `details`
+    details: list[dict[str, Any]]  # OpenRouter's `reasoning_details`
+    text: str
+    thinking: str  # Mistral: parts of the content
+    refusal: str
+    calls: list[CallPart]
+
+    @classmethod
+    def parse(cls, delta: Mapping[str, Any]) -> ChatDelta:
+        """Read a chunk's `delta`, or the `message` of a whole answer."""
+        reasoning_content = typed_field(delta, "reasoning_content", str)
+        # of a service that sends both, one is enough
+        reasoning = "" if reasoning_content else typed_field(delta, "reasoning", str)
+        details = typed_field(delta, "reasoning_details", list)
+        parts = typed_field(delta, "content", list)
+        return cls(
+            reasoning_content=reasoning_content,
+            reasoning=reasoning,
+            details=[one for one in details if isinstance(one, dict)],
+            text=_text(delta.get("content")),
+            thinking="".join(_text(part.get("thinking")) for part in parts if _is_object(part)),
+            refusal=typed_field(delta, "refusal", str),
+            calls=_call_parts(delta),
+        )
+
+
+def _call_parts(delta: Mapping[str, Any]) -> list[CallPart]:
+    calls = typed_field(delta, "tool_calls", list)
+    parts = [CallPart.parse(call, at) for at, call in enumerate(calls) if _is_object(call)]
+    only_function = typed_field(delta, "function_call", dict)  # before there were tools
+    if only_function:
+        parts.append(CallPart.parse({"function": only_function}, 0))
+    return parts
+
+
+class LeadingThoughts:
+    """Separates the thoughts that a model writes in one of _TAGS before its answer."""
+
+    def __init__(self) -> None:
+        self.held = ""  # text that may be a part of a tag
+        self._is_opening_read = False  # it is known whether the text begins with a tag
+        self._closing_tag = ""  # of the thoughts that are being read, "" outside of them
+
+    def feed(self, text: str, *, is_last: bool = False) -> tuple[str, str]:
+        """Return the thoughts and the text that are now known to be such; with `is_last` nothing is held back."""
+        self.held += text
+        if not self._is_opening_read:
+            self._read_opening(is_last=is_last)
+        if not self._is_opening_read:
+            return "", ""
+        thoughts = self._take_thoughts(is_last=is_last) if self._closing_tag else ""
+        if self._closing_tag:
+            return thoughts, ""
+        answer = self.held
+        self.held = ""
+        return thoughts, answer
+
+    def _read_opening(self, *, is_last: bool) -> None:
+        begun = self.held.lstrip()
+        opened = next((tag for tag in _TAGS if begun.startswith(tag)), "")
+        may_open = any(tag.startswith(begun) for tag in _TAGS)
+        if may_open and not opened and not is_last:
+            return
+        self._is_opening_read = True
+        if opened:
+            self._closing_tag = _TAGS[opened]
+            self.held = begun.removeprefix(opened)
+
+    def _take_thoughts(self, *, is_last: bool) -> str:
+        thoughts, closed, rest = self.held.partition(self._closing_tag)
+        if closed:
+            self._closing_tag = ""
+            self.held = rest.lstrip("\n")
+            return thoughts
+        end = len(thoughts)
+        if not is_last:  # the end may be the start of the closing tag
+            end = max(0, end - len(self._closing_tag))
+        self.held = thoughts[end:]
+        return thoughts[:end]
+
+
+class ChatAnswer(Answer):
     """An answer in chat completion deltas, in all formats that servers send."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._head = ""  # buffered content
-        self._close: str | None = (
-            None  # the tag that closes its reasoning, "" in text; None until that is known
-        )
-        self._thoughts: list[str] = []
+        self._leading_thoughts = LeadingThoughts()
+        self._reasoning_content: list[str] = []
         self._details: list[dict[str, Any]] = []
-        self._signed: list[Any] = []  # the signature of each call
+        self._signatures: list[Any] = []  # of each call that has a name, None without one
 
     def read(self, event: dict[str, Any]) -> None:
         """Process a chunk or a `chat.completion` object."""
         choices = [one for one in typed_field(event, "choices", list) if isinstance(one, dict)]
         choice = next((one for one in choices if not one.get("index")), {})
-        for usage in (
-            choice.get("usage"),
-            event.get("usage"),
-            typed_field(event, "x_groq", dict).get("usage"),
-        ):
-            if usage:
-                self.usage = parse_usage(usage) or self.usage
-                reported = parse_cost(usage)
-                self.cost = self.cost if reported is None else reported
-        self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
+        groq = typed_field(event, "x_groq", dict)
+        for usage in (choice.get("usage"), event.get("usage"), groq.get("usage")):
+            self._read_usage(usage)
+        if error := typed_field(choice, "error", dict):
+            self.unknown = error
+        elif not choice:
+            self.unknown = event
         # beside the last, empty delta some services repeat the whole message
-        is_whole = not choice.get("delta") and not (self.size or self._head)
-        self._delta(typed_field(choice, "message" if is_whole else "delta", dict))
+        is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.held)
+        body = typed_field(choice, "message" if is_whole else "delta", dict)
+        self._add_delta(ChatDelta.parse(body))
         if reason := choice.get("finish_reason"):
-            self._content("", last=True)
+            self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
-        kept = {
-            "reasoning_content": "".join(self._thoughts) if self._signed else "",
-            "reasoning_details": _joined(self._details),
-            "extra_content": self._signed if any(self._signed) else (),
-        }
-        kept = {name: value for name, value in kept.items() if value}
+        kept: dict[str, Any] = {}
+        has_named_call = bool(self._signatures)
+        if has_named_call and self._reasoning_content:
+            kept["reasoning_content"] = "".join(self._reasoning_content)
+        if self._details:
+            kept["reasoning_details"] = _joined(self._details)
+        if any(self._signatures):
+            kept["extra_content"] = self._signatures
         return [kept] if kept else []
 
-    def _delta(self, delta: Mapping[str, Any]) -> None:
-        for name in _THOUGHTS:
-            if text := typed_field(delta, name, str):
-                self.add(reasoning=text)
-                if name == "reasoning_content":  # `reasoning` is sent back as `reasoning_details`
-                    self._thoughts.append(text)
-                break
-        self._details += [
-            one for one in typed_field(delta, "reasoning_details", list) if isinstance(one, dict)
-        ]
-        self._content(_text(delta.get("content")))
-        for part in typed_field(delta, "content", list):
-            self.add(reasoning=_text(part.get("thinking")) if isinstance(part, dict) else "")
-        self.add(refusal=typed_field(delta, "refusal", str))
-        legacy = typed_field(delta, "function_call", dict)
-        old = [{"index": 0, "function": legacy}] if legacy else []
-        for position, call in enumerate([*typed_field(delta, "tool_calls", list), *old]):
-            if isinstance(call, dict):
-                self._call(call, position)
+    def _read_usage(self, usage: Any) -> None:
+        if not usage:
+            return
+        self.usage = parse_usage(usage) or self.usage
+        cost = parse_cost(usage)
+        if cost is not None:
+            self.cost = cost
 
-    def _call(self, call: Mapping[str, Any], position: int) -> None:
-        function = typed_field(call, "function", dict)
-        index = call.get("index")
-        if function.get("name"):
-            self._signed.append(call.get("extra_content"))  # Google's signature
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some local servers send an object instead of a string
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        place = index if isinstance(index, int) else position
-        self.add_call(
-            place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or "")
-        )
+    def _add_delta(self, delta: ChatDelta) -> None:
+        self.add(reasoning=delta.reasoning_content or delta.reasoning)
+        if delta.reasoning_content:
+            self._reasoning_content.append(delta.reasoning_content)
+        self._details += delta.details
+        self._add_text(delta.text)
+        self.add(reasoning=delta.thinking, refusal=delta.refusal)
+        for call in delta.calls:
+            if call.name:
+                self._signatures.append(call.signature)
+            self.add_call(call.index, call.id, call.name, call.arguments)
 
-    def _content(self, text: str, *, last: bool = False) -> None:
-        """Append content; a leading section in one of _TAGS is reasoning."""
-        self._head += text
-        if self._close is None:
-            begun = self._head.lstrip()
-            opened = next((tag for tag in _TAGS if begun.startswith(tag)), "")
-            if not (opened or last) and any(tag.startswith(begun) for tag in _TAGS):
-                return
-            self._close = _TAGS.get(opened, "")
-            self._head = begun[len(opened) :] if opened else self._head
-        if self._close:
-            reasoning, closed, rest = self._head.partition(self._close)
-            # keep back what may be the start of the closing tag
-            end = len(reasoning) if closed or last else max(0, len(reasoning) - len(self._close))
-            self.add(reasoning=reasoning[:end])
-            self._head = rest.lstrip("\n") if closed else reasoning[end:]
-            if not closed:
-                return
-            self._close = ""
-        text, self._head = self._head, ""
-        self.add(text=text)
+    def _add_text(self, text: str, *, is_last: bool = False) -> None:
+        thoughts, answer = self._leading_thoughts.feed(text, is_last=is_last)
+        self.add(reasoning=thoughts, text=answer)
 
 
 class OpenAIChat(NativeModel):
     """A model behind `/chat/completions`."""
 
-    answer = _ChatAnswer
+    answer = ChatAnswer
     path = "/chat/completions"
 
     @property
@@ -183,12 +262,11 @@ class OpenAIChat(NativeModel):
     def _message(self, message: ApiMessage) -> dict[str, Any]:
         given: Mapping[str, Any] = message
         sent: dict[str, Any] = {name: given[name] for name in _SENT if name in given}
-        nine = self._mistral
         if "tool_call_id" in sent:
-            sent["tool_call_id"] = safe_call_id(sent["tool_call_id"], nine=nine)
+            sent["tool_call_id"] = self._call_id(sent["tool_call_id"])
         if sent.get("tool_calls"):
             sent["tool_calls"] = [
-                call | {"id": safe_call_id(call["id"], nine=nine)} for call in sent["tool_calls"]
+                call | {"id": self._call_id(call["id"])} for call in sent["tool_calls"]
             ]
         if "text with calls" in self.profile.off and sent.get("tool_calls"):
             sent["content"] = ""
@@ -197,18 +275,33 @@ class OpenAIChat(NativeModel):
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
             sent["reasoning_content"] = ""
         if images := images_of(message):
-            urls = (
-                {"url": f"data:{image['media_type']};base64,{image['data']}"} for image in images
-            )
-            text = {"type": "text", "text": message["content"]}
-            sent["content"] = [*({"type": "image_url", "image_url": url} for url in urls), text]
+            parts = [_image_part(image) for image in images]
+            sent["content"] = [*parts, {"type": "text", "text": message["content"]}]
         for fields in self.opaque(message):
             sent |= {name: value for name, value in fields.items() if name != "extra_content"}
-            for call, more in zip(
-                sent.get("tool_calls") or (), fields.get("extra_content", ()), strict=False
-            ):
-                call |= {"extra_content": more} if more else {}
+            if sent.get("tool_calls"):
+                signatures = fields.get("extra_content", ())
+                sent["tool_calls"] = _with_signatures(sent["tool_calls"], signatures)
         return sent
+
+    def _call_id(self, call_id: str) -> str:
+        return safe_call_id(call_id, nine_characters=self._mistral)
+
+
+def _image_part(image: Mapping[str, Any]) -> dict[str, Any]:
+    url = f"data:{image['media_type']};base64,{image['data']}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _with_signatures(
+    calls: Sequence[dict[str, Any]], signatures: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Return the calls, each with the signature at its position, if there is one."""
+    signed = list(calls)
+    for at, (call, signature) in enumerate(zip(calls, signatures, strict=False)):
+        if signature:
+            signed[at] = call | {"extra_content": signature}
+    return signed
 
 
 def _merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -247,3 +340,7 @@ def _text(value: Any) -> str:
     """Return a string, or the joined text of a list of parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
     return "".join(typed_field(part, "text", str) for part in parts if isinstance(part, dict))
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)

@@ -19,7 +19,6 @@ from swecli.playbook.action import (
     split_flags,
     summarize,
 )
-from swecli.playbook.ranking import Reflector, passes
 from swecli.playbook.transfer import to_markdown
 from swecli.text import shorten
 
@@ -89,32 +88,23 @@ def _totals(ctx: ActionContext) -> Iterator[str]:
     pending = [*records.pending(ctx.session.id), *records.pending_elsewhere(ctx.session)]
     yield f"turns: {turns}, {len(pending)} of them pending reflection"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
-    for name, known in records.reflectors().items():
-        reflector = Reflector.from_json(known)
-        yield f"insight of {name}: {reflector.insight:.2f} after {reflector.tags} tags"
 
 
 def _format_state(bullet: Bullet) -> str:
     """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts."""
     if bullet.stale:
         return f"{bullet.state}, stale"
-    hidden = bullet.state == "active" and not passes(bullet)
+    hidden = bullet.state == "active" and bullet.is_held_back
     return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
 
 
-def _rank(bullet: Bullet) -> tuple[bool, int, int]:
+def _rank(bullet: Bullet) -> tuple[bool, float, int]:
     """Return the place in a list: by use, then by the counts that are shown, then by age."""
-    return (not bullet.is_live, bullet.harmful - bullet.helpful, bullet.number)
+    return (not bullet.is_live, -bullet.score, bullet.number)
 
 
 def _bullet_json(bullet: Bullet) -> dict[str, Any]:
-    harmful, inert, helpful = bullet.current_belief
-    belief = {"harmful": round(harmful, 4), "inert": round(inert, 4), "helpful": round(helpful, 4)}
-    return bullet.to_json() | {
-        "belief": belief,
-        "worth": round(helpful - harmful, 4),
-        "hidden": not passes(bullet),
-    }
+    return bullet.to_json() | {"hidden": bullet.is_held_back}
 
 
 def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
@@ -270,10 +260,10 @@ def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
             "Only finished turns of this version have one.",
         )
     rows, value = [], []
-    for name, chosen, match, worth, tokens, reason in choice["chosen"]:
+    for name, chosen, match, score, tokens, reason in choice["chosen"]:
         bullet = ctx.sessions.playbook.get(name) or Bullet(name, "(deleted)")
         rows.append((name, "in" if chosen else "out", reason, shorten(bullet.content, 60)))
-        value.append({"id": name, "chosen": chosen, "match": match, "value": worth, "tokens": tokens,
+        value.append({"id": name, "chosen": chosen, "match": match, "score": score, "tokens": tokens,
                       "reason": reason, "content": bullet.content})  # fmt: skip
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
     notes += ["others match less"] if choice["more"] else []

@@ -38,7 +38,6 @@ _QUOTED = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL
 )
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
-_ONLY_SHOWN = {True: 0.3, False: 0.1}  # role of an unlinked bullet after a good and a bad outcome
 _SPAN = re.compile(r"`([^`\n]{3,})`")
 _COMMON = 3  # strategies of a prompt; if so many, and half of them, name a thing, it links none of them to a call
 _FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
@@ -201,19 +200,22 @@ class TurnDigest:
                 other_command = True
         return runs
 
-    def find_roles(
-        self, observed: Observation, bullets: Mapping[str, Bullet]
-    ) -> list[tuple[Bullet, float, str]]:
-        """Return the bullets of the prompt with their roles (see `_assign_role`)."""
+    def find_linked(self, observed: Observation, bullets: Mapping[str, Bullet]) -> list[Bullet]:
+        """Return the bullets of the prompt that the deciding call links to the outcome, because it has one of their
+        names; not those that were stale or not in use."""
+        if observed.call is None:
+            return []
         shown = [bullets[name] for name in self.shown if name in bullets]
         named = {bullet.id: _names(bullet) for bullet in shown}
         counts = Counter(name for names in named.values() for name in names)
         enough = max(_COMMON, len(shown) / 2)
         common = {name for name, count in counts.items() if count >= enough}
-        return [
-            (bullet, *_assign_role(bullet, named[bullet.id] - common, observed, self))
-            for bullet in shown
-        ]
+        linked = []
+        for bullet in shown:
+            is_used = bullet.is_live and not bullet.stale
+            if is_used and _is_linked(named[bullet.id] - common, observed, observed.call):
+                linked.append(bullet)
+        return linked
 
 
 def _ends(text: str, most: int) -> str:
@@ -258,9 +260,8 @@ def _digest_call(call: ToolCall) -> CallDigest:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The observed outcome of a turn: `weight` 0 to 1, `source` ("check", "mark", "refusal"), `why` as a line for
-    people, the kind of turn whose base odds it changes ("turn" without a deciding check), and
-    the deciding `call`."""
+    """The observed outcome of a turn: `weight` 0 to 1, by which the strongest is chosen, `source` ("check", "mark",
+    "refusal"), `why` as a line for people, the kind of turn (its check, or "turn") and the deciding `call`."""
 
     good: bool
     weight: float
@@ -395,25 +396,6 @@ def _has_friction(digest: TurnDigest) -> bool:
     return digest.outcome == "loop"
 
 
-def _assign_role(
-    bullet: Bullet, names: Set[str], observed: Observation, digest: TurnDigest
-) -> tuple[float, str]:
-    """Return a bullet's share of the outcome's weight and the id of the call that links it. The share is 1 if the
-    deciding call has one of the bullet's names, or if it was cited in a turn that the user marked. A citation alone
-    decides nothing else: an answer also cites what it found to be wrong. The share is 0 if the bullet is stale or
-    quarantined, or if what it names failed and something else passed."""
-    if not bullet.is_live or bullet.stale:
-        return 0.0, ""
-    call = observed.call
-    if call is not None and _is_linked(names, observed, call):
-        return 1.0, call.id
-    if observed.good and _has_failed(names, digest.calls):
-        return 0.0, ""
-    if bullet.id in digest.cited and observed.source == "mark":
-        return 1.0, ""
-    return _ONLY_SHOWN[observed.good], ""
-
-
 def _is_linked(names: Set[str], observed: Observation, call: CallDigest) -> bool:
     """Return True if the deciding call has one of the names. A refused one must be what the name says, and no more: it
     may have been refused for the rest."""
@@ -422,16 +404,6 @@ def _is_linked(names: Set[str], observed: Observation, call: CallDigest) -> bool
         return normalize_command(subject) in {normalize_command(name) for name in names}
     text = _text_of(call)
     return _contains_any(names, text if observed.good else f"{text} {call.output}", call)
-
-
-def _has_failed(names: Set[str], calls: Sequence[CallDigest]) -> bool:
-    """Return True if commands with one of the names failed and none succeeded."""
-    results = {
-        call.ok
-        for call in calls
-        if call.passed is not None and _contains_any(names, _text_of(call), call)
-    }
-    return results == {False}
 
 
 def _text_of(call: CallDigest) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -18,6 +18,7 @@ from swecli.models.playbook import (
     Delta,
     Op,
     Scope,
+    Tag,
     Verdict,
     render_bullets,
 )
@@ -28,7 +29,7 @@ from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
 from swecli.playbook.learning.reflector_model import ReflectorCall
-from swecli.playbook.ranking import BulletIndex, Reflector, clean, outcome_verdicts
+from swecli.playbook.ranking import BulletIndex, clean
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
 from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
@@ -138,7 +139,7 @@ class LessonBuilder:
         digest, observed, turns = turn.digest, turn.observed, self.sessions.turns
         if turn.is_processed:
             return TurnLessons(digest.interaction)
-        verdicts, figures = self._outcome_verdicts(digest, observed)
+        verdicts = self._outcome_verdicts(digest, observed)
         curator = self._curator("user", digest)
         if not turn.remembered and (adds := _parse_remember(digest.query)):
             curator.curate(adds)
@@ -153,20 +154,24 @@ class LessonBuilder:
         )
         checks, held_back = turn.checks, tuple(choice.get("held_back", ()))
         return TurnLessons(
-            digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back
+            digest.interaction,
+            delta,
+            verdicts,
+            known=known,
+            checks=checks,
+            shown=digest.shown,
+            held_back=held_back,
         )
 
     def from_mark(self, number: int, *, good: bool, why: str, by_user: bool = True) -> TurnLessons:
-        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. A mark that is only
-        inferred from the user's next message judges no strategy. Raises BadInput if the turn does not exist."""
+        """Build the lessons of a mark, which replaces an earlier mark of the turn; `by_user`: not inferred from the
+        next message. It judges the turn; which strategy is to blame, the reflector says. Raises BadInput if the turn
+        does not exist."""
         digest, info = self.digest(number), self.sessions.turns.turn(self.session.id, number)
         assert info is not None, "its digest was loaded"
         mark, words = "good" if good else "bad", redact(why)
         if (info.mark, info.why) == (mark, words):
             return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
-        note = f": {shorten(words, 80)}" if words else ""
-        observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
-        verdicts, figures = self._outcome_verdicts(digest, observed) if by_user else ((), {})
         rows = self.sessions.playbook.deltas_of_turns(self.session, number, number)
         earlier = tuple(
             row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone
@@ -174,9 +179,7 @@ class LessonBuilder:
         # a random id: marks may repeat
         author = "user" if by_user else "rules"
         delta = Delta(uuid7(), (), author, digest.session_id, number, f"mark {mark}")
-        return TurnLessons(
-            number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier
-        )
+        return TurnLessons(number, delta, mark=mark, why=words, replaces=earlier)
 
     def from_answer(
         self,
@@ -192,7 +195,7 @@ class LessonBuilder:
         answer = (call.found or {}).get(digest.interaction, ExchangeAnswer())
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
-        verdicts, figures = self._effect_verdicts(turn, call.model, answer, asked)
+        verdicts = self._effect_verdicts(turn, call.model, answer, asked)
         if answer.is_undifferentiated and not verdicts:
             curator.refused.append("the same effect for every strategy tells none of them apart")
         curator.take(answer.lessons, asked)
@@ -204,9 +207,7 @@ class LessonBuilder:
             digest.interaction,
             delta,
             verdicts,
-            (),
-            figures,
-            known,
+            known=known,
             final=True,
             failure=call.failure,
             **spent,
@@ -231,18 +232,16 @@ class LessonBuilder:
 
     def _outcome_verdicts(
         self, digest: TurnDigest, observed: Observation | None
-    ) -> tuple[tuple[Verdict, ...], Mapping[str, Any]]:
-        """Return the verdicts of an outcome on the shown bullets, and the updated base odds of the kind of turn."""
-        if observed is None:
-            return (), {}
-        name = f"kind:{self.session.project or self.session.working_directory}:{observed.kind}"
-        base = float(self.sessions.turns.figures([name]).get(name, 0.0))
-        shown, why = (
-            digest.find_roles(observed, self.session.playbook.bullets),
-            (observed.source, observed.why),
+    ) -> tuple[Verdict, ...]:
+        """Return the verdicts of an outcome on the strategies that its deciding call links to it."""
+        if observed is None or observed.call is None:
+            return ()
+        tag: Tag = "helpful" if observed.good else "harmful"
+        call, source, why = observed.call.id, observed.source, observed.why
+        linked = digest.find_linked(observed, self.session.playbook.bullets)
+        return tuple(
+            Verdict(bullet.id, "outcome", tag, source, why, call_id=call) for bullet in linked
         )
-        verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
-        return verdicts, {name: moved}
 
     def _effect_verdicts(
         self,
@@ -250,29 +249,18 @@ class LessonBuilder:
         author: str,
         answer: ExchangeAnswer,
         asked: Mapping[str, Bullet],
-    ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
-        """Return the verdicts of a reflector's effects, one per bullet and turn, and the reflector's updated figures.
-        A bullet whose text has changed since the question gets none: it was not this text."""
-        store, bullets, name = (
-            self.sessions.turns,
-            self.session.playbook.bullets,
-            f"reflector:{author}",
-        )
-        known = store.verdicts_on(self.session.id, turn.digest.interaction)
-        reflector = Reflector.from_json(store.figures([name]).get(name))
-        fresh = [
-            (bullets[bullet_id], effect, redact(why))
-            for bullet_id, (effect, why) in answer.effects.items()
-            if reads_as(bullets.get(bullet_id), asked.get(bullet_id))
-            and (bullet_id, "tag") not in known
-            and not (answer.is_undifferentiated and TAG_OF[effect] != "neutral")
-        ]
-        first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
-        observed = turn.observed
-        verdicts, learned = reflector.judge(
-            author, fresh, observed.good if observed else None, first
-        )
-        return verdicts, {name: asdict(learned)} if verdicts else {}
+    ) -> tuple[Verdict, ...]:
+        """Return the verdicts of a reflector's effects, one per bullet and turn. A bullet whose text has changed since
+        the question gets none: it was not this text."""
+        bullets = self.session.playbook.bullets
+        known = self.sessions.turns.verdicts_on(self.session.id, turn.digest.interaction)
+        found = list[Verdict]()
+        for name, (effect, why) in answer.effects.items():
+            tag = TAG_OF[effect]
+            is_new = (name, "tag") not in known and reads_as(bullets.get(name), asked.get(name))
+            if is_new and not (answer.is_undifferentiated and tag != "neutral"):
+                found.append(Verdict(name, "tag", tag, author, redact(why), effect=effect))
+        return tuple(found)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from swecli.agent.sender import Outgoing
 from swecli.agent.turn_state import TurnState
-from swecli.context.budget import ModelLimits, RequestLimits
+from swecli.context.budget import RequestLimits
+from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Event, ToolFinished

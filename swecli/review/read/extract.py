@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.llm.lenient_json import Found, find_json_values
 from swecli.models.finding import Finding, pluralize
-from swecli.models.finding_rows import find_rows, parse_finding
+from swecli.models.finding_parser import find_rows, parse_finding
 from swecli.models.message import ModelReply
 from swecli.review.judge.sources import strip_whitespace
 from swecli.review.read.report_tool import REPORT_TOOL

@@ -62,7 +62,7 @@ TIMES = (
     "finished_at",
 )
 _JSON = (
-    "blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value", "shown", "cited",
+    "blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "value", "shown", "cited",
     "failing", "choice",
 )  # fmt: skip
 _BOOLEANS = ("approved", "undone", "good", "passed")
@@ -313,16 +313,11 @@ class Reader:
         found = {}
         for row in rows:
             name = f"P-{row.pop('number')}"
-            anchors, belief = tuple(row["anchors"] or ()), tuple(row["belief"] or ())
-            found[name] = Bullet(id=name, **row | {"anchors": anchors, "belief": belief})
+            row["anchors"] = tuple(row["anchors"] or ())
+            found[name] = Bullet(id=name, **row)
         return found
 
     def playbook_version(self) -> int:
         """Return a number that grows with every delta, undo and redo, without reading the deltas."""
         which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
         return int(self.db.execute(which).fetchone()[0])
-
-    def reflectors(self) -> dict[str, Any]:
-        """Return what is known of every reflector, by its name."""
-        rows = self.select(("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
-        return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}

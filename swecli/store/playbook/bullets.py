@@ -1,4 +1,4 @@
-"""The bullets within a transaction: their rows, beliefs and counts, and the conditions for a session's scopes."""
+"""The bullets within a transaction: their rows and counts, and the conditions for a session's scopes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,12 @@ from sqlalchemy import ColumnElement, Text, TextClause, cast, event, func, inser
 from sqlalchemy.orm import object_session
 from sqlmodel import col, select
 
-from swecli.models.playbook import (
-    FORGET,
-    NEUTRAL,
-    PRIORS,
-    Belief,
-    Bullet,
-    Tag,
-    Verdict,
-    factors_of_counts,
-    update_belief,
-)
+from swecli.models.playbook import Bullet, Verdict
 from swecli.models.session import Session
 from swecli.store.journal.reader import APPLIES, BULLET, number_of, project_of
 from swecli.store.journal.values import values
+from swecli.store.playbook.counts import HELD_BACK, NEWEST, Counts, exchange_of, turns_of
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
-
-_COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
-_FADED = "faded"  # kind of an evidence row that counts the turns in which a bullet was held back
 
 
 def applies(session: Session) -> TextClause:
@@ -78,34 +66,36 @@ class Bullets:
     def insert(self, new: Iterable[Bullet], session: Session) -> None:
         """Insert new bullets of a session."""
         place = {"session_id": session.id, "project": project_of(session)}
-        rows = [
-            place | values(one, ("number", *BULLET)) | {"belief": one.belief or None} for one in new
-        ]
+        rows = [place | values(one, ("number", *BULLET)) for one in new]
         if rows:
             self._db.connection().execute(insert(BulletRow), rows)
             self.changed.update(row["number"] for row in rows)
 
     def add_verdicts(self, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
-        """Insert the verdicts of a delta and update the bullets' beliefs and counts."""
-        rows, now = self.rows([verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
-        place = values(delta, ("session_id", "interaction")) | {
-            "delta": delta.number,
-            "created_at": now,
-        }
-        for verdict in verdicts:
-            if (bullet := rows.get(verdict.bullet_id)) is not None:
-                _update_belief(bullet, verdict.factors, verdict.forget)
-                setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
-                given = values(
-                    verdict,
-                    ("source", "quote", "call_id", "kind", "tag", "factors", "forget", "effect"),
-                )
-                self._db.add(EvidenceRow(bullet=bullet.number or 0, **place, **given))
+        """Insert the verdicts of a delta and count them."""
+        rows = self.rows([verdict.bullet_id for verdict in verdicts])
+        place: dict[str, Any] = values(delta, ("session_id", "interaction"))
+        place |= {"delta": delta.number, "created_at": datetime.now(UTC)}
+        names = ("source", "quote", "call_id", "kind", "tag", "effect")
+        added = [
+            EvidenceRow(bullet=number_of(one.bullet_id), **place, **values(one, names))
+            for one in verdicts
+            if one.bullet_id in rows
+        ]
+        self._db.add_all(added)
+        self._db.flush()
+        for item in added:
+            bullet = rows[f"P-{item.bullet}"]
+            if bullet.judged is not None:
+                counts = Counts(dict(bullet.judged), bullet.neutral)
+                counts.add(exchange_of(item), item.tag)
+                _set_counts(bullet, counts)
+        self.recompute([bullet for bullet in rows.values() if bullet.judged is None])
         self._db.flush()
 
-    def fade(self, names: Sequence[str]) -> None:
-        """Move the beliefs of bullets that were held back in a turn towards their priors. Consecutive turns share one
-        evidence row, whose quote counts them."""
+    def hold_back(self, names: Sequence[str]) -> None:
+        """Note that the counts of these bullets kept them out of a turn, which lets old harm fade. Consecutive turns
+        share one evidence row, whose quote counts them."""
         bullets = self.rows(names)
         last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
         last = last.where(
@@ -114,28 +104,26 @@ class Bullets:
         which = select(EvidenceRow).where(
             col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet)))
         )
-        fading = (
-            {row.bullet: row for row in self._db.exec(which).all() if row.kind == _FADED}
-            if bullets
-            else {}
-        )
+        found = self._db.exec(which).all() if bullets else ()
+        open_rows = {row.bullet: row for row in found if row.kind == HELD_BACK}
+        fading = list[BulletRow]()
         for bullet in bullets.values():
-            row = fading.get(bullet.number or 0) or EvidenceRow(
-                bullet=bullet.number or 0,
-                source="held back",
-                quote="0 turns",
-                kind=_FADED,
-                factors=NEUTRAL,
+            number = bullet.number or 0
+            row = open_rows.get(number) or EvidenceRow(
+                bullet=number, source="held back", quote="0 turns", kind=HELD_BACK
             )
-            row.quote = f"{int(row.quote.split()[0]) + 1} turns"
-            row.forget += (1 - row.forget) * FORGET
-            _update_belief(bullet, NEUTRAL, FORGET)
+            turns = turns_of(row) + 1
+            row.quote = f"{turns} turns"
             self._db.add(row)
+            if turns % NEWEST == 0:
+                fading.append(bullet)
+        self._db.flush()
+        self.recompute(fading)
         self._db.flush()
 
     def recompute(self, rows: Collection[BulletRow]) -> None:
-        """Recompute the beliefs and counts of bullets from their evidence, read with one query. Evidence on an earlier
-        text of a bullet does not count for its present one."""
+        """Count the evidence on bullets anew, read with one query. Evidence on an earlier text of a bullet does not
+        count for its present one."""
         found: dict[int | None, list[EvidenceRow]] = {row.number: [] for row in rows}
         reworded = self._last_rewordings() if rows else {}
         for item in self._db.exec(evidence_query(found).where(col(EvidenceRow.kind) != "")).all():
@@ -143,7 +131,7 @@ class Bullets:
             if (item.delta or 0) >= reworded.get(item.bullet, 0):
                 found[item.bullet].append(item)
         for row in rows:
-            _recompute(row, found[row.number])
+            _set_counts(row, Counts.of(found[row.number], row.vouched_at))
 
     def _last_rewordings(self) -> dict[int, int]:
         """Return the newest delta, without undone ones, that changed the text of a bullet, by the bullet's number."""
@@ -165,34 +153,8 @@ def _track_change(mapper: Any, connection: Any, row: BulletRow) -> None:
         db.info.setdefault("changed", set()).add(row.number or 0)
 
 
-def _update_belief(row: BulletRow, factors: Belief, forget: float) -> None:
-    prior = _prior_of(row)
-    row.belief = update_belief(tuple(row.belief or prior), prior, factors, forget)
-
-
-def _prior_of(row: BulletRow) -> Belief:
-    """Return the prior belief for a bullet's trust."""
-    return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
-
-
-def _recompute(row: BulletRow, verdicts: Sequence[EvidenceRow]) -> None:
-    prior = belief = _prior_of(row)
-    counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
-    for item in verdicts:
-        factors, at = item.factors, item.created_at
-        if (
-            row.vouched_at is not None
-            and item.tag == "harmful"
-            and (at is None or at <= row.vouched_at)
-        ):
-            continue  # the user has restored the bullet since
-        if item.kind == "before":
-            counts |= dict(zip(_COUNTED, map(int, item.quote.split()), strict=False))
-            if row.vouched_at is not None:
-                counts["harmful"], factors = 0, factors_of_counts(counts["helpful"], 0)
-        elif item.tag:
-            counts[item.tag] += 1
-        belief = update_belief(belief, prior, factors, item.forget)
-    row.belief = belief if belief != prior else None
-    for name, count in counts.items():
-        setattr(row, name, count)
+def _set_counts(row: BulletRow, counts: Counts) -> None:
+    row.judged = counts.judged
+    row.helpful = counts.helpful
+    row.harmful = counts.harmful
+    row.neutral = counts.neutral

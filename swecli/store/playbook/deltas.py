@@ -18,7 +18,6 @@ from swecli.models.playbook import (
     MAX_CHARACTERS,
     MAX_WHEN,
     OUTSIDE,
-    PRIORS,
     Bullet,
     Delta,
     Evidence,
@@ -29,9 +28,7 @@ from swecli.models.playbook import (
     State,
     Trust,
     Verdict,
-    factors_of_counts,
     length_problem,
-    update_belief,
 )
 from swecli.models.session import Session
 from swecli.redact import redact
@@ -39,6 +36,7 @@ from swecli.store.journal.deltas import EVIDENCE, UNDOABLE
 from swecli.store.journal.reader import number_of, project_of
 from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.bullets import Bullets, applies
+from swecli.store.playbook.counts import IMPORTED, Counts
 from swecli.store.records import TurnLessons
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
@@ -66,7 +64,7 @@ _STATES: dict[OpName, State] = {
     "QUARANTINE": "quarantined",
     "RESTORE": "active",
 }
-_PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updated_at", "last_used")
+_PAST = ("helpful", "harmful", "neutral", "uses", "created_at", "updated_at", "last_used")
 _OUTCOME = ("good", "weight", "signal", "reason")  # what a mark sets of a turn's record
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
@@ -119,9 +117,9 @@ class Deltas:
         self._db.flush()
         return row, True
 
-    def fade(self, names: Sequence[str]) -> None:
-        """Move the beliefs of bullets that were held back in a turn towards their priors."""
-        self._bullets.fade(names)
+    def hold_back(self, names: Sequence[str]) -> None:
+        """Note that the counts of these bullets kept them out of a turn."""
+        self._bullets.hold_back(names)
 
     def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
@@ -147,7 +145,7 @@ class Deltas:
                 before.setdefault(op.bullet_id, changed.snapshot())
                 _change_row(changed, op, delta, session)
                 found, number = op.evidence, changed.number or 0
-            at = {"bullet": number, "kind": "", "factors": None}
+            at = {"bullet": number, "kind": ""}
             evidence += [
                 at | values(item, EVIDENCE) | {"created_at": item.created_at or delta.created_at}
                 for item in found
@@ -168,8 +166,8 @@ class Deltas:
         if evidence:
             owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
-        # they decide on the prior and on which evidence counts
-        fields = ("content", "trust", "vouched_at")
+        # they decide on which evidence counts
+        fields = ("content", "vouched_at")
         self._bullets.recompute(
             [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)]
         )
@@ -337,14 +335,13 @@ def _new_bullet(
         )
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return bullet, []
-    factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
-    counts = Evidence("counts", f"{bullet.helpful} {bullet.harmful} {bullet.neutral}")
-    item = values(counts, EVIDENCE) | {
-        "bullet": bullet.number,
-        "kind": "before",
-        "factors": factors,
-    }
-    return replace(bullet, belief=update_belief(prior, prior, factors, 0.0)), [item]
+    given_counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
+    item = values(Evidence("counts", given_counts), EVIDENCE)
+    item |= {"bullet": bullet.number, "kind": IMPORTED}
+    # as many as count here
+    counts = Counts.of([EvidenceRow(**item)], None)
+    counted = replace(bullet, helpful=counts.helpful, harmful=counts.harmful)
+    return counted, [item]
 
 
 def _find_row(rows: Mapping[str, BulletRow], op: Op) -> BulletRow:

@@ -90,7 +90,7 @@ class PlaybookStore:
         with self._changing(session) as (deltas, change):
             row, is_new = deltas.learn(session, lessons)
             if is_new or lessons.delta is None:
-                deltas.fade(lessons.held_back)
+                deltas.hold_back(lessons.held_back)
                 _record_turn(change, session, lessons)
             else:
                 _end_reflection(change.db, session, lessons)

@@ -139,23 +139,35 @@ def write_turns(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
     db.flush()  # assigns the keys, in this order
     for row, message in zip(messages, whole["messages"], strict=True):
         for call in message["tool_calls"]:
-            known = _omit(call, "id", "full_result")
-            stored_call = CallRow(**known, **of, call_id=call["id"], message_id=row.id or 0)
-            db.add(stored_call)
-            if call.get("full_result") is not None:
-                db.flush()
-                db.add(FullResultRow(call=stored_call.id or 0, text=call["full_result"]))
+            _write_call(db, call, row)
     db.add_all(RequestRow(**request, **of) for request in whole["requests"])
     db.add_all(SurvivorRow(**survivor, **of) for survivor in whole["survivors"])
+    _write_reductions(db, whole["reductions"], session_id)
+    db.flush()
+
+
+def _write_call(db: sqlmodel.Session, call: Archive, message: MessageRow) -> None:
+    """Store a call of a message, with its result in full if that was truncated."""
+    known = _omit(call, "id", "full_result")
+    stored = CallRow(
+        **known, session_id=message.session_id, call_id=call["id"], message_id=message.id or 0
+    )
+    db.add(stored)
+    if call.get("full_result") is not None:
+        db.flush()
+        db.add(FullResultRow(call=stored.id or 0, text=call["full_result"]))
+
+
+def _write_reductions(db: sqlmodel.Session, reductions: list[Archive], session_id: str) -> None:
+    """Store reductions under new numbers, to which their undos then refer."""
     numbers: dict[str, int | None] = {}
-    for reduction in whole["reductions"]:
-        stored = ReductionRow(**reduction | {"number": None}, **of)
+    for reduction in reductions:
+        stored = ReductionRow(**reduction | {"number": None}, session_id=session_id)
         if stored.how == UNDO and stored.detail in numbers:
             stored.detail = f"R-{numbers[stored.detail]}"
         db.add(stored)
         db.flush()
         numbers[f"R-{reduction['number']}"] = stored.number
-    db.flush()
 
 
 def _omit(value: Archive, *names: str) -> Archive:
@@ -207,15 +219,17 @@ class SessionArchive:
         with self._database.transaction() as db:
             old = _find_row(db, ref)
             last = old.interactions if upto is None else max(0, min(upto, old.interactions))
-            whole, now = _read_turns(db, old.id, last), datetime.now(UTC)
+            whole = _read_turns(db, old.id, last)
             new = SessionRow(**old.model_dump(exclude={"number"}))
-            new.id, new.parent_id, new.title = uuid7(), old.id, old.title and f"{old.title} (fork)"
-            new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
-            new.window_start, new.created_at, new.updated_at = (
-                max(1, min(old.window_start, last)),
-                now,
-                now,
-            )
+            new.id = uuid7()
+            new.parent_id = old.id
+            if old.title:
+                new.title = f"{old.title} (fork)"
+            new.interactions = last
+            new.messages = len(whole["messages"])
+            new.cost = 0.0
+            new.window_start = max(1, min(old.window_start, last))
+            new.created_at = new.updated_at = datetime.now(UTC)
             db.add(new)
             db.flush()
             write_turns(db, new.id, whole | {"requests": []})

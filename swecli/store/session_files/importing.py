@@ -165,7 +165,8 @@ def import_session(
         row = SessionRow(
             **{name: value for name, value in whole.items() if not isinstance(value, list)}
         )
-        row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
+        row.interactions = len(whole["interactions"])
+        row.messages = len(whole["messages"])
         db.add(row)
         db.flush()
         rename_strategies(whole, _write_bullets(db, row, own))
@@ -186,8 +187,13 @@ def _validate(whole: Archive) -> None:
         raise BadInput(
             "Not an export of a session: a message belongs to no turn or is out of order.", _HINT
         )
+    _validate_values(whole)
+
+
+def _validate_values(whole: Archive) -> None:
+    """Parse the values that have a type of their own. Raises BadInput."""
+    where = "effects of a call"
     try:
-        where = "effects of a call"
         for message in whole["messages"]:
             for call in message["tool_calls"]:
                 Effects.from_json(call["effects"])
@@ -212,7 +218,8 @@ def _write_bullets(
         number = number_of(bullet["id"])
         known = {name: value for name, value in bullet.items() if name != "id"}
         row = BulletRow(**known, session_id=session.id, project=session.project)
-        row.number, row.anchors = number if number > newest else None, list(bullet["anchors"])
+        row.number = number if number > newest else None
+        row.anchors = list(bullet["anchors"])
         db.add(row)
         db.flush()
         newest = max(newest, row.number or 0)

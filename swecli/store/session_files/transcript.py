@@ -21,7 +21,8 @@ class Transcript:
     """A session of another tool. `lines` holds every line read, `skipped` describes the broken ones."""
 
     def __init__(self, tool: str, directory: str) -> None:
-        self.tool, self.directory = tool, directory
+        self.tool = tool
+        self.directory = directory
         self.id = self.title = self.model = ""
         self.time = datetime.now(UTC)
         self.line = 0  # number of the current line
@@ -119,10 +120,12 @@ class Transcript:
         if call is None:
             self.skipped.append(f"line {self.line}: a result without its call")
             return
-        call["result"], call["error"] = (
-            text,
-            ((text.strip().splitlines() or [""])[0] or "failed") if failed else None,
-        )
+        call["result"] = text
+        if failed:
+            first_line, *_ = text.strip().splitlines() or [""]
+            call["error"] = first_line or "failed"
+        else:
+            call["error"] = None
 
     def add_usage(self, usage: Usage, *, model: str = "", cost: float | None = None) -> None:
         """Add the usage of one request."""

@@ -156,7 +156,8 @@ def _snippet_at(content: str, word: str) -> str:
 def _excerpt(content: str, start: int, end: int, beside: int) -> str:
     """Return the passage with `beside` characters on either side, redacted, also where a secret only reaches into
     it."""
-    start, end = max(0, start - beside), min(len(content), end + beside)
+    start = max(0, start - beside)
+    end = min(len(content), end + beside)
     first = max(0, start - _AROUND)
     clean = redact_part(content[first : end + _AROUND], start - first, end - first)
     return " ".join(("…" * (start > 0) + clean + "…" * (end < len(content))).split())
@@ -178,47 +179,79 @@ def search_session(
     in its best passage over the weight of all of the query's words that the session has. Above a `floor` of 0, more
     than one word has to match, in one passage, and words that a later interaction has do not count.
     """
-    roots = list(dict.fromkeys(stem(word.lower()) for word in _WORDS.findall(query)))[:_MOST_TERMS]
     total = session.interactions
     last = total if before is None else min(total, before - 1)
-    stored = _interactions_of(db, session.id, roots)
-    where = {
-        word: known for word, found in stored.items() if (known := {n for n in found if n <= total})
-    }
-    weights = {
-        word: math.log((total + 1) / (len(found) + 0.5))
-        for word, found in where.items()
-        if floor <= 0 or 4 * len(found) <= total
-    }
-    # words that are repeated, or used again later, are not significant, but rank the results
-    often = max(2, total // 50)
-    rare = {
-        w
-        for w in weights
-        if floor <= 0 or (max(where[w]) <= last and _count_episodes(where[w]) <= often)
-    }
-    by_interaction = {
-        number: sum(weights[word] for word in weights if number in where[word])
-        for number in {number for word in rare for number in where[word] if number <= last}
-    }
-    best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[
-        :_CANDIDATES
-    ]
-    texts = {
-        number: db.execute(_IN_INTERACTION, {"session": session.id, "number": number}).fetchall()
-        for number in best
-    }
+    where = _places_of_words(db, session, query)
+    weights = _weigh(where, total, floor)
+    rare = _find_rare(weights, where, total, last, floor)
+
     whole = sum(weights.values())
     # one word is not enough, however rare; among few interactions, where any word is rare, two are not
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
     found = []
-    for number, places in texts.items():
-        passages = [_best_passage(TextMatch(number, *one), weights, rare) for one in places]
-        (weight, pointing, _), *_ = ranked = sorted(passages, key=lambda one: -one[0])
+    for number in _choose_candidates(weights, where, rare, last):
+        given = {"session": session.id, "number": number}
+        places = [TextMatch(number, *row) for row in db.execute(_IN_INTERACTION, given)]
+        passages = [_best_passage(place, weights, rare) for place in places]
+        ranked = sorted(passages, key=lambda passage: -passage[0])
+        weight, pointing, _ = ranked[0]
         if weight and pointing >= enough and weight >= floor * whole:
             quoted = tuple(place for heavy, _, place in ranked[:_EXCERPTS] if heavy)
             found.append(FoundInteraction(number, weight / whole, quoted))
-    return sorted(found, key=lambda one: (-one.score, -one.interaction))[: max(0, limit)]
+    best_first = sorted(found, key=lambda one: (-one.score, -one.interaction))
+    return best_first[: max(0, limit)]
+
+
+def _places_of_words(db: sqlite3.Connection, session: Session, query: str) -> dict[str, set[int]]:
+    """Return the interactions of the session in which each of the query's words stands, by its stem."""
+    stems = dict.fromkeys(stem(word.lower()) for word in _WORDS.findall(query))
+    stored = _interactions_of(db, session.id, list(stems)[:_MOST_TERMS])
+    where: dict[str, set[int]] = {}
+    for word, numbers in stored.items():
+        begun = {number for number in numbers if number <= session.interactions}
+        if begun:
+            where[word] = begun
+    return where
+
+
+def _weigh(where: Mapping[str, set[int]], total: int, floor: float) -> dict[str, float]:
+    """Return the weight of each word, above a `floor` of 0 only of those in at most a quarter of the interactions."""
+    weights: dict[str, float] = {}
+    for word, numbers in where.items():
+        if floor <= 0 or 4 * len(numbers) <= total:
+            weights[word] = math.log((total + 1) / (len(numbers) + 0.5))
+    return weights
+
+
+def _find_rare(
+    weights: Mapping[str, float],
+    where: Mapping[str, set[int]],
+    total: int,
+    last: int,
+    floor: float,
+) -> set[str]:
+    """Return the significant words: those that are repeated, or used again later, only rank the results."""
+    if floor <= 0:
+        return set(weights)
+    often = max(2, total // 50)
+    rare: set[str] = set()
+    for word in weights:
+        is_used_later = max(where[word]) > last
+        if not is_used_later and _count_episodes(where[word]) <= often:
+            rare.add(word)
+    return rare
+
+
+def _choose_candidates(
+    weights: Mapping[str, float], where: Mapping[str, set[int]], rare: set[str], last: int
+) -> list[int]:
+    """Return the interactions up to the `last` one whose texts are worth reading, those with the most weight first."""
+    having = {number for word in rare for number in where[word] if number <= last}
+    by_interaction = {
+        number: sum(weights[word] for word in weights if number in where[word]) for number in having
+    }
+    ranked = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))
+    return ranked[:_CANDIDATES]
 
 
 def _count_episodes(numbers: set[int]) -> int:
@@ -255,19 +288,21 @@ def _best_passage(
     words_of = ((m, m[0].lower()) for m in _WORDS.finditer(whole.excerpt))
     stems = ((m, stem(word)) for m, word in words_of if word.startswith(begin))
     hits = [(m.start(), m.end(), root) for m, root in stems if root in weights]
-    best, weight, pointing = (0, 0), 0.0, 0.0
+    first = 0
+    last = 0
+    weight = 0.0
+    pointing = 0.0
     for at, (start, _, _) in enumerate(hits):
         inside = [hit for hit in hits[at : at + _MOST_TERMS] if hit[1] <= start + _EXCERPT]
         words = {word for _, _, word in inside}
-        if words & rare and (heavy := sum(weights[word] for word in words)) > weight:
-            best, weight, pointing = (
-                (start, inside[-1][1]),
-                heavy,
-                sum(weights[word] for word in words & rare),
-            )
-    beside = max(0, _EXCERPT - (best[1] - best[0])) // 2
-    return (
-        weight,
-        pointing,
-        replace(whole, excerpt=_excerpt(whole.excerpt, *best, beside) if weight else ""),
-    )
+        heavy = sum(weights[word] for word in words)
+        if words & rare and heavy > weight:
+            first = start
+            last = inside[-1][1]
+            weight = heavy
+            pointing = sum(weights[word] for word in words & rare)
+    excerpt = ""
+    if weight:
+        beside = max(0, _EXCERPT - (last - first)) // 2
+        excerpt = _excerpt(whole.excerpt, first, last, beside)
+    return weight, pointing, replace(whole, excerpt=excerpt)

@@ -122,7 +122,8 @@ def not_a_database(path: Path) -> DamagedDatabase:
 
 def to_store_error(error: Exception, path: Path | None) -> StoreError:
     """Convert an error to one with a message and a hint for the user."""
-    origin, name = getattr(error, "orig", None) or error, str(path or "in memory")
+    origin = getattr(error, "orig", None) or error
+    name = str(path or "in memory")
     code = int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
     if isinstance(origin, UnicodeError):  # SQLite quotes a corrupt schema in its message
         code = sqlite3.SQLITE_CORRUPT

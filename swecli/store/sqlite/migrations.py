@@ -3,13 +3,11 @@ rows."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import StoreError
-from swecli.models.playbook import PRIORS, factors_of_counts, update_belief
 from swecli.store.sqlite.files import APPLICATION_ID
 
 if TYPE_CHECKING:  # most databases are of the newest version
@@ -27,22 +25,15 @@ def _mark_guessed_fixes_gone(connection: Connection) -> None:
 
 
 def _convert_counts_to_verdicts(connection: Connection) -> None:
-    """Convert the counts of each bullet to one verdict, and compute its belief."""
+    """Convert the counts of each bullet to one verdict."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_standing")
-    question = "SELECT number, trust, helpful, harmful, neutral FROM bullet WHERE helpful + harmful + neutral > 0"
-    adding = (
-        "INSERT INTO evidence (bullet, source, quote, session_id, call_id, trust, kind, tag, factors, forget)"
-        " VALUES (?, 'counts', ?, '', '', 'reasoning', 'before', '', ?, 0)"
+    counted = "WHERE helpful + harmful + neutral > 0"
+    connection.exec_driver_sql(
+        "INSERT INTO evidence (bullet, source, quote, session_id, call_id, trust, kind, tag)"
+        " SELECT number, 'counts', helpful || ' ' || harmful || ' ' || neutral, '', '', 'reasoning', 'before', ''"
+        f" FROM bullet {counted}"
     )
-    change = "UPDATE bullet SET belief = ?, uses = ? WHERE number = ?"
-    for row in connection.exec_driver_sql(question).all():
-        factors = factors_of_counts(row.helpful, row.harmful)
-        prior = PRIORS.get(row.trust, PRIORS["reasoning"])
-        belief = list(update_belief(prior, prior, factors, 0.0))
-        uses = row.helpful + row.harmful + row.neutral
-        counts = f"{row.helpful} {row.harmful} {row.neutral}"
-        connection.exec_driver_sql(adding, (row.number, counts, json.dumps(factors)))
-        connection.exec_driver_sql(change, (json.dumps(belief), uses, row.number))
+    connection.exec_driver_sql(f"UPDATE bullet SET uses = helpful + harmful + neutral {counted}")
 
 
 def _drop_unused(connection: Connection) -> None:
@@ -108,6 +99,19 @@ def _to_19(connection: Connection) -> None:
     _say_effects(connection)
 
 
+_OF_BELIEFS = (("bullet", "belief"), ("evidence", "factors"), ("evidence", "forget"))
+
+
+def _to_20(connection: Connection) -> None:
+    """A strategy has counts and no belief any more. They stay as they are until it is judged again."""
+    for table, name in _OF_BELIEFS:
+        if name in _columns_of(connection, table):
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
+    connection.exec_driver_sql(
+        "DELETE FROM playbook_learned WHERE name LIKE 'reflector:%' OR name LIKE 'kind:%'"
+    )
+
+
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
 # Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -130,6 +134,7 @@ STEPS: tuple[Step, ...] = (
     partial(_drop_table, "judgement"),  # replaced by columns of findings
     partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
     _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
+    _to_20,  # strategies have counts, and no belief
 )
 
 

@@ -18,7 +18,7 @@ from swecli.store.tables.sessions import COUNTING, Row
 
 # columns that a snapshot leaves out: they are computed from the evidence, and an undo keeps them
 _DERIVED = {
-    "belief",
+    "judged",
     "helpful",
     "harmful",
     "neutral",
@@ -30,7 +30,8 @@ _DERIVED = {
 
 
 class BulletRow(Row, table=True):
-    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user."""
+    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user. `judged` is what
+    the counts `helpful` and `harmful` count (see `store.playbook.counts`), null until its evidence was read."""
 
     __tablename__ = "bullet"
     __table_args__ = (
@@ -60,14 +61,14 @@ class BulletRow(Row, table=True):
     stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     vouched_at: datetime | None = Field(default=None, sa_type=UtcTime)
     when: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
-    belief: Any = Field(
+    judged: Any = Field(
         default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
     )
     uses: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
 
     def to_bullet(self) -> Bullet:
-        tuples = {"anchors": tuple(self.anchors or ()), "belief": tuple(self.belief or ())}
-        return Bullet(id=f"P-{self.number}", **values(self, BULLET) | tuples)
+        anchors = tuple(self.anchors or ())
+        return Bullet(id=f"P-{self.number}", **values(self, BULLET) | {"anchors": anchors})
 
     def snapshot(self) -> dict[str, Any]:
         """Return the row as JSON for `restore`, without the derived columns."""
@@ -83,8 +84,8 @@ class BulletRow(Row, table=True):
 
 class EvidenceRow(Row, table=True):
     """Evidence on a bullet, added and removed with its `delta`. A verdict has a `kind` ("outcome", "tag", "before" for
-    imported counts), the `tag` it counts as, the `effect` that a reflector saw and its `factors`; "faded" counts the
-    turns that held the bullet back."""
+    imported counts), the `tag` it counts as and the `effect` that a reflector saw; "faded" counts the turns that held
+    the bullet back."""
 
     __tablename__ = "evidence"
 
@@ -100,10 +101,6 @@ class EvidenceRow(Row, table=True):
     created_at: datetime | None = Field(default=None, sa_type=UtcTime)
     kind: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     tag: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
-    factors: Any = Field(
-        default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
-    )
-    forget: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
     effect: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 

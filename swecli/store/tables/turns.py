@@ -85,7 +85,7 @@ class CheckRow(Row, table=True):
 
 
 class LearnedRow(Row, table=True):
-    """A scoring figure by name: a reflector's insight and habit, or the base odds of a kind of turn."""
+    """A value that learning remembers, by name."""
 
     __tablename__ = "playbook_learned"
 

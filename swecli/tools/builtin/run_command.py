@@ -110,7 +110,8 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
         return await _start_job(command, timeout, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
-    output, throttle = HeadTail() if ctx.output is None else ctx.output, OutputThrottle(ctx.report)
+    output = HeadTail() if ctx.output is None else ctx.output
+    throttle = OutputThrottle(ctx.report)
     try:
         end = await run_shell(command, timeout, env, ctx, output, throttle)
     finally:
@@ -141,7 +142,8 @@ async def _start_job(
     if task.done():
         return _result(command, output, task.result(), timeout or 0, ctx)
     job = ctx.jobs.add(command, output, task)
-    number, printed = job.number, job.text.rstrip("\n")
+    number = job.number
+    printed = job.text.rstrip("\n")
     text = (
         f'{started_line(number)} Its output: read_result(call_id="job-{number}"). Its end will be '
         f"reported. kill %{number} ends it." + (f" Output until now:\n{printed}" if printed else "")

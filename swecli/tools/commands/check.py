@@ -93,17 +93,9 @@ class _Check:
             word = self.words[self.index]
             self.index += 1
             self._check_wildcard(word, strict=program.strict)
-            option = (
-                not ended
-                and word.text != "-"
-                and (word.text.startswith("-") or word.text in program.options)
-            )
-            may_be_sub = (
-                program.subs
-                and not ended  # python3 -- --version runs a file of that name
-                and not self.operands
-                and (not option or word.text in program.subs)
-            )
+            # python3 -- --version runs a file of that name
+            option = not ended and self._is_option(word.text)
+            may_be_sub = not ended and self._may_be_subcommand(word.text, option=option)
             if may_be_sub and self._check_subcommand(word):
                 return
             if self.operands:
@@ -118,6 +110,17 @@ class _Check:
             elif self._check_option(word.text):
                 return
         self._finish()
+
+    def _is_option(self, text: str) -> bool:
+        if text == "-":
+            return False
+        return text.startswith("-") or text in self.program.options
+
+    def _may_be_subcommand(self, text: str, *, option: bool) -> bool:
+        subs = self.program.subs
+        if not subs or self.operands:
+            return False
+        return not option or text in subs
 
     @property
     def _is_checked(self) -> bool:
@@ -137,11 +140,12 @@ class _Check:
     def _check_subcommand(self, word: Word) -> bool:
         """Check the rest by the subcommand's entry. Return False if the word is not a subcommand."""
         # subcommands that change things count only if the rule names them
-        subs = (
-            known_programs().get(self.name, self.program) if self._is_checked else self.program
-        ).subs
+        owner = self.program
+        if self._is_checked:
+            owner = known_programs().get(self.name, self.program)
+        program = owner.subs.get(word.text)
         name = f"{self.name} {word.text}"
-        if (program := subs.get(word.text)) is None:
+        if program is None:
             if self.program.operands == "none" and self._is_checked:
                 if why := self.program.refused.get(""):
                     raise ToolError(reasons.about(why, self.name))
@@ -159,16 +163,33 @@ class _Check:
         options = self.program.options
         if _NUMBER.fullmatch(text) and "-#" in options:
             return False
+        if self.program.dashed:
+            return self._check_dashed_option(text)
+        if text.startswith("--") or text in options:
+            return self._check_long_option(text)
+        return self._check_letters(text)
+
+    def _check_dashed_option(self, text: str) -> bool:
+        """Check an option of a program that takes values only as the next word."""
+        name = text.partition("=")[0]
+        kind = self.program.options.get(text)
+        if kind is None:
+            return self._reject_unknown(name)
+        return self._check_value(name, kind, None)
+
+    def _check_long_option(self, text: str) -> bool:
+        """Check `--name`, `--name=value`, or a short option that is listed as it stands."""
         name, sign, value = text.partition("=")
-        if text.startswith("--") or self.program.dashed or text in options:
-            kind = options.get(text if self.program.dashed else name)
-            if kind is None or (sign and not kind and not self.program.dashed):
-                return self._reject_unknown(name)
-            return self._check_value(
-                name, kind, value if sign and not self.program.dashed else None
-            )
+        kind = self.program.options.get(name)
+        takes_no_value = kind == ""
+        if kind is None or (sign and takes_no_value):
+            return self._reject_unknown(name)
+        return self._check_value(name, kind, value if sign else None)
+
+    def _check_letters(self, text: str) -> bool:
+        """Check short options in one word: `-la`, `-n5`."""
         for index, letter in enumerate(text[1:], 2):
-            kind = options.get(f"-{letter}")
+            kind = self.program.options.get(f"-{letter}")
             if kind is None:
                 return self._reject_unknown(f"-{letter}")
             if kind:
@@ -229,12 +250,18 @@ class _Check:
                 self._check_operand(word, kind)
             # of a wildcard in place of the text to look for, the second match and all further ones are paths
             paths += self.scope.expand(word)[0 if kind == "paths" else 1 :]
-        if program.recurses & {"always", *self.seen}:
+        self._check_reach(paths)
+
+    def _check_reach(self, paths: list[str]) -> None:
+        """Check what the program reads beyond the files that are named."""
+        recurses = self.program.recurses
+        if recurses & {"always", *self.seen}:
             self._check_folders(paths)
-        if "asked" in program.recurses and not self.seen.keys() & _LISTS:
+        if "asked" in recurses and not self.seen.keys() & _LISTS:
             self._check_search(paths)
         if self.name.startswith("git "):
-            self._check_git(known_programs()["git"].subs.get(self.name.split(" ")[1]))
+            command = self.name.split(" ")[1]
+            self._check_git(known_programs()["git"].subs.get(command))
 
     def _operand_kinds(self) -> list[str]:
         first, plus, others = self.program.operands.partition("+")
@@ -248,28 +275,43 @@ class _Check:
         return [first] * len(self.operands)
 
     def _check_operand(self, word: Word, kind: str) -> None:
-        scope, text, branch = self.scope, word.text, kind == "branch"
+        text = word.text
+        if kind == "text":
+            return
         if kind == "paths":
             if text[:1] in ("+", "@"):  # tail +5f, strings @file-with-options
                 raise ToolError(reasons.about(reasons.MAY_BE_OPTION, text))
-            scope.check_read(text)
+            self.scope.check_read(text)
         elif kind == "refs":
-            scope.check_revision(text)
+            self.scope.check_revision(text)
         elif kind == "write":
-            scope.check_write(text)
-        elif kind != "text":
-            matches = self.program.text and self.program.text.fullmatch(text)
-            odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
-            if word.has_wildcard or odd or (kind == "match" and not matches):
+            self.scope.check_write(text)
+        else:
+            self._check_literal(word, kind)
+
+    def _check_literal(self, word: Word, kind: str) -> None:
+        """Check an operand that must be known as it stands, so no wildcard may change it."""
+        text = word.text
+        if word.has_wildcard:
+            raise self._unknown(self.program.otherwise, text)
+        if kind == "branch":
+            self._check_branch(text)
+        elif kind == "match":
+            if not (self.program.text and self.program.text.fullmatch(text)):
                 raise self._unknown(self.program.otherwise, text)
-            if branch and scope.resolve(text).exists():
-                raise ToolError(reasons.about(reasons.OVERWRITTEN, text))
-            if kind == "first" and text == "-":
+        elif kind == "first":
+            if text == "-":
                 raise ToolError(reasons.about(reasons.RUNS_INPUT, self.name))
-            if kind == "first":
-                scope.check_read(text)
-            elif not branch and kind != "match":
-                raise self._unknown(self.program.refused.get(""), text)
+            self.scope.check_read(text)
+        else:
+            raise self._unknown(self.program.refused.get(""), text)
+
+    def _check_branch(self, text: str) -> None:
+        """Check the name of a branch: behind `--`, or if such a file exists, git takes it for a file to overwrite."""
+        if "--" in self.seen or not _BRANCH.fullmatch(text):
+            raise self._unknown(self.program.otherwise, text)
+        if self.scope.resolve(text).exists():
+            raise ToolError(reasons.about(reasons.OVERWRITTEN, text))
 
     def _check_folders(self, paths: list[str]) -> None:
         follows = "follows" in self.program.recurses
@@ -306,13 +348,20 @@ class _Check:
         ):
             raise ToolError(why)
         self._check_ranges()
-        # git show prints such an object even if it is to summarize
-        if self.program.shows and any(
-            names_content(scope.base, scope.environ, word.text) for word in self.words
-        ):
-            raise ToolError(reasons.UNKNOWN_SHOWN)
-        if not self._shows_content():
-            return
+        if self.program.shows:
+            self._check_objects()
+        if self._shows_content():
+            self._check_shown_files()
+
+    def _check_objects(self) -> None:
+        """Refuse the id of a file's content: git show prints it even if it is to summarize."""
+        for word in self.words:
+            if names_content(self.scope.base, self.scope.environ, word.text):
+                raise ToolError(reasons.UNKNOWN_SHOWN)
+
+    def _check_shown_files(self) -> None:
+        """Refuse to show a file that may not be read without approval."""
+        scope = self.scope
         # `revision:path` was checked as such
         named = {id(word) for word, _ in self.operands if _BY_PATH.fullmatch(word.text)}
         if named and len(named) == len(self.operands):

@@ -53,13 +53,13 @@ class Program:
 def known_programs(*, named: bool = False) -> dict[str, Program]:
     """Return the programs that run without approval, by name; `named`: with what the wildcard of a rule may cover if
     the rule names the program."""
-    data, kind = _data(), "named" if named else "reads"
-    tables = {
-        name: one[kind]
-        for one in data["many"]
-        if kind in one
-        for name in str(one["programs"]).split()
-    }
+    data = _data()
+    kind = "named" if named else "reads"
+    tables: dict[str, Any] = {}
+    for shared in data["many"]:
+        if kind in shared:
+            names = str(shared["programs"]).split()
+            tables |= dict.fromkeys(names, shared[kind])
     if named:
         git = data["reads"]["git"]
         tables["git"] = git | {"subs": git["subs"] | data["named"]["git"]["subs"]}
@@ -92,17 +92,29 @@ def _program(table: Mapping[str, Any]) -> Program:
 
 def rule_words(words: list[str]) -> list[str]:
     """Return the first words of a command, for a lasting rule; none if no rule should be offered."""
-    known, name = _data()["lasting"], words[0].rsplit("/", 1)[-1]
+    lasting = _data()["lasting"]
+    name = words[0].rsplit("/", 1)[-1]
     starts = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
-    program = known_programs(named=True).get(name)
-    if set(starts) & set(known["never"]) or (program is not None and "*" in program.refused):
+    if set(starts) & set(lasting["never"]):
         return []
-    count = 3 if starts[1] in known["three"] else 1 if name in known["one"] else 2
+    program = known_programs(named=True).get(name)
+    if program is not None and "*" in program.refused:
+        return []
+
+    count = 2
+    if starts[1] in lasting["three"]:
+        count = 3
+    elif name in lasting["one"]:
+        count = 1
+
     first = words[:count]
-    is_plain = all(_WORD.fullmatch(word) for word in first[1:] if word != "-m")
-    if is_plain and (count < 3 or len(first) == 3):
+    is_plain = all(word == "-m" or _WORD.fullmatch(word) for word in first[1:])
+    is_whole = count < 3 or len(first) == 3
+    if is_plain and is_whole:
         return first
-    return [] if count == 3 or name in known["two"] else words[:1]
+    if count == 3 or name in lasting["two"]:
+        return []
+    return words[:1]
 
 
 _MAX_MATCHES = 2_000

@@ -34,11 +34,10 @@ _RUNNERS = re.compile(
 )
 _MAX_NESTING = 4
 _SEPARATORS = re.compile(r"""[\s;&|(){}<>`'"=:,$]+""")  # between what may be paths
-_MAX_WORDS, _MAX_FOLDERS, _MAX_MATCHES = (
-    200,
-    8,
-    200,
-)  # looked at of a command that cannot be analysed
+# looked at of a command that cannot be analysed
+_MAX_WORDS = 200
+_MAX_FOLDERS = 8
+_MAX_MATCHES = 200
 
 
 class _ByCommand(PermissionKind):
@@ -150,7 +149,8 @@ def _scoped_parts(
     command: str, root: Path, environ: Mapping[str, str]
 ) -> Iterator[tuple[SimpleCommand, CommandScope]]:
     """Yield the simple commands, each with the scope it would run in, but for a leading cd. Raises ToolError."""
-    parts, top = parse_command(command), root.resolve()
+    parts = parse_command(command)
+    top = root.resolve()
     scope = CommandScope(top, top, environ)
     for index, part in enumerate(parts):
         if index == 0 and part.words[0].text == "cd" and len(parts) > 1:

@@ -162,27 +162,33 @@ def _unquote(node: Node, *, first: bool) -> str:
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "string":
-        if other := next(
-            (c for c in node.children if c.type not in ('"', "string_content", "$")), None
-        ):
-            raise _unsupported(other)
-        if not _QUOTED.fullmatch(text[1:-1]):
-            raise ToolError(reasons.USES_VARIABLE)
-        return _QUOTED_ESCAPE.sub(r"\1", text[1:-1])
+        return _unquote_string(node)
     if node.type not in ("word", "number"):
         raise _unsupported(node)
     if not _LITERAL.fullmatch(text):
         raise ToolError(reasons.UNCLEAR_QUOTING)
-    if (_HOME.search(text) and (first or not text.startswith("~"))) or (
-        text.startswith("#") and first
-    ):
+    names_home = _HOME.search(text) and (first or not text.startswith("~"))
+    is_comment = first and text.startswith("#")
+    if names_home or is_comment:
         raise ToolError(reasons.HOME if "~" in text else reasons.COMMENT)
     return _ESCAPE.sub(r"\1", text)
 
 
+def _unquote_string(node: Node) -> str:
+    """Return the text in double quotes. Raises ToolError if the shell would put something else in its place."""
+    for child in node.children:
+        if child.type not in ('"', "string_content", "$"):
+            raise _unsupported(child)
+    inner = _text(node)[1:-1]
+    if not _QUOTED.fullmatch(inner):
+        raise ToolError(reasons.USES_VARIABLE)
+    return _QUOTED_ESCAPE.sub(r"\1", inner)
+
+
 def _shlex_agrees(command: str, tokens: list[str]) -> bool:
     reader = shlex.shlex(command, posix=True, punctuation_chars=";&|<>()")
-    reader.whitespace_split, reader.commenters = True, ""
+    reader.whitespace_split = True
+    reader.commenters = ""
     try:
         return list(reader) == tokens
     except ValueError:

@@ -96,10 +96,13 @@ async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(
     runtime: Runtime,
 ) -> None:
     await run_turn(runtime, "hello")
-    await runtime.learning.mark(True, "well done")
+    session = runtime.session
+    verdict = Verdict("P-1", "tag", "helpful", "m", "it ran the tests", effect="helped")
+    delta = Delta("v", (), "m", session.id, 1)
+    runtime.sessions.playbook.record_lessons(session, TurnLessons(1, delta, (verdict,)))
     shown = result_text(perform(runtime, "show 1"))
     assert "helped 1 · hurt 0" in shown
-    assert "you marked it good: well done" in shown
+    assert "T1 (m): helped: it ran the tests" in shown
     assert "in the prompt of T1" in shown
     why = perform(runtime, "why")
     assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [
@@ -253,8 +256,9 @@ async def test_a_strategy_marked_bad_never_reads_as_good_and_the_list_is_ordered
         ("P-3", "harmful"),
     ]
     for number, (name, tag) in enumerate(told):
-        verdict = Verdict(name, "outcome", tag, "user", "said so", (1.0, 1.0, 1.0))
-        lessons = TurnLessons(0, Delta(f"v-{number}", (), "user", session.id), (verdict,))
+        verdict = Verdict(name, "outcome", tag, "user", "said so")
+        delta = Delta(f"v-{number}", (), "user", session.id, number + 1)
+        lessons = TurnLessons(0, delta, (verdict,))
         runtime.sessions.playbook.record_lessons(session, lessons)
     rows = perform(runtime, "list").rows
     assert [row[:4] for row in rows] == [

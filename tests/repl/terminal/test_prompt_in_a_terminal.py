@@ -37,7 +37,7 @@ def wait_for_turn_end(terminal: Terminal) -> None:
 def test_the_first_screen_names_the_model_and_the_help_command() -> None:
     with Terminal("-m", "demo", columns=140) as terminal:
         screen = terminal.wait(PROMPT)
-        assert screen.startswith("swecli 0.1.0 · demo model (offline tour")
+        assert screen.startswith("swecli 0.2.0 · demo model (offline tour")
         assert "/help for commands · Shift+Tab to switch mode" in screen
 
 

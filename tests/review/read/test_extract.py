@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.finding import SMELLS
-from swecli.models.finding_rows import MAX_LINE
+from swecli.models.finding_parser import MAX_LINE
 from swecli.models.message import ModelReply, ToolCall
 from swecli.review.read.extract import extract
 

@@ -1,4 +1,4 @@
-"""Test the verdicts on bullets: each stores its factors, and undo recomputes a bullet's score from its own verdicts."""
+"""Test the verdicts on bullets: they are stored with the turn's record, and undo removes those of a change."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.playbook import PRIORS, Delta, Op, Verdict, update_belief
+from swecli.models.playbook import Delta, Op, Verdict
 from swecli.models.session import Session
 from swecli.store.records import CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
-
-GOOD, BAD = (0.3, 0.5, 0.7), (0.7, 0.5, 0.3)
 
 
 @pytest.fixture
@@ -29,9 +27,9 @@ def session(manager: SessionManager) -> Session:
     return session
 
 
-def make_verdict(name: str, good: bool, kind: str = "outcome", forget: float = 0.0) -> Verdict:
+def make_verdict(name: str, good: bool, kind: str = "outcome") -> Verdict:
     tag = "helpful" if good else "harmful"
-    return Verdict(name, kind, tag, "check", "pytest passed", GOOD if good else BAD, forget)  # type: ignore[arg-type]
+    return Verdict(name, kind, tag, "check", "pytest passed")  # type: ignore[arg-type]
 
 
 def record_turn(
@@ -47,16 +45,13 @@ def record_turn(
     manager.playbook.record_lessons(session, lessons)
 
 
-def test_a_verdict_updates_score_and_counts_and_is_stored(
+def test_a_verdict_is_counted_and_stored(
     manager: SessionManager, session: Session, path: Path
 ) -> None:
-    record_turn(manager, 1, make_verdict("P-1", True, forget=0.01), make_verdict("P-2", False))
+    record_turn(manager, 1, make_verdict("P-1", True), make_verdict("P-2", False))
     first, second = session.playbook.bullets["P-1"], session.playbook.bullets["P-2"]
-    prior = PRIORS["reasoning"]
-    assert first.current_belief == pytest.approx(update_belief(prior, prior, GOOD, 0.01))
     assert (first.helpful, first.harmful, first.uses) == (1, 0, 1)
     assert (second.helpful, second.harmful) == (0, 1)
-    assert sum(first.current_belief) == pytest.approx(1)
     manager.database.close()
     again = SessionManager(open_database(path))
     assert again.resume(session.id, "").playbook == session.playbook
@@ -76,13 +71,11 @@ def test_undoing_a_mark_keeps_the_verdicts_of_other_turns(
     manager: SessionManager, session: Session
 ) -> None:
     record_turn(manager, 1, make_verdict("P-1", True))
-    before = session.playbook.bullets["P-1"]
-    record_turn(manager, 2, make_verdict("P-1", False), name="marked", marked="bad")
     record_turn(manager, 2, make_verdict("P-1", True, "tag"), name="tagged")
-    alone = update_belief(before.current_belief, PRIORS["reasoning"], GOOD, 0.0)
+    record_turn(manager, 2, make_verdict("P-1", False), name="marked", marked="bad")
+    assert session.playbook.bullets["P-1"].harmful == 1
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["marked"]
     bullet = session.playbook.bullets["P-1"]
-    assert bullet.current_belief == pytest.approx(alone)
     assert (bullet.helpful, bullet.harmful) == (2, 0)
     info = manager.turns.turn(manager.session.id, 2)
     assert info is not None
@@ -90,24 +83,6 @@ def test_undoing_a_mark_keeps_the_verdicts_of_other_turns(
     manager.playbook.undo(session, redo=True)
     assert session.playbook.bullets["P-1"].harmful == 1
     assert session.playbook == manager.playbook.load(session)
-
-
-def test_consecutive_turns_that_hold_a_bullet_back_are_one_row_and_earlier_verdicts_can_be_undone(
-    manager: SessionManager, session: Session
-) -> None:
-    record_turn(manager, 1, make_verdict("P-1", False), name="marked", marked="bad")
-    for turn in range(2, 12):
-        manager.playbook.record_lessons(session, TurnLessons(turn, held_back=("P-1",)))
-    faded, prior = session.playbook.bullets["P-1"].current_belief, PRIORS["reasoning"]
-    worst = update_belief(prior, prior, BAD, 0.0)
-    assert faded == pytest.approx(update_belief(worst, prior, (1, 1, 1), 1 - 0.99**10))
-    assert [item.quote for item in manager.playbook.evidence("P-1", verdicts=True)][1:] == [
-        "10 turns"
-    ]
-    manager.playbook.undo(session)
-    assert session.playbook.bullets["P-1"].current_belief == pytest.approx(prior)
-    manager.playbook.undo(session, redo=True)
-    assert session.playbook.bullets["P-1"].current_belief == pytest.approx(faded)
 
 
 def test_undo_skips_deltas_that_only_record_evidence(
@@ -119,23 +94,21 @@ def test_undo_skips_deltas_that_only_record_evidence(
     assert session.playbook.bullets["P-1"].harmful == 1
 
 
-def test_restoring_a_bullet_resets_its_score_and_harmful_count(
+def test_restoring_a_bullet_resets_its_harmful_count(
     manager: SessionManager, session: Session
 ) -> None:
     for turn in (1, 2):
         record_turn(manager, turn, make_verdict("P-1", False))
     manager.playbook.apply(Delta("off", (Op("QUARANTINE", "P-1"),), "user"), session)
     manager.playbook.apply(Delta("on", (Op("RESTORE", "P-1"),), "user"), session)
-    assert session.playbook.bullets["P-1"].current_belief == PRIORS["reasoning"]
     assert session.playbook.bullets["P-1"].harmful == 0
 
 
-def test_the_lessons_of_a_turn_store_checks_figures_and_record_together(
+def test_the_lessons_of_a_turn_store_checks_and_record_together(
     manager: SessionManager, session: Session
 ) -> None:
     lessons = TurnLessons(
         1,
-        figures={"kind:/p:turn": 0.5},
         known={"topic": "make test", "good": False},
         checks={"make test": CheckResult(False, ("x",))},
     )
@@ -143,7 +116,6 @@ def test_the_lessons_of_a_turn_store_checks_figures_and_record_together(
     turns = manager.turns
     assert turns.checks(manager.start("/p", "m")) == {"make test": CheckResult(False, ("x",))}
     assert turns.checks(manager.start("/q", "m")) == {}
-    assert turns.figures(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
     record = turns.turn(session.id, 1)
     assert record is not None
     assert (record.good, record.topic, record.shown) == (False, "make test", ("P-1", "P-2"))
@@ -202,7 +174,6 @@ def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> N
     session = manager.start("/p", "m")
     bullet = session.playbook.bullets["P-7"]
     assert (bullet.helpful, bullet.harmful, bullet.neutral, bullet.uses) == (4, 1, 2, 7)
-    assert bullet.current_belief[2] > PRIORS["user"][2]
     assert [change.delta.id for change in manager.playbook.log(session)] == ["d1"]
     manager.playbook.apply(Delta("d2", (Op("RESTORE", "P-7"),), "user"), session)
     assert session.playbook.bullets["P-7"].helpful == 4, "counts are unchanged by a recomputation"

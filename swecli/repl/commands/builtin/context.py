@@ -177,13 +177,13 @@ async def _reflect(ctx: CommandContext, args: str) -> None:
 
 @command(usage="[WHY]")
 async def _good(ctx: CommandContext, args: str) -> None:
-    """Mark the last turn good: its strategies count as helpful"""
+    """Mark the last turn good; a model says which strategies helped"""
     await _mark(ctx, True, args)
 
 
 @command(usage="[WHY]")
 async def _bad(ctx: CommandContext, args: str) -> None:
-    """Mark the last turn bad: its strategies count as harmful"""
+    """Mark the last turn bad; a model says which strategies hurt"""
     await _mark(ctx, False, args)
 
 

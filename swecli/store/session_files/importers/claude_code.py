@@ -25,6 +25,12 @@ _INTERNAL_FLAGS = (
     "isVisibleInTranscriptOnly",
     "isApiErrorMessage",
 )
+_USAGE = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+)
 _TAGGED = re.compile(
     r"(?:\s*(?><([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>))++\s*", re.DOTALL
 )  # no backtracking
@@ -49,64 +55,110 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
     did not write. Lines of sub-agents, of the tool itself, summaries and rewound branches are kept as raw lines
     only."""
     events = [event | {"line": into.line} for event in into.parse_json_lines(lines)]
-    left, billed, command = _rewound_events(events), dict[str, dict[str, Any]](), ""
-    for message in (as_dict(event.get("message")) for event in events):
-        used, key = as_dict(message.get("usage")), str(message.get("id"))
-        billed[key] = max(
-            used, billed.get(key, {}), key=lambda one: token_count(one.get("output_tokens"))
-        )
+    rewound = _rewound_events(events)
+    billed = _usage_by_reply(events)
+    command = ""
     for event in events:
-        into.line, kind, message = event["line"], event.get("type"), as_dict(event.get("message"))
-        names = [name for name in ("customTitle", "aiTitle", "summary") if event.get(name)]
-        into.title = text_of(event[names[0]]) if names else into.title
-        own = message.get("model") == "<synthetic>" or any(
-            event.get(name) for name in _INTERNAL_FLAGS
-        )
-        if own or str(event.get("uuid")) in left or kind not in ("user", "assistant", "attachment"):
+        into.line = event["line"]
+        _take_title(event, into)
+        if _is_internal(event) or str(event.get("uuid")) in rewound:
             continue
+        kind = event.get("type")
+        if kind not in ("user", "assistant", "attachment"):
+            continue
+
         into.set_time(event.get("timestamp"))
         into.id = into.id or str(event.get("sessionId") or "")
         into.directory = str(event.get("cwd") or into.directory)
-        words, key = _user_text(event), str(message.get("id") or "")
+        message = as_dict(event.get("message"))
         if kind == "user":
-            found = sorted(_COMMAND.findall(text_of(message.get("content"))), reverse=True)
-            command = " ".join(part for _, part in found if part)
-        if words or (
-            command and kind == "assistant"
-        ):  # a command without an answer was the tool's own
-            into.add_query(words or command)
+            command = _typed_command(message)
+        query = _user_text(event)
+        # a command without an answer was the tool's own
+        if not query and kind == "assistant":
+            query = command
+        if query:
+            into.add_query(query)
             command = ""
-        for block in blocks_of(message.get("content")):
-            name = block.get("type")
-            if name == "tool_result":
-                failed = bool(block.get("is_error"))
-                into.add_result(
-                    str(block.get("tool_use_id")), text_of(block.get("content")), failed=failed
-                )
-            elif kind == "assistant" and name == "tool_use":
-                into.add_call(
-                    str(block.get("id")), str(block.get("name") or ""), block.get("input")
-                )
-            elif kind == "assistant" and name in ("text", "thinking"):
-                into.add_answer(text_of(block), reasoning=text_of(block.get("thinking")), key=key)
-        if kind == "assistant" and (
-            used := billed.pop(key, {}) if key else as_dict(message.get("usage"))
-        ):
-            buckets = (
-                "input_tokens",
-                "cache_read_input_tokens",
-                "cache_creation_input_tokens",
-                "output_tokens",
-            )
-            into.add_usage(usage_of(used, *buckets), model=str(message.get("model") or ""))
+
+        if kind == "assistant":
+            _take_reply(message, into)
+            _take_usage(message, into, billed)
+        else:
+            _take_results(message, into)
+
+
+def _usage_by_reply(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the usage of each reply by its `message.id`: of its lines, the one with the most output counts."""
+    billed: dict[str, dict[str, Any]] = {}
+    for event in events:
+        message = as_dict(event.get("message"))
+        used = as_dict(message.get("usage"))
+        key = str(message.get("id"))
+        billed[key] = max(
+            used, billed.get(key, {}), key=lambda one: token_count(one.get("output_tokens"))
+        )
+    return billed
+
+
+def _take_title(event: dict[str, Any], into: Transcript) -> None:
+    for name in ("customTitle", "aiTitle", "summary"):
+        if event.get(name):
+            into.title = text_of(event[name])
+            return
+
+
+def _is_internal(event: dict[str, Any]) -> bool:
+    """Return whether the line is of a sub-agent or of the tool itself."""
+    if as_dict(event.get("message")).get("model") == "<synthetic>":
+        return True
+    return any(event.get(name) for name in _INTERNAL_FLAGS)
+
+
+def _typed_command(message: dict[str, Any]) -> str:
+    """Return the slash command of a user's line with its arguments, or ""."""
+    found = sorted(_COMMAND.findall(text_of(message.get("content"))), reverse=True)
+    return " ".join(part for _, part in found if part)
+
+
+def _take_results(message: dict[str, Any], into: Transcript) -> None:
+    for block in blocks_of(message.get("content")):
+        if block.get("type") == "tool_result":
+            _take_result(block, into)
+
+
+def _take_reply(message: dict[str, Any], into: Transcript) -> None:
+    """Parse the calls and texts of one line of a reply."""
+    key = str(message.get("id") or "")
+    for block in blocks_of(message.get("content")):
+        kind = block.get("type")
+        if kind == "tool_result":
+            _take_result(block, into)
+        elif kind == "tool_use":
+            into.add_call(str(block.get("id")), str(block.get("name") or ""), block.get("input"))
+        elif kind in ("text", "thinking"):
+            into.add_answer(text_of(block), reasoning=text_of(block.get("thinking")), key=key)
+
+
+def _take_result(block: dict[str, Any], into: Transcript) -> None:
+    failed = bool(block.get("is_error"))
+    into.add_result(str(block.get("tool_use_id")), text_of(block.get("content")), failed=failed)
+
+
+def _take_usage(
+    message: dict[str, Any], into: Transcript, billed: dict[str, dict[str, Any]]
+) -> None:
+    """Add the usage of a reply, once for all its lines."""
+    key = str(message.get("id") or "")
+    used = billed.pop(key, {}) if key else as_dict(message.get("usage"))
+    if used:
+        into.add_usage(usage_of(used, *_USAGE), model=str(message.get("model") or ""))
 
 
 def _user_text(event: dict[str, Any]) -> str:
     """Return the user's text of a Claude Code line, also if queued during a turn, or ""."""
-    queued, content = (
-        as_dict(event.get("attachment")),
-        as_dict(event.get("message")).get("content"),
-    )
+    queued = as_dict(event.get("attachment"))
+    content = as_dict(event.get("message")).get("content")
     if queued.get("type") == "queued_command":
         content = queued.get("prompt")
     elif event.get("type") != "user" or any(event.get(name) for name in _INTERNAL_FLAGS):

@@ -41,7 +41,8 @@ def _read_codex(lines: Iterable[Line], into: Transcript) -> None:
     counted = None
     for event in into.parse_json_lines(lines):
         into.set_time(event.get("timestamp"))
-        kind, item = event.get("type"), as_dict(event.get("payload", event))
+        kind = event.get("type")
+        item = as_dict(event.get("payload", event))
         if kind in ("session_meta", None):
             into.id = into.id or str(item.get("id") or "")
             into.directory = str(item.get("cwd") or into.directory)
@@ -72,36 +73,41 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
 
 
 def _codex_item(item: dict[str, Any], into: Transcript) -> None:
-    kind, text = item.get("type"), text_of(item.get("content"))
+    kind = item.get("type")
     if kind == "message" and item.get("role") == "user":
-        parts = [text_of(block).strip() for block in blocks_of(item.get("content"))]
-        own = [
-            part
-            for part in parts
-            if not part.startswith("<") and not part.endswith("</INSTRUCTIONS>")
-        ]
-        if any(own) and not into.ends_with_query("\n".join(own)):
-            into.add_query("\n".join(own))
+        _codex_query(item, into)
     elif kind == "message" and item.get("role") == "assistant":
-        into.add_answer(text)
+        into.add_answer(text_of(item.get("content")))
     elif kind == "reasoning":
         into.add_answer("", reasoning=text_of(item.get("summary")))
     elif kind in _CALLS:
-        given = item.get("arguments", item.get("input", item.get("action")))
-        name = str(item.get("name") or _CALLS[kind])
-        into.add_call(
-            str(item.get("call_id") or item.get("id") or f"line {into.line}"),
-            name,
-            _parse_nested(given),
-        )
+        _codex_call(item, into, _CALLS[kind])
     elif kind in _RESULTS:
-        output = _parse_nested(item.get("output"))
-        failed = as_dict(as_dict(output).get("metadata")).get("exit_code") not in (None, 0)
-        into.add_result(
-            str(item.get("call_id")),
-            text_of(output) or text_of(item.get("output")),
-            failed=failed,
-        )
+        _codex_result(item, into)
+
+
+def _codex_query(item: dict[str, Any], into: Transcript) -> None:
+    """Parse a message of the user, which codex mixes with its own instructions."""
+    parts = [text_of(block).strip() for block in blocks_of(item.get("content"))]
+    own = [
+        part for part in parts if not part.startswith("<") and not part.endswith("</INSTRUCTIONS>")
+    ]
+    query = "\n".join(own)
+    if any(own) and not into.ends_with_query(query):
+        into.add_query(query)
+
+
+def _codex_call(item: dict[str, Any], into: Transcript, default_name: str) -> None:
+    given = item.get("arguments", item.get("input", item.get("action")))
+    call_id = item.get("call_id") or item.get("id") or f"line {into.line}"
+    into.add_call(str(call_id), str(item.get("name") or default_name), _parse_nested(given))
+
+
+def _codex_result(item: dict[str, Any], into: Transcript) -> None:
+    output = _parse_nested(item.get("output"))
+    exit_code = as_dict(as_dict(output).get("metadata")).get("exit_code")
+    text = text_of(output) or text_of(item.get("output"))
+    into.add_result(str(item.get("call_id")), text, failed=exit_code not in (None, 0))
 
 
 def _parse_nested(value: Any) -> Any:

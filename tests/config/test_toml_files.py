@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.paths import edit_setting, format_toml, write_file
 from swecli.config.settings import SETTINGS, load_settings, render_template
+from swecli.config.toml_files import edit_setting, format_toml
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
 
@@ -152,22 +152,3 @@ def test_edits_keep_every_comment_and_the_last_value_of_each_setting(
     for name in message:
         text = edit_setting(text, name, None)
     assert not tomllib.loads(text)
-
-
-def test_a_new_file_is_private_and_an_overwritten_file_keeps_its_mode() -> None:
-    write_file(Path("new/config.toml"), "a")
-    assert Path("new/config.toml").stat().st_mode & 0o777 == 0o600
-    Path("new/config.toml").chmod(0o640)
-    write_file(Path("new/config.toml"), "bä\r\n")
-    assert Path("new/config.toml").read_bytes() == "bä\r\n".encode()
-    assert Path("new/config.toml").stat().st_mode & 0o777 == 0o640
-    assert [p.name for p in Path("new").iterdir()] == ["config.toml"]
-
-
-def test_writing_to_a_symlink_writes_its_target() -> None:
-    Path("dotfiles").mkdir()
-    Path("dotfiles/c.toml").write_text("old")
-    Path("config.toml").symlink_to("dotfiles/c.toml")
-    write_file(Path("config.toml"), "new")
-    assert Path("config.toml").is_symlink()
-    assert Path("dotfiles/c.toml").read_text() == "new"

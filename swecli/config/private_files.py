@@ -1,0 +1,24 @@
+"""Write a file of the program's own: whole or not at all, and readable by the user only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_file(path: Path, text: str) -> None:
+    """Replace a file atomically; a new file is readable by this user only, a symbolic link is followed. Raises
+    OSError."""
+    target = path.resolve()
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        new = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with os.fdopen(new, "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,39 @@
+"""Search the earlier turns of the session."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from swecli.models.message import Display, Offer, ToolResult
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+
+
+class _SearchSessionParams(Params):
+    query: str = Field(
+        min_length=1,
+        max_length=500,
+        description="Words from the text looked for; rare ones work best.",
+    )
+
+
+@tool(
+    READ,
+    _SearchSessionParams,
+    lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"),
+    Offer(in_tasks=False, in_reviews=False),
+)
+async def _search_session(
+    params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan
+) -> ToolResult:
+    if ctx.sessions is None:
+        raise ToolError("There is no session in this run.")
+    session = ctx.sessions.session
+    # turns that the request contains anyway are searched only if no other has the words
+    sent = session.window.first_kept(session.interactions, session.window_start)
+    found = ctx.sessions.search_session(params.query, before=sent, limit=5, floor=0)
+    if not found:
+        newest = session.interactions
+        found = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)
+    lines = [place.quotation for one in found for place in one.excerpts]
+    text = "\n".join(lines) or "No earlier turn has any of these words."
+    return ToolResult(True, text, Display(title="Earlier turns", body=text))

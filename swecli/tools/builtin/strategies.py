@@ -1,0 +1,80 @@
+"""Look up strategies of the playbook, and store what the user says."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from swecli.models.message import Display, Offer, ToolResult
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+
+
+class _RecallParams(Params):
+    query: str = Field(
+        min_length=1, max_length=500, description="A few words on the topic at hand."
+    )
+
+
+@tool(
+    READ,
+    _RecallParams,
+    lambda params, _: ToolPlan(f"Look up strategies: {params.query}"),
+    Offer(in_tasks=False, needs="strategies"),
+)
+async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    if ctx.memory is None:
+        raise ToolError("There is no playbook in this run.")
+    text = ctx.memory.recall(params.query) or "No strategy matches."
+    return ToolResult(True, text, Display(title="Playbook", body=text))
+
+
+class _RememberParams(Params):
+    text: str = Field(
+        "",
+        max_length=2_000,
+        description="What to store: one or two sentences, at most 60 words. Empty: only forget.",
+    )
+    quote: str = Field(
+        min_length=1,
+        max_length=2_000,
+        description="The user's own words, copied from their message.",
+    )
+    when: str = Field(
+        "",
+        max_length=1_000,
+        description="When it matters, in other words, also in the user's language: at most 40 words.",
+    )
+    scope: Literal["project", "user"] = Field(
+        "project", description="project, or user if it applies everywhere."
+    )
+    replaces: str = Field(
+        "", max_length=20, description="Id of a strategy that no longer holds, for example P-7."
+    )
+
+
+def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
+    if not params.text.strip() and not params.replaces.strip():
+        raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
+    summary = f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
+    why = ctx.memory.objection(params.text, params.scope, params.replaces) if ctx.memory else ""
+    if not why:
+        return ToolPlan(summary)
+    # `state` is whether the user said yes; without a user, what needs a yes waits
+    waiting = ToolPlan(summary, state=False)
+    return ToolPlan(summary, state=True, guard=why, unattended=waiting)
+
+
+@tool(READ, _RememberParams, _plan_remember, Offer(in_tasks=False))
+async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    if ctx.memory is None:
+        raise ToolError("There is no playbook in this run.")
+    line = ctx.memory.remember(
+        params.text,
+        params.quote,
+        params.when,
+        params.scope,
+        params.replaces,
+        approved=bool(plan.state),
+    )
+    return ToolResult(True, line, Display(title="Playbook", body=line))
