@@ -130,6 +130,11 @@ class Parser(argparse.ArgumentParser):
             help="use the project's own files as they are, for this run",
         )
         add("--version", action="store_true", help="print the version")
+        add(
+            "--check-update",
+            action="store_true",
+            help="print the command that updates this installation; nothing is asked over the network",
+        )
         return parser
 
     @classmethod

@@ -68,15 +68,15 @@ def _run(argv: list[str]) -> int:
         from swecli.cli.subcommands import run_subcommand
 
         return run_subcommand(argv[0], argv[1:])
-    if argv == ["--check-update"]:
+    args = parse_run(argv)
+    if args.version:
+        sys.stdout.write(f"swecli {__version__}\n")
+        return 0
+    if args.check_update:
         # late: only on request
         from swecli.cli.update import update_hint
 
         sys.stdout.write(f"{update_hint()}\n")
-        return 0
-    args = parse_run(argv)
-    if args.version:
-        sys.stdout.write(f"swecli {__version__}\n")
         return 0
     if not args.headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
