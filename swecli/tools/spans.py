@@ -71,9 +71,9 @@ def changed_lines(old: str, new: str, spans: Sequence[Span]) -> list[LineRange]:
     ranges: list[LineRange] = []
     for span in spans:
         one = LineRange(
-            bisect_right(old_ends, span.old_start),
+            _line_at(old, old_ends, span.old_start),
             min(bisect_right(old_ends, span.old_end) + 1, len(old_ends)),
-            bisect_right(new_ends, span.new_start),
+            _line_at(new, new_ends, span.new_start),
             min(bisect_right(new_ends, span.new_end) + 1, len(new_ends)),
         )
         if ranges and (one.i1 < ranges[-1].i2 or one.j1 < ranges[-1].j2):
@@ -81,6 +81,14 @@ def changed_lines(old: str, new: str, spans: Sequence[Span]) -> list[LineRange]:
             one = LineRange(last.i1, one.i2, last.j1, one.j2)
         ranges.append(one)
     return ranges
+
+
+def _line_at(text: str, ends: Sequence[int], place: int) -> int:
+    """Return the line that a place is in. The end of a text is in its last line, unless a line break precedes it."""
+    line = bisect_right(ends, place)
+    if line == len(ends) and text and not text.endswith("\n"):
+        return line - 1
+    return line
 
 
 def _line_ends(text: str) -> list[int]:
