@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
@@ -21,6 +20,7 @@ from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
 from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
+from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
 from swecli.tools.base import ToolContext
@@ -49,7 +49,7 @@ class Agent:
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
-        self.schema: dict[str, Any] | None = None  # of the answers of this run
+        self.schema: JsonObject | None = None  # of the answers of this run
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 from swecli.agent.agent import Agent
 from swecli.agent.fitted import StepPlace
@@ -16,6 +15,7 @@ from swecli.context.prepare import past_request
 from swecli.models.context import Reduction, WindowSpec, interaction_of, key_of
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
+from swecli.models.json_value import JsonObject
 from swecli.models.message import Role
 from swecli.models.session import Session
 
@@ -193,7 +193,7 @@ class ContextControl:
         )
         return WindowPreview(before, after, leaves, returns, *requests[1].window)
 
-    def why(self, text: str) -> list[dict[str, Any]]:
+    def why(self, text: str) -> list[JsonObject]:
         """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt, whether the next
         request contains it (`sent`), `by` which reduction it was removed, and the command to bring it `back`."""
         if not text.strip():

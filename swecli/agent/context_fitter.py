@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from swecli.agent.condenser import CondensedResponse, Condenser
 from swecli.agent.fitted import Effect, FittedRequest, StepPlace
@@ -34,6 +33,7 @@ from swecli.context.truncate import (
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
 from swecli.models.session import Session
 from swecli.tools.offers import lean_specs
@@ -94,7 +94,7 @@ class ContextFitter:
     condense_model: ChatModel
     observed: ModelLimits = field(default_factory=ModelLimits)
     thinking: str = ""
-    schema: dict[str, Any] | None = None  # of the answer
+    schema: JsonObject | None = None  # of the answer
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""

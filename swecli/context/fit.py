@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
 
 from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize
 from swecli.context.keyed import diff_messages, normalize_keyed
@@ -24,6 +23,7 @@ from swecli.models.api_message import (
 )
 from swecli.models.context import Edits, interaction_of, key_of
 from swecli.models.errors import ContextFull
+from swecli.models.json_value import Json
 from swecli.models.message import ApiMessage
 
 # Shares of the conversation's room: the least gain of an optional reduction; the least that a summary, which costs
@@ -311,7 +311,7 @@ def _cut_call(call: ApiCall, cap: int) -> ApiCall:
     return {**call, "function": function}
 
 
-def _cut_value(value: Any, cap: int) -> Any:
+def _cut_value(value: Json, cap: int) -> Json:
     if isinstance(value, str):
         return _cut_text(value, cap)
     if isinstance(value, dict):

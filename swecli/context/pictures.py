@@ -6,10 +6,13 @@ import base64
 import warnings
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
+
+if TYPE_CHECKING:  # needed only for a picture
+    import PIL.Image
 
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
@@ -59,8 +62,8 @@ def read_picture(path: Path, name: str) -> Image:
         raise _bad_picture(name, "is damaged or truncated") from error
 
 
-def _encode(picture: Any, data: bytes, name: str) -> Image:
-    kind = picture.format
+def _encode(picture: PIL.Image.Image, data: bytes, name: str) -> Image:
+    kind = picture.format or "PNG"
     has_frames = getattr(picture, "n_frames", 1) > 1
     if has_frames or max(picture.size) > _MAX_SIDE or len(data) > _MAX_SENT:
         # late: needed only for a picture
@@ -82,7 +85,7 @@ def _encode(picture: Any, data: bytes, name: str) -> Image:
     }
 
 
-def _save(picture: Any, kind: str) -> bytes:
+def _save(picture: PIL.Image.Image, kind: str) -> bytes:
     out = BytesIO()
     picture.save(out, kind)
     return out.getvalue()

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from swecli.models.api_message import (
     ApiCall,
@@ -16,6 +16,7 @@ from swecli.models.api_message import (
     ToolMessage,
     UserMessage,
 )
+from swecli.models.json_value import Json, JsonObject
 from swecli.models.message import INTERRUPTED_RESULT
 from swecli.text import join_surrogates
 
@@ -35,7 +36,7 @@ SIGNED = "__thought__"
 
 
 # A message from anywhere: nothing about it is certain.
-RawMessage = Mapping[str, Any]
+RawMessage = Mapping[str, Json]
 
 
 def _clean_text(text: str) -> str:
@@ -66,7 +67,7 @@ class _History:
     # Original id → the stubs under it that have no result yet.
     unanswered: dict[str, list[ToolMessage]] = field(default_factory=dict)
 
-    def add(self, message: dict[str, Any]) -> None:
+    def add(self, message: JsonObject) -> None:
         role = message.get("role")
         if role == "tool":
             self._add_result(message)
@@ -80,14 +81,14 @@ class _History:
     def _last_role(self) -> str:
         return self.messages[-1]["role"] if self.messages else ""
 
-    def _add_user(self, message: dict[str, Any]) -> None:
+    def _add_user(self, message: JsonObject) -> None:
         if _is_blank(message.get("content")):
             message = message | {"content": _EMPTY_TEXT}
         if self._last_role() == "user":
             self.messages.append({"role": "assistant", "content": _INTERRUPTED_REPLY})
         self.messages.append(cast("UserMessage", message))
 
-    def _add_assistant(self, message: dict[str, Any]) -> None:
+    def _add_assistant(self, message: JsonObject) -> None:
         calls = message.get("tool_calls") or []
         message = _without(message, "tool_calls", "tool_call_id")
         if _is_blank(message.get("content")):
@@ -113,7 +114,7 @@ class _History:
         # Results under an id that is used again belong to the newer call.
         self.unanswered.update(stubs)
 
-    def _normalize_call(self, call: dict[str, Any]) -> ApiCall:
+    def _normalize_call(self, call: JsonObject) -> ApiCall:
         function = call["function"]
         name = _BAD_NAME.sub("_", function["name"])[:_MAX_NAME] or "unknown"
         arguments = _normalize_arguments(function["arguments"])
@@ -134,7 +135,7 @@ class _History:
         self.used.add(name)
         return name
 
-    def _add_result(self, message: dict[str, Any]) -> None:
+    def _add_result(self, message: JsonObject) -> None:
         stubs = self.unanswered.get(str(message.get("tool_call_id") or ""))
         if not stubs:
             return
@@ -169,15 +170,15 @@ def _normalize_arguments(text: str) -> str:
     return _to_json({_MALFORMED: text})
 
 
-def _to_json(value: dict[str, Any]) -> str:
+def _to_json(value: JsonObject) -> str:
     return _clean_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _without(message: dict[str, Any], *keys: str) -> dict[str, Any]:
+def _without(message: JsonObject, *keys: str) -> JsonObject:
     return {key: value for key, value in message.items() if key not in keys}
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: Json) -> Json:
     """Return a copy with `_clean_text` applied to all strings."""
     if isinstance(value, str):
         return value if value.isascii() and "\x00" not in value else _clean_text(value)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import isqrt
 from pathlib import Path
-from typing import Any
 
 from swecli.models.api_message import (
     BLOCKS,
@@ -22,6 +21,7 @@ from swecli.models.api_message import (
     calls_of,
     images_of,
 )
+from swecli.models.json_value import Json
 from swecli.models.message import ChatMessage, ToolSpec
 
 CHARACTERS_PER_TOKEN = 4
@@ -125,7 +125,7 @@ class TokenCounter:
         """Count the tokens of messages as one request, without tools."""
         return PER_REQUEST + sum(self.count_message(message) for message in messages)
 
-    def count_tools(self, specs: Iterable[ToolSpec | Mapping[str, Any]]) -> int:
+    def count_tools(self, specs: Iterable[ToolSpec | Mapping[str, Json]]) -> int:
         """Count the tokens of the tools' descriptions and schemas."""
         plain = (spec.to_api() if isinstance(spec, ToolSpec) else spec for spec in specs)
         return sum(PER_MESSAGE + self.count(_as_json(spec)) for spec in plain)
@@ -151,7 +151,7 @@ class TokenCounter:
         return total
 
 
-def estimate_token_count(content: Any, count_tokens: Callable[[str], int]) -> int:
+def estimate_token_count(content: Json, count_tokens: Callable[[str], int]) -> int:
     """Count the tokens of a message's content: None, text, or a list of blocks (`{"type": "text", "text": ...}`,
     `{"type": "image", "source": {"data": ...}}`, `{"type": "image_url", "image_url": ...}`; any other counts as its
     JSON text). `count_tokens` counts a text. An image counts by the length of its data, 450 without data."""
@@ -168,7 +168,7 @@ def _image_tokens(data_length: int) -> int:
     return (3 * root + 1) // 2
 
 
-def _block_tokens(block: Any, count_tokens: Callable[[str], int]) -> int:
+def _block_tokens(block: Json, count_tokens: Callable[[str], int]) -> int:
     if not isinstance(block, Mapping):
         return estimate_token_count(str(block), count_tokens)
     kind = block.get("type")
@@ -182,7 +182,7 @@ def _block_tokens(block: Any, count_tokens: Callable[[str], int]) -> int:
     return count_tokens(_as_json(block))
 
 
-def _image_data(block: Mapping[str, Any]) -> str | None:
+def _image_data(block: Mapping[str, Json]) -> str | None:
     source = block.get("source")
     if isinstance(source, Mapping) and isinstance(source.get("data"), str):
         return str(source["data"])
@@ -193,7 +193,7 @@ def _image_data(block: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _as_json(value: Any) -> str:
+def _as_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from swecli.models.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
     """The result of an action, as data for programs and as text for people; whoever asked prints it."""
 
-    value: Any  # plain JSON, for --json
+    value: Json  # plain JSON, for --json
     lines: tuple[str, ...] = ()  # one that begins with two spaces is a detail of the line above
     head: tuple[str, ...] = ()  # the names of the columns of `rows`
     rows: tuple[tuple[str, ...], ...] = ()

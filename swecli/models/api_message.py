@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NotRequired, TypedDict, cast
+from typing import Final, Literal, NotRequired, TypedDict, cast
+
+from swecli.models.json_value import JsonObject
 
 # Names of fields that never reach a service as they are.
 KEY: Final = "_key"  # addresses a message in edits
@@ -24,7 +26,7 @@ class Blocks(TypedDict):
 
     origin: str  # the model
     prefix: str  # hash of the messages before it
-    content: list[dict[str, Any]]
+    content: list[JsonObject]
 
 
 class FunctionCall(TypedDict):

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from swecli.models.api_message import KEY as KEY
 from swecli.models.api_message import MessageFields, with_fields
+from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 
 BEGIN, UNDO = "begin", "undo"  # values of `Reduction.how` besides the names of the rungs
@@ -86,7 +87,7 @@ class Epoch:
     began: int = 0
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Epoch:
+    def from_json(cls, value: JsonObject) -> Epoch:
         known = {
             name: one for name, one in value.items() if name != "floor"
         }  # stored by earlier versions
@@ -124,7 +125,7 @@ class Edits:
         return out
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Edits:
+    def from_json(cls, value: JsonObject) -> Edits:
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
         return cls(tuple(value.get("drop", ())), dict(value.get("replace", {})), inserted)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from swecli.models.json_value import Json, JsonObject
 
 if TYPE_CHECKING:  # a caller that has dicts needs no findings
     from swecli.models.finding import Finding
 
-AnyFinding = TypeVar("AnyFinding", "Finding", dict[str, Any])
+AnyFinding = TypeVar("AnyFinding", "Finding", JsonObject)
 
 
 def dedupe_findings(findings: Iterable[AnyFinding]) -> list[AnyFinding]:
@@ -21,7 +23,7 @@ def dedupe_findings(findings: Iterable[AnyFinding]) -> list[AnyFinding]:
     return list(first.values())
 
 
-def _key_of(one: Finding | dict[str, Any]) -> tuple[Any, ...]:
+def _key_of(one: Finding | JsonObject) -> tuple[Json, ...]:
     if not isinstance(one, dict):
         return one.key
     kind = one.get("code_smell_type", one.get("codeSmellType"))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from swecli.models.json_value import Json
 from swecli.models.message import ToolCall, ToolResult, Usage
 
 FinishReason = Literal[
@@ -182,7 +183,7 @@ class Notice(Event):
         return self.text
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Json) -> Json:
     """Convert an event or a value in it to plain JSON values; the first key of an event is its `type`."""
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Literal
+
+from swecli.models.json_value import JsonObject
 
 _Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]
@@ -154,7 +156,7 @@ class Finding:
             least == "any" or self.verdict in taken.get(least, ())
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return all fields except `block`, `hunk` and `same_as` as JSON values."""
         out = {
             f.name: getattr(self, f.name)

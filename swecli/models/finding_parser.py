@@ -8,9 +8,9 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, FindingKind
+from swecli.models.json_value import Json, JsonObject
 
 MAX_LINE = 10**9
 _MAX_DEPTH = 12  # of nested objects and lists
@@ -74,8 +74,8 @@ def _synonyms(table: str) -> dict[str, str]:
 
 
 def find_rows(
-    value: Any, lost: list[str], shared: Mapping[str, Any] | None = None, depth: int = 0
-) -> Iterator[dict[str, Any]]:
+    value: Json, lost: list[str], shared: Mapping[str, Json] | None = None, depth: int = 0
+) -> Iterator[JsonObject]:
     """Yield every dict in a value that looks like a finding, at any depth. `shared` are the path and severity of the
     enclosing objects, which may also be keys: `{"high": {"src/a.py": [...]}}`."""
     shared = shared or {}
@@ -89,8 +89,8 @@ def find_rows(
 
 
 def _find_in_object(
-    value: dict[Any, Any], lost: list[str], shared: Mapping[str, Any], depth: int
-) -> Iterator[dict[str, Any]]:
+    value: dict[Json, Json], lost: list[str], shared: Mapping[str, Json], depth: int
+) -> Iterator[JsonObject]:
     """Yield the object itself if it looks like a finding, else the findings in its values."""
     row = _normalize_keys(value)
     own_path = _first_value(row, _PATH)
@@ -105,7 +105,7 @@ def _find_in_object(
         yield from find_rows(item, lost, {**below, **_shared_by_key(key)}, depth + 1)
 
 
-def _is_finding(row: Mapping[str, Any], *, has_path_above: bool) -> bool:
+def _is_finding(row: Mapping[str, Json], *, has_path_above: bool) -> bool:
     """Return whether an object says what is wrong and where; the path may be that of an enclosing object."""
     words = _first_value(row, _MESSAGE) or _first_value(row, _TYPE)
     if _first_value(row, _PATH) is not None and (words or "line" in row):
@@ -113,7 +113,7 @@ def _is_finding(row: Mapping[str, Any], *, has_path_above: bool) -> bool:
     return bool(has_path_above and words and _first_value(row, _LINE) is not None)
 
 
-def _shared_by_key(key: object) -> dict[str, Any]:
+def _shared_by_key(key: object) -> JsonObject:
     """Return what a key says of everything below it: a severity (also `high_severity`), a path, or nothing."""
     first = _normalize_key(key).partition("_")[0]
     if _synonyms("severity").get(first, first) in SEVERITIES:
@@ -123,7 +123,7 @@ def _shared_by_key(key: object) -> dict[str, Any]:
     return {}
 
 
-def _normalize_keys(value: Mapping[Any, Any]) -> dict[str, Any]:
+def _normalize_keys(value: Mapping[Json, Json]) -> JsonObject:
     return {_normalize_key(key): item for key, item in value.items()}
 
 
@@ -137,7 +137,7 @@ def _split_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
 
 
-def _first_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+def _first_value(row: Mapping[str, Json], names: Iterable[str]) -> Json:
     """Return the first of the named fields that is not empty, or None."""
     for name in names:
         if row.get(name) not in (None, "", [], {}):
@@ -146,7 +146,7 @@ def _first_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def parse_finding(
-    row: dict[str, Any], loop: int, lost: list[str], source: str = "json"
+    row: JsonObject, loop: int, lost: list[str], source: str = "json"
 ) -> Finding | None:
     """Parse a row; a row without a path or a message gives None and a line in `lost`."""
     row = _normalize_keys(row)
@@ -176,7 +176,7 @@ def parse_finding(
     )
 
 
-def _parse_path(row: Mapping[str, Any]) -> tuple[str, str]:
+def _parse_path(row: Mapping[str, Json]) -> tuple[str, str]:
     """Return the path, and the lines that are written behind it (`a.py:12-19`), or ""."""
     written = " ".join(_to_text(_first_value(row, _PATH), "path").split())
     path = written.strip("`'\"").replace("\\", "/")
@@ -185,7 +185,7 @@ def _parse_path(row: Mapping[str, Any]) -> tuple[str, str]:
     return (both["path"], both["place"]) if both else (path, "")
 
 
-def _parse_lines(row: Mapping[str, Any], place: str) -> tuple[int, int | None]:
+def _parse_lines(row: Mapping[str, Json], place: str) -> tuple[int, int | None]:
     """Return the first line, 0 if there is none, and the last one if it is below."""
     ranges = row.get("range") or row.get("lines") or row.get("location")
     spans = [_parse_span(value) for value in (_first_value(row, _LINE), ranges, place)]
@@ -197,7 +197,7 @@ def _parse_lines(row: Mapping[str, Any], place: str) -> tuple[int, int | None]:
     return start, end if is_range else None
 
 
-def _parse_advice(row: Mapping[str, Any]) -> tuple[str, str]:
+def _parse_advice(row: Mapping[str, Json]) -> tuple[str, str]:
     """Return the improvement, and the code that would replace the lines: a field, or a fence in either of them."""
     improvement = _to_text(_first_value(row, _IMPROVEMENT), "improvement")
     suggestion = _to_text(row.get("suggestion") or row.get("replacement"), "suggestion")
@@ -208,7 +208,7 @@ def _parse_advice(row: Mapping[str, Any]) -> tuple[str, str]:
     return improvement, suggestion
 
 
-def _to_text(value: Any, name: str) -> str:
+def _to_text(value: Json, name: str) -> str:
     """Convert a field to printable text of at most `MAX_LENGTHS` characters."""
     if value is None or isinstance(value, bool):
         return ""
@@ -220,7 +220,7 @@ def _to_text(value: Any, name: str) -> str:
     return (text if is_code else text.strip())[: MAX_LENGTHS[name]]
 
 
-def _parse_rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
+def _parse_rule(row: Mapping[str, Json]) -> tuple[FindingKind, str]:
     """Return kind and rule; the rule is in capitals, except for the project's own checks."""
     written = str(row.get("kind") or row.get("type") or "")
     named = written.strip().lower().replace("code_smell", "smell")
@@ -240,7 +240,7 @@ def _parse_rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
     return "correctness", capitals
 
 
-def _parse_severity(row: Mapping[str, Any], lost: list[str]) -> str:
+def _parse_severity(row: Mapping[str, Json], lost: list[str]) -> str:
     """Parse a severity: words (the highest counts), a level such as P0 (highest) to P4, or a CVSS score. Anything else
     is "medium", with a line in `lost`."""
     written = str(row.get("severity") or row.get("level") or row.get("priority") or "")
@@ -260,7 +260,7 @@ def _parse_severity(row: Mapping[str, Any], lost: list[str]) -> str:
     return "medium"
 
 
-def _parse_span(value: Any) -> tuple[int | None, int | None]:
+def _parse_span(value: Json) -> tuple[int | None, int | None]:
     """Parse first and last line, from 1, from a number, text, list or object; None if there are none."""
     if isinstance(value, dict):
         inner = _normalize_keys(value)
@@ -277,11 +277,11 @@ def _parse_span(value: Any) -> tuple[int | None, int | None]:
     return _to_line(value), None
 
 
-def _first_line(value: Any) -> int | None:
+def _first_line(value: Json) -> int | None:
     return _parse_span(value)[0]
 
 
-def _to_line(value: Any) -> int | None:
+def _to_line(value: Json) -> int | None:
     """Return a number as a line, from 1 to `MAX_LINE`, or None."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

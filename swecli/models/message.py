@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from swecli.models.api_message import BLOCKS as BLOCKS
 from swecli.models.api_message import IMAGES as IMAGES
@@ -15,6 +15,7 @@ from swecli.models.api_message import ApiCall, AssistantMessage, ToolMessage, Us
 from swecli.models.api_message import ApiMessage as ApiMessage
 from swecli.models.api_message import Blocks as Blocks
 from swecli.models.api_message import Image as Image
+from swecli.models.json_value import Json, JsonObject
 
 # The heading after the part of the system message that is the same in all epochs; a cache mark is set here.
 HEAD_OPENS = "\n\n# What is known in this session"
@@ -60,7 +61,7 @@ class Effects:
     origin: Origin = "tool"
 
     @classmethod
-    def from_json(cls, value: Any) -> Effects:
+    def from_json(cls, value: Json) -> Effects:
         """Return the effects that `to_json` wrote; None is no effects. Raises TypeError or ValueError."""
         if value is None:
             return cls()
@@ -78,19 +79,19 @@ class Effects:
             origin=origin,
         )
 
-    def to_json(self) -> dict[str, Any] | None:
+    def to_json(self) -> JsonObject | None:
         """Return the effects as JSON values without what is not set; None if nothing is."""
         empty = asdict(Effects())
         return {name: value for name, value in asdict(self).items() if value != empty[name]} or None
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def _texts(values: Json) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise TypeError("the files of a call are not a list")
     return tuple(str(value) for value in values)
 
 
-def _read_step(step: Any) -> dict[str, str]:
+def _read_step(step: Json) -> dict[str, str]:
     if not isinstance(step, dict):
         raise TypeError("a step of a to-do list is not an object")
     return {"text": str(step.get("text", "")), "status": str(step.get("status", "pending"))}
@@ -108,7 +109,7 @@ class ToolCall:
 
     id: str
     name: str
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: JsonObject = field(default_factory=dict)
     result: str | None = None
     error: str | None = None
     approved: bool | None = None
@@ -208,10 +209,10 @@ class ToolSpec:
 
     name: str
     description: str
-    parameters: dict[str, Any]
+    parameters: JsonObject
     offer: Offer = Offer()
 
-    def to_api(self) -> dict[str, Any]:
+    def to_api(self) -> JsonObject:
         function = {
             "name": self.name,
             "description": self.description,
@@ -219,12 +220,12 @@ class ToolSpec:
         }
         return {"type": "function", "function": function}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the specification with its offer, as it is bundled with the package."""
         return {**self.to_api(), "offer": asdict(self.offer)}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> ToolSpec:
+    def from_json(cls, value: Mapping[str, Json]) -> ToolSpec:
         """Return the specification that `to_json` wrote."""
         return cls(**value["function"], offer=Offer(**value["offer"]))
 
@@ -329,7 +330,7 @@ class ModelRequest:
     purpose: Purpose = "turn"
     thinking: str = ""
     marks: tuple[int, ...] = ()
-    schema: dict[str, Any] | None = None
+    schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +389,7 @@ class RequestRecord:
     usage: Usage
     cost: float | None
     duration_ms: int
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

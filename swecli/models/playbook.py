@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
+
+from swecli.models.json_value import JsonObject
 
 Scope = Literal["session", "project", "user"]
 Kind = Literal["strategy", "pitfall", "fact", "preference"]
@@ -119,8 +121,8 @@ class Bullet:
         """Whether its counts keep it out of prompts. What the user wrote or pinned is never held back."""
         return self.seems_harmful and self.state != "pinned" and self.trust != "user"
 
-    def to_json(self) -> dict[str, Any]:
-        row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+    def to_json(self) -> JsonObject:
+        row: JsonObject = {name: getattr(self, name) for name in self.__slots__}
         for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
         return row | {"anchors": list(self.anchors)}
@@ -148,7 +150,7 @@ class Op:
 
     op: OpName
     bullet_id: str = ""
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: JsonObject = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
 
     @property

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from swecli.models.events import Event
 from swecli.models.finding import Finding, ReviewEnd
+from swecli.models.json_value import JsonObject
 from swecli.models.message import Usage
 
 Unit = Literal["changed lines", "lines"]
@@ -65,11 +66,11 @@ class Coverage:
         """Whether every planned line was read and no finding is left to verify."""
         return self.read == self.total and not self.unverified
 
-    def to_json(self, *, files: bool = True) -> dict[str, Any]:
+    def to_json(self, *, files: bool = True) -> JsonObject:
         """Return JSON values, without the files only the counts."""
         names = ("unit", "total", "read", "shown", "not_read", "complete", "unverified", "earlier")
         listed = ("files", "skipped") if files else ()
-        known: dict[str, Any] = json.loads(json.dumps(asdict(self))) | {"complete": self.complete}
+        known: JsonObject = json.loads(json.dumps(asdict(self))) | {"complete": self.complete}
         return {name: known[name] for name in (*names, *listed)}
 
 
@@ -134,7 +135,7 @@ class ReviewProgressed(ReviewEvent):
     part: int = 0
     parts: int = 0
     paths: tuple[str, ...] = ()
-    coverage: dict[str, Any] = field(default_factory=dict)
+    coverage: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

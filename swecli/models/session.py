@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from swecli.models.context import ContextState, WindowSpec, add_keys
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
+from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
 
@@ -129,7 +129,7 @@ class SessionInfo:
         default = sentence if len(sentence) <= 60 else f"{cut.rpartition(' ')[0] or cut}…"
         return self.title or default
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         row = {name: getattr(self, name) for name in self.__slots__}
         return row | {
             "created_at": self.created_at.isoformat(),

@@ -42,7 +42,9 @@ def test_what_lies_outside_the_spans_is_the_same_in_both_texts(
 
 
 @settings(deadline=None)
-@example("ba", [Edit(old_text="a", new_text="", replace_all=False)])  # the end of a line without a line break
+@example(
+    "ba", [Edit(old_text="a", new_text="", replace_all=False)]
+)  # the end of a line without a line break
 @given(TEXTS, EDITS)
 def test_a_diff_of_the_changed_lines_equals_one_in_its_result(text: str, edits: list[Edit]) -> None:
     try:
