@@ -13,6 +13,7 @@ import pytest
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.transfer import to_markdown
+from swecli.store.playbook.counts import NEWEST
 from tests.support.runtime import make_runtime, run_turn
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,9 @@ def test_two_processes_that_learn_in_one_project_lose_and_double_nothing(tmp_pat
         assert process.returncode == 0, errors
     store.refresh(session)
     bullets = session.playbook.bullets
-    assert (bullets["P-1"].helpful, bullets["P-1"].harmful) == (len(names) * TURNS, 0)
+    verdicts = store.evidence("P-1", verdicts=True)
+    assert len(verdicts) == len(names) * TURNS
+    assert (bullets["P-1"].helpful, bullets["P-1"].harmful) == (NEWEST, 0)
     learned = sorted(one.content for one in bullets.values() if one.id != "P-1")
     expected = [
         f"Module {name}{number} is built with part {number}"

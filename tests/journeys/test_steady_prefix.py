@@ -7,12 +7,23 @@ import json
 
 import pytest
 
+from swecli.app import Runtime
 from swecli.models.context import WindowSpec
-from swecli.models.playbook import Delta, Op
+from swecli.models.playbook import Delta, Op, Tag, Verdict
+from swecli.store.records import TurnLessons
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
 TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep the API stable")
+
+
+def record_effect(runtime: Runtime, tag: Tag) -> None:
+    """Store that the first strategy helped or hurt in the newest turn."""
+    session = runtime.sessions.session
+    number = session.interactions
+    delta = Delta(f"effect {number}", (), "m", session.id, number, "turn")
+    verdict = Verdict("P-1", "tag", tag, "m", "seen in the turn")
+    runtime.sessions.playbook.record_lessons(session, TurnLessons(number, delta, (verdict,)))
 
 
 @pytest.mark.parametrize("window", [WindowSpec(mode="full"), WindowSpec(5)], ids=["full", "5+3"])
@@ -27,7 +38,7 @@ async def test_tags_alone_do_not_change_the_sent_prefix(window: WindowSpec) -> N
     changes, last = 0, ""
     for number in range(100):
         await run_turn(runtime, f"question {number}")
-        assert await runtime.learning.mark(number % 3 > 0), "a tag each turn"
+        record_effect(runtime, "helpful" if number % 3 else "harmful")
         request = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
         sent = json.dumps(request.messages, ensure_ascii=False)[:-1]
         changes += not sent.startswith(last)
@@ -35,7 +46,8 @@ async def test_tags_alone_do_not_change_the_sent_prefix(window: WindowSpec) -> N
     assert {op.op for row in store.log(session, 1000) for op in row.delta.ops} == {"ADD"}
     bullet = store.get("P-1")
     assert bullet is not None
-    assert bullet.helpful + bullet.harmful == 100
+    assert len(store.evidence("P-1", verdicts=True)) == 100
+    assert bullet.helpful > bullet.harmful > 0
     reductions = [row for row in runtime.sessions.context.log(session) if row.how != "begin"]
     assert changes == len(reductions), "only the window changes the prefix, with a row"
     assert bool(reductions) is (window.mode != "full")

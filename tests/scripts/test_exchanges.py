@@ -66,6 +66,6 @@ def test_the_table_has_rules_reflector_and_label_of_each_effect(tmp_path: Path) 
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
     assert lines[1].split() == ["S1T1", "P-4", "refuted", "refuted"]
-    assert lines[2].split() == ["S1T2", "P-4", "helpful", "ignored", "helped"]
+    assert lines[2].split() == ["S1T2", "P-4", "ignored", "helped"], "a mark alone credits nothing"
     assert "reflector: for: 0 of 0 said are right, 0 of 1 found" in run.stdout
     assert "new entries: 1 active" in run.stdout
