@@ -1,4 +1,4 @@
-"""The gates of models (M1 to M8): the time to the first request, the cost of a stream, and the usable models of the
+"""The gates of models (M1 to M7): the time to the first request, the cost of a stream, and the usable models of the
 table. Servers run on the loopback; floors run in this Python at this process's priority, alternating with the
 program that they are compared with."""
 
@@ -56,17 +56,6 @@ with httpx.Client(timeout=60) as client:
                 event = json.loads(line[6:])
                 if event["type"] == "response.output_text.delta":
                     sys.stdout.write(event["delta"])
-"""
-COUNTING = """
-import sys
-def look(event, _):
-    if event == "socket.connect" and "httpx" in sys.modules and not found:
-        found.append(sum(name.startswith("swecli") for name in sys.modules))
-found = []
-sys.addaudithook(look)
-from swecli.cli.main import run_safely
-run_safely(sys.argv[1:])
-print(found[0])
 """
 WIRES = ("tests/llm/providers/test_quirks.py",)
 LOOPS = ("tests/journeys/test_ten_steps.py", "tests/llm/providers/test_opaque_parts.py")
@@ -164,10 +153,6 @@ def modelling(place: Place, effort: Effort) -> Iterator[Row]:
     yield from _table()
     yield _tests("M6 quirks whose outcome is not the table's", WIRES)
     yield _tests("M7 loops of ten steps that are not as asked", LOOPS)
-    lines = sum(
-        len(file.read_text().splitlines()) for file in (ROOT / "swecli" / "llm").rglob("*.py")
-    )
-    yield Row("M8 lines of llm", "", lines, 1_800, "lines", 1.0)
 
 
 class _Runs:
@@ -252,12 +237,6 @@ def _requests(run: _Runs, effort: Effort) -> Iterator[Row]:
     again = run.to_request(*swecli(*ASK, "-c"), home="many")
     resumed, fresh = medians(effort.starts, again, run.to_request(*swecli(*ASK)))
     yield Row("M2 the same with -c, 10,000 messages", "ms", resumed, fresh, "without -c", 1.1)
-    environ = run.place.environ(more=run.service.environ)
-    counted = subprocess.run(
-        (sys.executable, "-c", COUNTING, *ASK), cwd=run.place.project, env=environ, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=True,
-    ).stdout.split()[-1]  # fmt: skip
-    yield Row("M2 own modules before the request", "", int(counted), 60, "modules", 1.0)
 
 
 def _streams(run: _Runs, effort: Effort) -> Iterator[Row]:
