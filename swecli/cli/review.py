@@ -207,7 +207,8 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
             )
     args.min_verdict = "any" if args.no_verify else args.min_verdict
     with open_runtime(args) as runtime:
-        agent, store = runtime.agent, open_store(runtime.sessions, runtime.cwd)
+        agent = runtime.agent
+        store = open_store(runtime.sessions, runtime.cwd)
         refuse_unpriced(agent.model, runtime.settings)
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")

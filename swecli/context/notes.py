@@ -123,7 +123,8 @@ def held_strategies(
 ) -> tuple[tuple[str, ...], int, Callable[[Bullet], str]]:
     """Return the ids of the strategies that the request `past` contains, the tokens they take in the head, in notes,
     and in the notes to come on their changes, and the format of a further note's line."""
-    epoch, sent = session.context.epoch, [*past]
+    epoch = session.context.epoch
+    sent = [*past]
     head = epoch.strategies if epoch is not None else {}
     known = known_strategies(head, sent)
     contents = {

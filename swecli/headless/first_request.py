@@ -90,7 +90,8 @@ def _prepare(
     specs: list[ToolSpec],
 ) -> tuple[Turn, ModelRequest] | None:
     """Build the first request; None if it may have to be reduced."""
-    settings, profile = start.settings, model.profile
+    settings = start.settings
+    profile = model.profile
     surroundings = Surroundings(start.cwd.resolve(), start.environ)
     surroundings.begin()
     found = load_project(start, start.trust, window=profile.window)

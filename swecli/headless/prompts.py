@@ -40,7 +40,8 @@ def read_piped(
 ) -> str:
     """Read stdin to its end; invalid UTF-8 becomes U+FFFD. `warn` gets a line if no byte arrives within `patience`
     seconds. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
-    pieces, length = [], 0
+    pieces = []
+    length = 0
     try:
         if not select.select([descriptor], [], [], patience)[0]:
             warn("swecli: Waiting for the piped input to end.  (To run without any: </dev/null)")
@@ -76,7 +77,8 @@ async def read_prompts(
     """Yield `first`, unless it is empty, then a prompt for each line `{"type": "user", "text": "..."}` of a file, pipe
     or socket as it arrives. Raises BadInput for an invalid line, or without any prompt, and what `check` raises
     for a line's text."""
-    is_any, number = bool(first.text.strip()), 0
+    is_any = bool(first.text.strip())
+    number = 0
     if is_any:
         yield first
     if descriptor is None:
@@ -84,7 +86,8 @@ async def read_prompts(
     async for line in _read_lines(descriptor, max_bytes):
         number += 1
         if line.strip():
-            is_any, text = True, _parse_line(line, number)
+            is_any = True
+            text = _parse_line(line, number)
             check(text)
             yield Prompt(text)
     if not is_any:
