@@ -25,6 +25,7 @@ from swecli.playbook.learning.answer import (
     answer_schema,
     read_answer,
 )
+from swecli.playbook.learning.contradictions import UntoldContradictions
 from swecli.playbook.learning.curator import is_restated
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
@@ -383,11 +384,14 @@ class LearningService:
         tidied = consolidation.Consolidation(session, self.sessions.playbook, call.model)
         tidied.take(call.found.findings, asked)
         tidied.refused += call.found.losses
+        contradictions = UntoldContradictions.of(
+            tidied.contradictions, session.playbook.bullets, self.sessions.turns
+        )
         learned = TurnLessons(
             0,
             tidied.delta() if tidied.ops else None,
-            lines=tuple(tidied.contradictions),
-            figures=done,
+            lines=contradictions.lines,
+            figures=done | contradictions.figures,
             usage=call.usage,
             cost=call.cost,
         )
