@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
+_RESTORES = {  # by part
+    "files": "the files as they were, also those that commands changed",
+    "conversation": "what the model is sent: the turns are gone from it",
+    "window": "how many turns are sent, and the cuts that were made",
+    "playbook": "strategies that were learned, and their counts",
+}
 # A number means the same as in an approval.
 _CONFLICT_ANSWERS = {
     "overwrite": Option("yes, overwrite these too", "1", "y"),
@@ -27,7 +33,7 @@ _CONFLICT_ANSWERS = {
 
 @command(
     usage=f"[N] {_PARTS_USAGE}",
-    complete=lambda runtime: [(part, f"only the {part}") for part in UNDO_PARTS],
+    complete=lambda runtime: list(_RESTORES.items()),
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
