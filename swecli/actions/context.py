@@ -34,10 +34,7 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
                 found.residual,
             )
         )
-    rows = tuple(
-        (name, f"{count:,}", _format_bar(count, found.limit or found.total))
-        for name, count in parts
-    )
+    rows = tuple((name, f"{count:,}", _format_bar(count, found.total)) for name, count in parts)
     total = f"{'about ' if found.estimated else ''}{format_tokens(found.total)}"
     lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
     if found.limit is not None:

@@ -254,7 +254,7 @@ class ContextControl:
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]
-        parts.append(("frames", own - sum(tokens for _, tokens in parts)))
+        parts.append(("other", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(prepared.keyed).tokens
         context = fitter.session.context
         return Meter(
