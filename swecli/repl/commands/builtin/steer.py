@@ -13,4 +13,6 @@ async def _steer(ctx: CommandContext, args: str) -> None:
         raise UsageError(
             "There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T."
         )
+    if not ctx.runtime.agent.is_running:
+        raise UsageError("No turn is running.", "Type the line without /steer.")
     ctx.program.steer(args.strip())
