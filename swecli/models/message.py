@@ -121,8 +121,8 @@ class ToolCall:
     effects: Effects = Effects()
 
     def to_api(self) -> ApiCall:
-        """Return the call in the OpenAI format, with its arguments as canonical JSON."""
-        arguments = json.dumps(self.parameters, ensure_ascii=False, sort_keys=True)
+        """Return the call in the OpenAI format, its arguments in the order in which the model wrote them."""
+        arguments = json.dumps(self.parameters, ensure_ascii=False)
         return {
             "id": self.id,
             "type": "function",

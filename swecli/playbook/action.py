@@ -142,7 +142,7 @@ def _format_update(op: Op) -> str:
     if op.fields.get("state") == "unconfirmed":
         return "unconfirmed: seen in a second exchange"
     if op.fields.get("state") == "active":
-        return "active: in your words" if op.in_users_words else "active: it helped"
+        return "active: you said so" if op.in_users_words else "active: it helped"
     named = {key: value for key, value in op.fields.items() if key in ("scope", "state", "when")}
     return ", ".join(f"{key} → {value}" for key, value in named.items()) or "confirmed again"
 
