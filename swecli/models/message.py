@@ -121,8 +121,8 @@ class ToolCall:
     effects: Effects = Effects()
 
     def to_api(self) -> ApiCall:
-        """Return the call in the OpenAI format, with its arguments as canonical JSON."""
-        arguments = json.dumps(self.parameters, ensure_ascii=False, sort_keys=True)
+        """Return the call in the OpenAI format, its arguments in the order in which the model wrote them."""
+        arguments = json.dumps(self.parameters, ensure_ascii=False)
         return {
             "id": self.id,
             "type": "function",
@@ -273,6 +273,8 @@ class AskRequest:
     remedy: str = ""
     # None: approval is asked for; otherwise an answer, which is one of these or another text
     choices: tuple[str, ...] | None = None
+    # a plan in Markdown, which the user accepts, also with changes, or refuses; "": the question is not about one
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +286,7 @@ class Decision:
     scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
     by: Literal["user", "rule", "mode", "session", "headless"] = "user"
-    answer: str = ""  # to a question that is not about approval
+    answer: str = ""  # to a question that is not about approval; of a plan, its accepted text
 
 
 Ask = Callable[[AskRequest], Awaitable[Decision]]

@@ -41,12 +41,14 @@ class Lesson:
 @dataclass(slots=True)
 class ExchangeAnswer:
     """What a reflector says of one exchange: how the `turn` was for the user, the `effects` of strategies by id, each
-    with its reason, and `lessons`; with a line for each dropped item in `losses`."""
+    with its reason, `lessons`, and ids of strategies that are in `contradiction`; with a line for each dropped item in
+    `losses`."""
 
     turn: Judgement = "unclear"
     why: str = ""
     effects: dict[str, tuple[Effect, str]] = field(default_factory=dict)
     lessons: list[Lesson] = field(default_factory=list)
+    contradiction: tuple[str, ...] = ()
     losses: list[str] = field(default_factory=list)
 
     @property
@@ -123,6 +125,7 @@ def _read_exchange(item: Mapping[str, Any], number: int, asked: Asked) -> Exchan
     )
     known = asked.known[number]
     _read_effects(item.get("strategies") or [], known, answer)
+    answer.contradiction = _read_contradiction(item.get("contradictions"), known, answer)
     lessons = [
         lesson
         for one in item.get("lessons") or []
@@ -155,6 +158,22 @@ def _read_effects(items: Iterable[Any], known: Collection[str], answer: Exchange
         if len(effects) > 1:
             del answer.effects[name]
             answer.losses.append(f"{name} has two effects: {', '.join(sorted(effects))}")
+
+
+def _read_contradiction(
+    value: Any, known: Collection[str], answer: ExchangeAnswer
+) -> tuple[str, ...]:
+    """Return the ids of strategies that contradict each other, () if the value names none or only one."""
+    if not isinstance(value, list) or not value:
+        return ()
+    names = dict.fromkeys(_id_of(one) for one in value)
+    found = tuple(name for name in names if name in known)
+    if len(found) < len(names) or len(found) < 2:
+        answer.losses.append(
+            f"not a contradiction of strategies that were shown: {_preview(value)}"
+        )
+        return ()
+    return found
 
 
 def _read_lesson(item: Any, allowed: Collection[str], answer: ExchangeAnswer) -> Lesson | None:
@@ -256,6 +275,7 @@ def answer_schema(exchanges: int) -> dict[str, Any]:
         "turn": {"type": "string", "enum": [*get_args(Judgement)]},
         "why": text,
         "strategies": {"type": "array", "items": effect},
+        "contradictions": {"type": "array", "items": text},
         "lessons": {"type": "array", "items": lesson},
     }
     if exchanges == 1:

@@ -12,6 +12,7 @@ from swecli.llm.lenient_json import find_json_values
 from swecli.models.ids import parse_short_id
 from swecli.models.playbook import CONSOLIDATED, Bullet, Delta, Op
 from swecli.models.session import Session
+from swecli.playbook.learning.contradictions import Contradiction
 from swecli.playbook.learning.curator import (
     is_hand_written,
     needs_approval,
@@ -190,15 +191,14 @@ def _problem(finding: Finding, asked: Mapping[str, Bullet]) -> str:
 
 @dataclass(slots=True)
 class Consolidation:
-    """Applies findings. `ops` may be applied; `refused` has a line for each finding that may not; `contradictions` are
-    lines for the user."""
+    """Applies findings. `ops` may be applied; `refused` has a line for each finding that may not."""
 
     session: Session
     store: PlaybookStore
     author: str
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    contradictions: list[str] = field(default_factory=list)
+    contradictions: list[Contradiction] = field(default_factory=list)
     _touched: set[str] = field(default_factory=set)
 
     def take(self, findings: Sequence[Finding], asked: Mapping[str, Bullet]) -> None:
@@ -212,7 +212,7 @@ class Consolidation:
             if gone:
                 self.refused.append(f"{gone[0]} was changed or removed meanwhile")
             elif finding.what == "contradiction":
-                self.contradictions.append(_describe_contradiction(named, finding.why))
+                self.contradictions.append(Contradiction(tuple(named), finding.why))
             elif settled:
                 self.refused.append(f"{settled[0]} is named by two findings; the first one counts")
             elif finding.what == "broad":
@@ -299,8 +299,3 @@ _SAID: dict[What, str] = {
     "replaced": "is replaced by {keep}",
     "stale": "is outdated",
 }
-
-
-def _describe_contradiction(names: Sequence[str], why: str) -> str:
-    reason = f": {why}" if why else ""
-    return f"{' and '.join(names)} contradict each other{reason}"

@@ -25,6 +25,7 @@ from swecli.models.playbook import (
 from swecli.models.session import Session
 from swecli.playbook.action import REPLACES
 from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
+from swecli.playbook.learning.contradictions import Contradiction, UntoldContradictions
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
@@ -201,18 +202,35 @@ class LessonBuilder:
         curator.take(answer.lessons, asked)
         curator.ops += self._promotions(verdicts)
         delta = curator.delta(call.model, _TURN, call.answer) if curator.ops or verdicts else None
+        contradictions = self._untold_contradictions(answer, asked)
         spent: dict[str, Any] = {"usage": call.usage, "cost": call.cost} if pays else {}
         known = {"judged": answer.turn, "judged_why": redact(answer.why)} if call.answer else {}
         lessons = TurnLessons(
             digest.interaction,
             delta,
             verdicts,
+            lines=contradictions.lines,
+            figures=contradictions.figures,
             known=known,
             final=True,
             failure=call.failure,
             **spent,
         )
         return lessons, tuple(curator.refused)
+
+    def _untold_contradictions(
+        self, answer: ExchangeAnswer, asked: Mapping[str, Bullet]
+    ) -> UntoldContradictions:
+        """Return what the user has to be told of strategies that still read as the question knew them, and that the
+        answer itself does not replace."""
+        bullets = self.session.playbook.bullets
+        named = answer.contradiction
+        settled = {lesson.replaces for lesson in answer.lessons}
+        stands = settled.isdisjoint(named) and all(
+            reads_as(bullets.get(name), asked.get(name)) for name in named
+        )
+        found = [Contradiction(named)] if named and stands else []
+        return UntoldContradictions.of(found, bullets, self.sessions.turns)
 
     def _promotions(self, verdicts: Sequence[Verdict]) -> list[Op]:
         """Activate the unconfirmed bullets that helped."""

@@ -32,9 +32,9 @@ def build_question(exchanges: Sequence[TurnEvidence], bullets: Mapping[str, Bull
 
 def fence(value: Mapping[str, Any]) -> str:
     """Format a value as a fenced JSON object that nothing inside can end."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    # a fence inside a result must not close ours; backticks occur inside strings only
-    text = re.sub(r"[\ud800-\udfff]", "�", text).replace("`", "\\u0060")
+    text = json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+    # a fence inside a result must not close ours; it occurs inside strings only
+    text = re.sub(r"[\ud800-\udfff]", "�", text).replace("```", "\\u0060" * 3)
     return f"```json\n{text}\n```"
 
 
@@ -50,7 +50,7 @@ def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], room: int) -> d
     outcome = "unknown"
     if observed is not None:
         outcome = f"{'good' if observed.good else 'bad'}: {observed.why}"
-    return {
+    parts = {
         "id": f"T{digest.interaction}",
         "before": turn.before,
         "query": digest.query,
@@ -63,6 +63,7 @@ def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], room: int) -> d
         "cited": list(digest.cited),
         "stored": [_strategy(bullets[name]) for name in turn.stored if name in bullets],
     }
+    return {name: part for name, part in parts.items() if part}
 
 
 def _strategy(bullet: Bullet) -> dict[str, str]:
@@ -75,6 +76,7 @@ def _call(call: CallDigest, room: int) -> dict[str, Any]:
     error = "" if call.head.startswith(call.error) else call.error
     if call.denied:
         error = f"refused by the {call.decision or 'user'}: {call.reason}"
+        head = tail = ""  # they say the same
     if len(head) + len(tail) > 2 * room:
         tail = (tail or head)[-room:]
         head = head[:room]

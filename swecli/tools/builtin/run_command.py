@@ -15,7 +15,7 @@ from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
-from swecli.tools.commands.shell_words import parse_command
+from swecli.tools.commands.shell_words import name_pipeline
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import read_only_environment
 from swecli.tools.jobs import started_line
@@ -71,7 +71,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError(ctx.sandbox.refusal)
     has_sandbox = ctx.sandbox is not None and ctx.sandbox.is_active
     outside = one_line(params.why) if params.outside and has_sandbox else ""
-    where = [f"in {escape_hidden(str(ctx.root), keep='')}"]
+    where: list[str] = []
     if params.background:
         where.append("in the background")
     if outside:
@@ -193,14 +193,13 @@ def _describe_pipeline(command: str, codes: Sequence[int]) -> str:
     """Return ` (pytest 1, tail 0)` for the codes of the last pipeline, or ""."""
     if not codes:
         return ""
-    try:
-        words = [part.words[0].text for part in parse_command(command)[-len(codes) :]]
-    except ToolError:
-        words = []
-    names = [re.sub(r"[^\w.+-]", "", word.rpartition("/")[2]) for word in words]
-    if len(names) != len(codes) or not all(names):
-        names = [f"program-{number}" for number in range(1, len(codes) + 1)]
-    pairs = (f"{name} {code}" for name, code in zip(names, codes, strict=True))
+    names = [re.sub(r"[^\w.+-]", "", name) for name in name_pipeline(command)]
+    if len(names) != len(codes):
+        names = [""] * len(codes)
+    pairs = (
+        f"{name or f'program-{number}'} {code}"
+        for number, (name, code) in enumerate(zip(names, codes, strict=True), 1)
+    )
     return f" ({', '.join(pairs)})"
 
 

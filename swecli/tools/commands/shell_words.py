@@ -71,6 +71,30 @@ def parse_command(command: str) -> list[SimpleCommand]:
     return parts
 
 
+def name_pipeline(command: str) -> list[str]:
+    """Return the names of the programs of the command line's last pipeline, without folders and the variables set for
+    them; "" for a program that only the shell knows. It is for display, so nothing is refused."""
+    node = _last_part(_parse(command).root_node)
+    stages = node.named_children if node.type == "pipeline" else [node]
+    return [_name_stage(_last_part(stage)) for stage in stages]
+
+
+def _last_part(node: Node) -> Node:
+    """Return what a list of commands ends with, without its redirections. The grammar puts a list also into the first
+    stage of a pipeline: `cd a && b 2>&1 | c`."""
+    while node.type in ("program", "list", "redirected_statement"):
+        inside = [one for one in node.named_children if one.type != "file_redirect"]
+        if not inside:
+            return node
+        node = inside[-1]
+    return node
+
+
+def _name_stage(stage: Node) -> str:
+    name = stage.child_by_field_name("name") if stage.type == "command" else None
+    return _text(name).strip("\"'").rpartition("/")[2] if name is not None else ""
+
+
 def _parse(command: str) -> Tree:
     # late: not needed before the first command is checked
     import tree_sitter_bash

@@ -162,7 +162,9 @@ def test_output_contains_no_carriage_return(text: str) -> None:
         ("echo a | cat; exit 5", "exit code 5"),
         ("echo a || echo b", "exit code 0"),
         ("echo 'a | b'", "exit code 0"),
-        ("for i in 1; do false; done | cat", "exit code 0 (program-1 1, program-2 0)"),
+        ("for i in 1; do false; done | cat", "exit code 0 (program-1 1, cat 0)"),
+        ("TABLES=dev sh -c 'exit 3' 2>&1 | tail -2", "exit code 0 (sh 3, tail 0)"),
+        ("FILE=$(pwd) false | cat > /dev/null", "exit code 0 (false 1, cat 0)"),
     ],
 )
 async def test_each_program_of_the_last_pipeline_has_its_own_status(
