@@ -43,16 +43,16 @@ def test_a_repository_is_described_by_branch_changes_and_last_commits(tmp_path: 
 
 
 def test_what_was_read_ahead_is_told_once_and_then_read_again(tmp_path: Path) -> None:
-    (tmp_path / "first").touch()
-    surroundings = Surroundings(tmp_path)
-    read(surroundings)
-    (tmp_path / "second").touch()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "first").touch()
+    surroundings = Surroundings(folder)
     surroundings.begin()
     assert surroundings._thread is not None
     surroundings._thread.join()
-    (tmp_path / "third").touch()
+    (folder / "second").touch()
+    assert read(surroundings)["Top level"] == "first"
     assert read(surroundings)["Top level"] == "first, second"
-    assert read(surroundings)["Top level"] == "first, second, third"
 
 
 def test_reading_leaves_the_index_as_it_is(tmp_path: Path) -> None:
