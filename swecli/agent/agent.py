@@ -80,6 +80,11 @@ class Agent:
         """Begin a new epoch, with a new system message, with the next turn."""
         self._reopen = reason
 
+    @property
+    def is_running(self) -> bool:
+        """Return whether a turn is running, to which lines can be added."""
+        return self._running
+
     def steer(self, text: str) -> bool:
         """Add a line of the user's to the next request of the running turn; return False if no turn is running."""
         if self._running:

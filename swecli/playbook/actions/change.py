@@ -204,7 +204,7 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
     decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
-    ops = [Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision)]
+    ops = [_accept(bullet, decision) if use else Op("REMOVE", bullet.id, evidence=decision)]
     if use:
         replaced = (item.quote for item in evidence[bullet.id] if item.source == REPLACES)
         present = (name for name in replaced if name in ctx.session.playbook.bullets)
@@ -214,6 +214,13 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     hint = "" if use else f"`{ctx.command} undo` restores it."
     value = {"id": bullet.id, "decision": args[1]}
     return ActionResult(value, (f"{bullet.id} {done}: {bullet.content}",), note=hint)
+
+
+def _accept(bullet: Bullet, decision: tuple[Evidence, ...]) -> Op:
+    """Return the operation of a yes. A proposal becomes the user's word: its text was on the screen."""
+    if bullet.state == "quarantined":
+        return Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, decision)
+    return Op("RESTORE", bullet.id, evidence=decision)
 
 
 def _needs_review(bullet: Bullet) -> bool:

@@ -64,7 +64,7 @@ def find_check(command: str, exit_code: int | None, output: str) -> Check:
         is_plain = all(len(parts) == 1 for _, parts in pipelines[first:])
         if is_plain and (exit_code == 0 or only_checks):
             passed = exit_code == 0
-    return Check(name, _read_summary(output) if passed is None else passed)
+    return Check(name, _read_summary(output, command) if passed is None else passed)
 
 
 def is_check(part: str) -> bool:
@@ -132,9 +132,11 @@ def _status_in_pipeline(place: int, length: int, exit_code: int | None, output: 
     return statuses[place] == 0 if len(statuses) == length else None
 
 
-def _read_summary(output: str) -> bool | None:
-    """Return whether the end of an output says that all tests passed; None if it says nothing of them."""
-    last = "\n".join(output.splitlines()[-_SUMMARY:])
+def _read_summary(output: str, command: str) -> bool | None:
+    """Return whether the end of an output says that all tests passed; None if it says nothing of them. A line that the
+    command itself wrote, as by `echo 3 passed`, is no summary."""
+    lines = [line for line in output.splitlines() if not line or line not in command]
+    last = "\n".join(lines[-_SUMMARY:])
     counts = [(int(count), what) for count, what in _COUNTED.findall(last)]
     if counts:
         return all(count == 0 or what == "passed" for count, what in counts)

@@ -37,7 +37,8 @@ _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL
 )
-_STILL_GREEN, _STILL_RED = 0.5, 0.3
+# which of several observations is a turn's outcome: a change of state (1.0) before these
+_STILL_GREEN, _STILL_RED, _GREEN = 0.5, 0.3, 0.1
 _SPAN = re.compile(r"`([^`\n]{3,})`")
 _COMMON = 3  # strategies of a prompt; if so many, and half of them, name a thing, it links none of them to a call
 _FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
@@ -355,14 +356,17 @@ def _state_change(
 ) -> Observation | None:
     """Compare a check's last run with its state before the turn's edits."""
     run, after = runs[-1], runs[-1].result
-    if before is None:
-        return None
     label = shorten(run.call.command, 60)
+    untouched = before is not None and before.passed == after.passed and not run.changed
+    if before is None or untouched:
+        # the turn did not decide it, so it has no deciding call
+        passes = Observation(True, _GREEN, "check", f"{label} passes", name)
+        return passes if after.passed else None
     if before.passed != after.passed:
         how = "failing to passing" if after.passed else "passing to failing"
         return Observation(after.passed, 1.0, "check", f"{label} went from {how}", name, run.call)
-    if not run.changed or (not after.passed and after.failing == before.failing):
-        return None  # nothing was changed, or the same tests failed before the turn
+    if not after.passed and after.failing == before.failing:
+        return None  # the same tests failed before the turn
     if after.passed:
         return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, run.call)
     return Observation(

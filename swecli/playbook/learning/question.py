@@ -76,6 +76,7 @@ def _call(call: CallDigest, room: int) -> dict[str, Any]:
     error = "" if call.head.startswith(call.error) else call.error
     if call.denied:
         error = f"refused by the {call.decision or 'user'}: {call.reason}"
+        head = tail = ""  # they say the same
     if len(head) + len(tail) > 2 * room:
         tail = (tail or head)[-room:]
         head = head[:room]

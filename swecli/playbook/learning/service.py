@@ -14,9 +14,9 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
+from swecli.models.playbook import AppliedDelta, Bullet, Effect, Evidence, Verdict
 from swecli.models.session import Session
-from swecli.playbook.action import ActionContext, format_op
+from swecli.playbook.action import REPLACES, ActionContext, format_op
 from swecli.playbook.learning import consolidation, lessons
 from swecli.playbook.learning.answer import (
     Asked,
@@ -60,6 +60,14 @@ class _RulesPart:
     interaction: int
     events: tuple[LearningEvent, ...] = ()
     needs_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restated:
+    """A strategy that waits for the user's yes, and those that it then replaces."""
+
+    bullet: Bullet
+    replaces: tuple[Bullet, ...] = ()
 
 
 @dataclass
@@ -160,7 +168,9 @@ class LearningService:
                 events.append(
                     PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices()))
                 )
-            if turn.digest.corrects_previous and not turn.is_processed:
+            # a model reads by itself what a message says of the turn before
+            inferred = turn.digest.corrects_previous and not self.reflector.reads_reactions
+            if inferred and not turn.is_processed:
                 events += self._mark_corrected(session, number - 1, turn.digest.query)
             return _RulesPart(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
@@ -239,7 +249,7 @@ class LearningService:
                 events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
         return _join(events)
 
-    def restated(self) -> list[Bullet]:
+    def restated(self) -> list[Restated]:
         """Return the strategies that the model stored in the newest turn as the user's, in words that are not the
         user's. They wait for a yes."""
         session = self.sessions.current_session
@@ -256,7 +266,16 @@ class LearningService:
             if (bullet := session.playbook.bullets.get(name)) and bullet.state == "quarantined"
         ]
         evidence = self.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-        return [one for one in waiting if is_restated(evidence[one.id])]
+        return [
+            Restated(one, self._replaced_by(session, evidence[one.id]))
+            for one in waiting
+            if is_restated(evidence[one.id])
+        ]
+
+    def _replaced_by(self, session: Session, evidence: Sequence[Evidence]) -> tuple[Bullet, ...]:
+        bullets = session.playbook.bullets
+        named = [item.quote for item in evidence if item.source == REPLACES]
+        return tuple(bullets[name] for name in named if name in bullets)
 
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
@@ -458,16 +477,17 @@ class LearningService:
         return self._record(session, replace(learned, lines=(*learned.lines, line)))
 
     def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
-        """Return True if a model is due for the turn: for every turn if it is cheap, else after friction or a first
-        success; for a processed turn as decided then."""
+        """Return True if a model is due for the turn: for every turn if it is cheap, else after friction, a statement
+        of the user's that was stored, or a first success; for a processed turn as decided then."""
         model = self.reflector.model
         if model is None and not self.reflector.missing:
             return False
         if turn.is_processed and not asked:
             waiting = StoredTurn(session.id, turn.digest.interaction)
             return waiting in self.sessions.turns.pending(session.id)
-        success = turn.first_success and not (model is not None and model.profile.offline)
-        return asked or self.reflector.every_turn or turn.friction or success
+        success = turn.first_success and (model is None or self.reflector.reads_reactions)
+        reason = turn.friction or turn.remembered or success
+        return asked or self.reflector.every_turn or reason
 
     async def _ask(self, number: int, question: Question[Found]) -> ReflectorCall[Found]:
         """Ask the reflector, and record what it took with the turn `number`."""

@@ -118,7 +118,9 @@ class CommandContext:
     async def wait_for_background(self) -> None:
         """Wait until background learning is stored, before a command changes the session."""
         if self.background.busy:
-            self.screen.note("finishing background learning first (Esc to cancel)")
+            hint = self.screen.keys.hint("interrupt", "to cancel")
+            note = "finishing background learning first"
+            self.screen.note(f"{note} ({hint})" if hint else note)
             await self.background.drain()
 
 

@@ -6,6 +6,7 @@ From top to bottom: live lines, a question, the queue, the input line, its compl
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ from swecli.repl.input.terminal import (
     InlineApplication,
     make_rows,
 )
+from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import (
@@ -91,6 +93,7 @@ class PromptLine:
     ) -> None:
         environ, settings = start.environ, start.settings
         self._program, self._start = program, start
+        self.keys = KeyMap(settings.keys)
         self._completer = LineCompleter(source, start.cwd)
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
@@ -109,7 +112,7 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
-        self._ghost = Ghost(start.suggestions, self.buffer)
+        self._ghost = Ghost(start.suggestions, self.buffer, self.keys)
         answer_keys = DynamicKeyBindings(
             lambda: self.question.keys if self.question is not None else None
         )
@@ -121,8 +124,8 @@ class PromptLine:
             layout=self._layout(),
             key_bindings=merge_key_bindings(
                 [
-                    make_keys(program, self.history, environ),
-                    self._ghost.keys(),
+                    make_keys(program, self.history, environ, self.keys),
+                    self._ghost.bindings(),
                     answer_keys,
                 ]
             ),
@@ -175,12 +178,18 @@ class PromptLine:
         """Print whole lines above the input line."""
         self.app.print_above(text)
 
-    def echo(self, line: str) -> None:
-        """Print a sent line with its prompt."""
+    def echo(self, line: str, note: str = "") -> None:
+        """Print a sent line with its prompt, broken between words, and a `note` on where it went."""
         mark = (
             "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
         )
-        text = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
+        columns, _ = self.size
+        rows = [
+            row
+            for part in sanitize(line).split("\n")
+            for row in _wrap_words(part, columns - len(_MARK))
+        ]
+        text = ("\n" + " " * len(_MARK)).join([*rows, *([note] if note else [])]) + "\n"
         self.write(
             f"{_PROMPT_START}{mark}{_PROMPT_END}{text}{_OUTPUT_START}"
             if self._has_marks
@@ -348,12 +357,24 @@ class PromptLine:
         if self.question is not None and rows > 0:
             self.question.update_draft(self.buffer.text)
             question = [[line] for line in self.question.render(columns - 1, rows)]
-        queued = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(question))]
+        queued = _queue_lines(self._program.queue, self.keys, columns - 1)[
+            : max(0, rows - len(question))
+        ]
         live, max_live = self.app.live_lines, max(0, rows - len(question) - len(queued))
         return [*live[max(0, len(live) - max_live) :], *question, *queued]
 
 
-def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
+def _wrap_words(line: str, columns: int) -> list[str]:
+    """Break a line into rows of `columns` cells, between words; a longer word stays whole."""
+    rows = [""]
+    for word in re.findall(r"^\s*\S*\s*|\S+\s*", line):
+        if rows[-1] and get_cwidth((rows[-1] + word).rstrip()) > columns:
+            rows.append("")
+        rows[-1] += word
+    return [row.rstrip() for row in rows]
+
+
+def _queue_lines(queue: LineQueue, keys: KeyMap, columns: int) -> list[StyleAndTextTuples]:
     if not queue.lines:
         return []
     rows = [
@@ -362,7 +383,8 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     ]
     if len(rows) > _QUEUE_ROWS:
         rows[_QUEUE_ROWS - 1 :] = [f"  … {len(rows) - _QUEUE_ROWS + 1} more"]
-    head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
-    return [
-        [("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *rows)
-    ]
+    head = ["queued"]
+    if queue.held:
+        head = ["queue paused by the interrupt", keys.hint("send", "sends it")]
+    head += [keys.hint("edit_queued", "edits"), keys.hint("stop", "removes")]
+    return [[("class:quiet", line[:columns])] for line in (" · ".join(filter(None, head)), *rows)]

@@ -27,6 +27,8 @@ FOUND = {
         "pytest -q && ruff --version", True
     ),
     ("pytest -q; echo done", 0, f"{RED}\ndone"): Check("pytest -q", False),
+    ("pytest -q; echo 3 passed", 0, f"{RED}\n3 passed"): Check("pytest -q", False),
+    ("runner --check; echo '3 passed'", 0, "3 passed"): Check("runner --check"),
     # a summary that lies: the status of the runner goes before it
     ("pytest -q", 1, "exit code 1\n12 passed in 1 s"): Check("pytest -q", False),
     ("pytest -q | tail -1", 0, "exit code 0 (pytest 1, tail 0)\n12 passed in 1 s"): Check("pytest -q", False),

@@ -16,7 +16,7 @@ from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
 from swecli.store.undo_records import UNDO_PARTS
 from tests.support.runtime import User, calls, make_runtime, run_turn
-from tests.support.scripted import Reply
+from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
 
@@ -138,6 +138,28 @@ async def test_effects_are_kept_with_their_reasons_and_only_three_of_them_are_ev
     turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert turn is not None
     assert (turn.judged, turn.judged_why) == ("mixed", "one was wrong")
+
+
+async def test_a_model_reads_by_itself_whether_no_was_said_of_the_turn_before() -> None:
+    reflector = Reflector(["Done.", "Ha."], {"turn": "good", "why": "a joke"})
+    online = ScriptedModel(reflector, offline=False)
+    runtime = make_runtime(online, reflect="always", reflect_percent=100)
+    await exchange(runtime, "look")
+    lines = await exchange(runtime, "no, I am only joking")
+    assert lines == []
+    turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
+    assert turn is not None
+    assert (turn.mark, turn.judged) == ("", "good")
+
+
+async def test_a_turn_whose_statement_was_stored_is_reflected_on() -> None:
+    stored = calls(("remember", {"text": "We use tabs here", "quote": "we use tabs here"}))
+    reflector = Reflector([stored, "Noted.", "Yes."])
+    runtime = make_runtime(reflector, reflect="friction", reflect_percent=100)
+    await exchange(runtime, "we use tabs here")
+    await exchange(runtime, "and now?")
+    assert [one["id"] for one in reflector.asked[0]["exchanges"]] == ["T1"]
+    assert [one["id"] for one in reflector.asked[0]["exchanges"][0]["stored"]] == ["P-1"]
 
 
 OPPOSED = {"turn": "unclear", "contradictions": ["P-1", "P-2"]}

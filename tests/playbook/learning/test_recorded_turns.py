@@ -106,7 +106,7 @@ async def test_a_feature_whose_narrow_failure_a_wide_run_covers_is_good() -> Non
     for query in ("fix the bug", "add the feature", "run its tests"):
         await run_turn(runtime, query)
     assert outcome(runtime, 2)[0] is True
-    assert outcome(runtime, 3) == (None, ""), "nothing was failing any more"
+    assert outcome(runtime, 3) == (True, f"{NARROW} passes"), "nothing was failing any more"
 
 
 async def test_a_rename_with_a_green_suite_is_good_though_a_command_after_it_is_missing() -> None:
@@ -132,7 +132,8 @@ async def test_a_run_refused_for_a_sleep_is_not_the_fault_of_the_strategy_and_is
     assert counts(runtime) == before
     runtime.set_mode("auto")
     await run_turn(runtime, "run the tests of termui")
-    assert outcome(runtime, 2) == (None, ""), "it was failing only in the turn that was undone"
+    why = "it was failing only in the turn that was undone"
+    assert outcome(runtime, 2) == (True, f"{NARROW} passes"), why
     assert counts(runtime) == before
 
 
@@ -146,7 +147,7 @@ async def test_undo_of_a_turn_that_broke_the_tests_leaves_no_failing_check() -> 
     undo(runtime, 2)
     assert Path("tests/core").read_text() == "green"
     await run_turn(runtime, "run the tests again")
-    assert outcome(runtime, 2) == (None, "")
+    assert outcome(runtime, 2) == (True, f"{SUITE} passes")
     assert counts(runtime) == (0, 0)
 
 

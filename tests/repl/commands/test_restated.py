@@ -73,3 +73,22 @@ async def test_what_was_asked_about_once_is_not_asked_again_after_the_next_turn(
     await answer(runtime, None)
     await run_turn(runtime, "hello")
     assert (await answer(runtime)).titles == []
+
+
+async def test_a_statement_that_replaces_another_names_it_and_replaces_it_also_when_edited() -> (
+    None
+):
+    old = calls(
+        ("remember", {"text": "Always indent with tabs", "quote": "always indent with tabs"})
+    )
+    new = {"text": "Indent with blanks.", "quote": "ab jetzt Leerzeichen", "replaces": "P-1"}
+    replies = [old, "Noted.", calls(("remember", new)), "Noted."]
+    runtime = make_runtime(replies, reflect_with_model=False)
+    await run_turn(runtime, "always indent with tabs")
+    await run_turn(runtime, "ab jetzt Leerzeichen statt Tabs")
+    ctx = await answer(runtime, "4", "Indent with four blanks.")
+    question = 'Remember "Indent with blanks." instead of P-1 "Always indent with tabs"?'
+    assert ctx.titles[:1] == [question]
+    bullets = runtime.sessions.session.playbook.bullets
+    assert [one.content for one in bullets.values()] == ["Indent with four blanks."]
+    assert bullets["P-2"].trust == "user"
