@@ -13,12 +13,13 @@ from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.counts import format_tokens, percent
 from swecli.models.errors import BadInput
+from swecli.models.finding import pluralize
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars
 
 if TYPE_CHECKING:
-    from swecli.agent.context_control import WindowPreview
+    from swecli.agent.context_control import ReductionPlan, WindowPreview
     from swecli.app import Runtime
 
 
@@ -27,11 +28,13 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
     found = runtime.context_control.meter()
     parts = list(found.parts) if text else found.grouped()
     if found.residual:
-        parts.append(("provider counts", found.residual))
-    rows = tuple(
-        (name, f"{count:,}", _format_bar(count, found.limit or found.total))
-        for name, count in parts
-    )
+        parts.append(
+            (
+                "the provider counts more" if found.residual > 0 else "the provider counts less",
+                found.residual,
+            )
+        )
+    rows = tuple((name, f"{count:,}", _format_bar(count, found.total)) for name, count in parts)
     total = f"{'about ' if found.estimated else ''}{format_tokens(found.total)}"
     lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
     if found.limit is not None:
@@ -72,16 +75,27 @@ def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
 
 def _plan(runtime: Runtime, text: str = "") -> ActionResult:
     found = runtime.context_control.plan()
-    if found.how == "window" and not found.removes:
-        line = f"next: no turn would be removed ({found.when})"
-    else:
-        line = f"next: {found.how} {found.when}"
+    line = f"next cut: {_describe_cut(found)} {found.when}"
     if found.after is not None:
         line += f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens"
+    if found.why:
+        line += f" ({found.why})"
     lines = [line]
     if found.removes:
-        lines.append(f"  would remove {', '.join(found.removes)} · /pin keeps a turn")
+        lines.append("  /pin keeps a turn")
     return ActionResult(asdict(found), tuple(lines))
+
+
+def _describe_cut(plan: ReductionPlan) -> str:
+    """Return what a reduction does, and to which turns."""
+    turns = [name for name in plan.removes if name.startswith("T")]
+    if not plan.removes:
+        return "leaves out nothing"
+    if not turns:
+        return f"shortens {pluralize(len(plan.removes), 'old result')}"
+    does = "sums up" if plan.how == "condense" else "leaves out"
+    last = f" to {turns[-1]}" if len(turns) > 1 else ""
+    return f"{does} {turns[0]}{last}"
 
 
 def _why(runtime: Runtime, text: str) -> ActionResult:
@@ -193,14 +207,12 @@ def _format_window(runtime: Runtime, then: WindowPreview) -> tuple[str, ...]:
     line = f"  the next request contains {' and '.join(sent)} ({format_tokens(then.after)} tokens in all)"
     older = then.first - 1 - len(pins)
     if older:
-        line += f"; {older} older ones are stored but not sent"
+        line += f"; {pluralize(older, 'older turn')} not sent, but stored"
     return line, *_next_reduction(runtime)
 
 
 _CACHED = "everything above was sent before and may be billed as cached"
-_NEW_EPOCH = (
-    "a new epoch begins with this request: only the tools and the system text were sent before"
-)
+_REBUILT = "the request is rebuilt: only the tools and the system text were sent before"
 
 
 def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
@@ -215,7 +227,7 @@ def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
     ]
     for segment in turn.request.segments:
         if segment.name == "query":
-            lines.append(_NEW_EPOCH if turn.request.opened else _CACHED)
+            lines.append(_REBUILT if turn.request.opened else _CACHED)
         lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
     total = runtime.context_control.meter(text).total
     how = " (estimated)" if agent.counter.estimated else ""
@@ -250,7 +262,7 @@ def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
 _Perform = Callable[["Runtime", str], ActionResult]
 ACTIONS: dict[str, tuple[_Perform, str]] = {
     "show": (_show, "the parts of the next request with their tokens"),
-    "plan": (_plan, "what the next reduction would remove"),
+    "plan": (_plan, "what the next cut leaves out"),
     "why": (_why, "why a text is no longer sent"),
     "log": (_log, "all reductions, newest first"),
     "undo": (_undo, "undo the newest reduction"),

@@ -16,11 +16,11 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     from swecli.store.reviews import ReviewStore
     from swecli.store.session_manager import SessionManager
 
-_FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed WORD"
+FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed WORD"
 # arguments and help by name; walk and apply need a screen, export is for the shell only
 ACTIONS = {
-    "list": (_FILTER, "findings, the open ones unless a state is named"),
-    "walk": (_FILTER, "one after the other, with keys to apply, fix, dismiss and check"),
+    "list": (FILTER, "findings, the open ones unless a state is named"),
+    "walk": (FILTER, "one after the other, with keys to apply, fix, dismiss and check"),
     "show": ("F-12", "one finding with its evidence"),
     "apply": ("F-12", "apply its suggestion, without a model"),
     "dismiss": ("F-12 WHY", "dismiss a finding, with a reason"),
@@ -28,7 +28,7 @@ ACTIONS = {
     "reopen": ("F-12 [WHY]", "open a finding again"),
     "recheck": ("F-12 ...", "compare findings with the files as they are now"),
     "check": ("F-12 ...", "let the model check gone and unverified findings"),
-    "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
+    "export": (FILTER, "print findings as Markdown, JSON or SARIF"),
 }
 _NEW_STATES: dict[str, tuple[FindingState, str]] = {
     "dismiss": ("dismissed", "is dismissed: {}"),
@@ -45,7 +45,7 @@ def perform_action(
     store = open_store(sessions, folder)
     name, *rest = words
     if name == "list":
-        return _list(store, rest)
+        return _list(store, rest, command or "/")
     if name == "show":
         return _show(store, " ".join(rest))
     if name == "recheck":
@@ -65,7 +65,7 @@ def perform_action(
     return ActionResult(changed.to_json(), (line,), note=note)
 
 
-def _list(store: ReviewStore, words: Sequence[str]) -> ActionResult:
+def _list(store: ReviewStore, words: Sequence[str], command: str) -> ActionResult:
     # late: as above
     from swecli.review.publish.filters import filter_findings
 
@@ -74,8 +74,14 @@ def _list(store: ReviewStore, words: Sequence[str]) -> ActionResult:
         (f.id, f.place, f.code_smell_type, f.severity, f.status, redact(f.message)) for f in found
     )
     head = ("id", "place", "type", "severity", "state", "message")
-    nothing = () if found else ("No such findings; a review records them.",)
-    return ActionResult(redact_value([f.to_json() for f in found]), nothing, head, rows)
+    nothing = ""
+    if not found:
+        nothing = (
+            "No finding matches." if store.findings() else f"No findings yet. Run {command}review."
+        )
+    return ActionResult(
+        redact_value([f.to_json() for f in found]), (nothing,) if nothing else (), head, rows
+    )
 
 
 def _show(store: ReviewStore, ref: str) -> ActionResult:

@@ -48,7 +48,7 @@ def format_tables(found: Spending, width: int) -> list[str]:
             continue
         rows: list[tuple[str, ...]] = [(title, "requests", "sent", "cached", "received", "cost")]
         if name == "tools":
-            rows = [(title, "calls", "failed", "tokens")]
+            rows = [(title, "calls", "refused", "failed", "tokens")]
         rows += [_row_cells(one) for one in found[name]]
         lines += ["", *(_format_row(row, width) for row in rows)]
     return lines
@@ -61,7 +61,8 @@ def _cached_share(one: Spending) -> str:
 
 def _row_cells(one: Spending) -> tuple[str, ...]:
     if "calls" in one:
-        return one["name"], f"{one['calls']:,}", f"{one['failed']:,}", format_tokens(one["tokens"])
+        counts = (f"{one[name]:,}" for name in ("calls", "refused", "failed"))
+        return one["name"], *counts, format_tokens(one["tokens"])
     figures = (
         format_tokens(one["sent"]),
         _cached_share(one),
@@ -72,8 +73,8 @@ def _row_cells(one: Spending) -> tuple[str, ...]:
 
 
 def _format_row(cells: Sequence[str], width: int) -> str:
-    sizes = (9, 7, 7) if len(cells) == 4 else (9, 7, 7, 9, 9)
-    if width < _NARROW_WIDTH and len(cells) > 4:
+    sizes: tuple[int, ...] = (9, 8, 7, 7) if len(cells) == 5 else (9, 7, 7, 9, 9)
+    if width < _NARROW_WIDTH and len(cells) > 5:
         cells = (*cells[:3], cells[-1])
         sizes = (9, 7, 9)
     room = min(48, width - sum(sizes))

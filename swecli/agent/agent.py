@@ -25,7 +25,7 @@ from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.offers import lean_specs, usable_specs
+from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
@@ -79,6 +79,11 @@ class Agent:
         """Begin a new epoch, with a new system message, with the next turn."""
         self._reopen = reason
 
+    @property
+    def is_running(self) -> bool:
+        """Return whether a turn is running, to which lines can be added."""
+        return self._running
+
     def steer(self, text: str) -> bool:
         """Add a line of the user's to the next request of the running turn; return False if no turn is running."""
         if self._running:
@@ -98,6 +103,7 @@ class Agent:
                 jobs=self.ctx.jobs.names,
                 running=tuple(str(job) for job in self.ctx.jobs.running),
                 mode=self.permissions.mode,
+                plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
             ),
             self.model,
             self.counter,

@@ -248,7 +248,7 @@ class CallRunner:
         except asyncio.CancelledError:  # the call holds its result so far
             text = call.result or INTERRUPTED_RESULT
             self._record(call, text)
-            title = f"stopped by the user after {(call.duration_ms or 0) / 1000:.0f} s"
+            title = f"stopped by you after {(call.duration_ms or 0) / 1000:.0f} s"
             display = Display(title, strip_terminal_codes(output.text()))
             return call, started_summary, ToolResult(False, text, display, cancelled=True)
         finally:

@@ -24,14 +24,15 @@ _HOLD = 1.1  # growth of a request after an undo before an optional reduction ma
 
 @dataclass(frozen=True, slots=True)
 class ReductionPlan:
-    """The next reduction: its rung, when it happens, the turns (`T3`) or call ids that it removes, and the request's
-    tokens before and after (None: unknown)."""
+    """The next reduction: its rung, when it happens, the turns (`T3`) or call ids that it removes, the request's tokens
+    before and after (None: unknown), and `why` it is due, "" if it is not yet."""
 
     how: str
     when: str
     removes: tuple[str, ...] = ()
     before: int = 0
     after: int | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +139,17 @@ class ContextControl:
         tokens = fitter.measure(prepared.keyed).tokens
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
-            when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
-            return ReductionPlan(
-                "window", when, names, fitter.measure(past_request(session)).tokens, tokens
-            )
+            before = fitter.measure(past_request(session)).tokens
+            why = prepared.opened.detail if prepared.opened else ""
+            return ReductionPlan("window", "with the next turn", names, before, tokens, why)
         keyed = prepared.keyed
-        when = "with the next request: it has reached its threshold"
+        when = "with the next request"
+        why = "it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, SummaryCut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
-            return ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
+            names = tuple(f"T{number}" for number in older)
+            return ReductionPlan(CONDENSE, when, names, tokens, why=why)
         if found is not None:
             # calls whose results change, otherwise turns
             same = {key_of(message) for message in found.messages if message in keyed}
@@ -157,14 +159,12 @@ class ContextControl:
                     str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed
                 )
             )
-            return ReductionPlan(found.how, when, names, tokens, found.after)
+            return ReductionPlan(found.how, when, names, tokens, found.after, why)
         conditions = agent.builder.conditions(session, agent.model)
         spec = conditions.resolve(session.window)
         if spec.mode == "full":
-            when = (
-                "the window is full; old results are cleared when the request reaches its threshold"
-            )
-            return ReductionPlan("window", when, (), tokens)
+            why = "old results are cleared when the request reaches its threshold"
+            return ReductionPlan("window", "with a window of all turns", (), tokens, why=why)
         full = max(epoch.first + conditions.max_held(spec), session.context.hold_turns)
         left = full - session.interactions
         when = (
@@ -254,7 +254,7 @@ class ContextControl:
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]
-        parts.append(("frames", own - sum(tokens for _, tokens in parts)))
+        parts.append(("other", own - sum(tokens for _, tokens in parts)))
         total = fitter.measure(prepared.keyed).tokens
         context = fitter.session.context
         return Meter(

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import sys
 
-from swecli.actions.findings import ACTIONS, open_store, perform_action
+from swecli.actions.findings import ACTIONS, FILTER, open_store, perform_action
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.cli.workspace import working_folder
@@ -27,7 +27,11 @@ def _findings(parser: Parser) -> None:
         added = parser.action(
             name, {"check": _check, "export": _export}.get(name, _perform), about + more
         )
-        added.add_argument("words", nargs="*", metavar="WORD", help=usage)
+        metavar = usage.replace("[", "").replace("]", "").removesuffix(" ...")  # argparse's own
+        if usage == FILTER:
+            added.add_argument("words", nargs="*", metavar="WORD", help=usage)
+        else:
+            added.add_argument("words", nargs="*", metavar=metavar)
         if name == "check":
             added.add_argument("--yes", action="store_true", help="really ask")
             added.add_argument(

@@ -26,7 +26,7 @@ from swecli.llm.registry import choose_model, make_model
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.playbook.action import ACTIONS, Action
+from swecli.playbook.action import ACTIONS, Action, ActionFlag
 
 if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningEvent, LearningService
@@ -46,20 +46,27 @@ def _playbook(parser: Parser) -> None:
         added = parser.action(
             action.name, _run if action.name in ACTIONS else _on_turn, action.help
         )
-        added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
+        metavar = action.words.replace("[", "").replace("]", "")  # argparse adds its own
+        added.add_argument("words", nargs="*", metavar=metavar or "N")
         added.set_defaults(flags=[])
         for flag in action.flags:
-            if (name := flag.removesuffix("=")) == flag:
-                added.add_argument(flag, dest="flags", action="append_const", const=flag)
-            else:
-                pair = partial(lambda *words: words, name)  # the flag and its value
-                added.add_argument(name, dest="flags", action="extend", type=pair, metavar="VALUE")
+            _add_flag(added, flag)
         added.add_argument(
             "--session", metavar="ID", help="a session (default: this directory's last)"
         )
         if action.name == "reflect":
             _add_reflection_flags(added)
     parser.set_defaults(default_action="list")
+
+
+def _add_flag(parser: argparse.ArgumentParser, flag: ActionFlag) -> None:
+    """Add a flag that is passed on as a word, with the word behind it if it takes a value."""
+    add = partial(parser.add_argument, flag.name, dest="flags", help=flag.help)
+    if flag.value:
+        pair = partial(lambda *words: words, flag.name)
+        add(action="extend", type=pair, metavar=flag.value)
+    else:
+        add(action="append_const", const=flag.name)
 
 
 def _run(args: argparse.Namespace) -> ActionResult:

@@ -22,7 +22,7 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
-from swecli.review.publish.event_lines import format_event
+from swecli.review.publish.event_lines import format_event, format_incomplete
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import row_view
@@ -39,10 +39,8 @@ def write_event(event: Event, *, stream: bool = False) -> None:
     match event:
         case ReviewFinished():
             lines = [*(f"lost: {line}" for line in event.lost), *format_event(event)]
-            if not event.complete:
-                lines.append(
-                    "the review is incomplete: code that was not read may contain more findings"
-                )
+            if left := format_incomplete(event):
+                lines.append(left)
         case FindingsAccumulated():
             lines = [f"found: {row_view(finding).line}" for finding in event.findings]
         case _:

@@ -93,7 +93,7 @@ class HeadParts:
             ("instructions", rest),
             ("playbook", playbook),
             ("summary", summary),
-            ("kept from earlier", facts if facts != HEAD_OPENS else ""),
+            ("from left-out turns", facts if facts != HEAD_OPENS else ""),
         ]
         return [(name, text) for name, text in parts if text]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import ApiMessage
 from swecli.models.context import DEFAULT_SLACK, WindowSpec, interaction_of
+from swecli.models.finding import pluralize
 from swecli.models.session import Session
 
 Opening = tuple[int, str]  # a new epoch: its first interaction, and the reason
@@ -75,14 +76,14 @@ class OpeningConditions:
         if not older <= set(epoch.pins) or any(
             state.is_cut(pin, or_changed=True) for pin in state.pins
         ):
-            return epoch.first, "a pinned interaction comes back"
+            return epoch.first, "a pinned turn comes back"
         if completed < state.hold_turns or spec.mode == "full":
             return None
         held = completed - epoch.first + 1
         target = completed - spec.size + 1
         most = self.max_held(spec)
         if held > most:
-            return target, f"more than {most} interactions"
+            return target, f"more than {pluralize(most, 'turn')}"
         if held > spec.size and self.cold:
             return target, "the provider's cache is cold"
         if held > spec.size and self.allowed is not None:

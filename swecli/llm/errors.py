@@ -101,7 +101,7 @@ def _error_for_status(
             hint = f"Its words say whether this is about the key, the model or the request: change that, {other}"
             does = "does not allow this with"
         else:
-            hint = f"Put a valid key into {endpoint.key_name}, {other}"
+            hint = f"Set {endpoint.key_name} to a valid key, {other}"
             does = "refused"
         if not endpoint.has_own_key_name:
             return AuthFailed(
@@ -129,7 +129,7 @@ def _error_for_status(
         )
     if status == 429:
         hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
-        words = f"{at} accepts no more requests for now (429){tail}"
+        words = f"{at} has reached its rate limit (429){tail}"
         return Unavailable(words, hint, status=status, retry_after=wait)
     if "tool_use_failed" in words:  # the service could not parse the model's tool call
         return Unavailable(

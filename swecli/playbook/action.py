@@ -62,13 +62,31 @@ class ActionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """An action's name, usage and help; a flag that ends in `=` takes a value."""
+class ActionFlag:
+    """A flag of an action; `value` names what follows it, "" for nothing."""
 
     name: str
-    usage: str
     help: str
-    flags: tuple[str, ...] = ()
+    value: str = ""
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} {self.value}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action's name, the words it takes ("" for none), its help and flags."""
+
+    name: str
+    words: str
+    help: str
+    flags: tuple[ActionFlag, ...] = ()
+
+    @property
+    def usage(self) -> str:
+        """Return the words and flags in one line."""
+        return " ".join([self.words, *(f"[{flag.usage}]" for flag in self.flags)]).strip()
 
 
 def split_flags(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
@@ -172,17 +190,47 @@ def summarize(applied: AppliedDelta) -> str:
 
 
 _ACTIONS = (
-    Action("list", "[--log [N]] [--verbose] [--export FILE]",
-           "all strategies; their changes; all figures; the whole as Markdown",
-           flags=("--log", "--verbose", "--export=", "--force")),
-    Action("show", "P-7", "one with its evidence, its changes and its prompts"),
-    Action("why", "[T7]", "what a prompt got, and what decided"),
-    Action("add", "TEXT | --from FILE", "add one for this project, or import an export", ("--from=", "--trust")),
-    Action("edit", "P-7 [TEXT] [--pin] [--off] [--on] [--scope project|user] [--when WORDS]",
-           "rewrite it, pin it, switch it off or on",
-           ("--pin", "--off", "--on", "--scope=", "--when=")),
-    Action("remove", "P-7", "forget it"),
-    Action("undo", "[N] [--redo]", "undo the last N changes, or redo what was undone", flags=("--redo",)),
-    Action("review", "[P-7 use|remove]", "what needs your approval"),
-)  # fmt: skip
+    Action(
+        "list",
+        "",
+        "list the strategies, those in use first",
+        (
+            ActionFlag("--log", "list the newest changes instead (a number: how many)"),
+            ActionFlag("--verbose", "with how often each was used, and the project's totals"),
+            ActionFlag("--export", "write them to a Markdown file (-: print it)", "FILE"),
+            ActionFlag("--force", "overwrite that file"),
+        ),
+    ),
+    Action("show", "P-7", "show one with its evidence, its changes and the turns that had it"),
+    Action("why", "[T7]", "explain which strategies a turn got"),
+    Action(
+        "add",
+        "[TEXT]",
+        "add one for this project, or import an exported playbook",
+        (
+            ActionFlag("--from", "import this file", "FILE"),
+            ActionFlag("--trust", "use what it contains without a review"),
+        ),
+    ),
+    Action(
+        "edit",
+        "P-7 [TEXT]",
+        "change a strategy",
+        (
+            ActionFlag("--pin", "put it into every prompt"),
+            ActionFlag("--off", "keep it, but out of prompts"),
+            ActionFlag("--on", "use it again, also one that was removed"),
+            ActionFlag("--scope", "project or user: where it applies", "SCOPE"),
+            ActionFlag("--when", "more words that bring it into a prompt", "WORDS"),
+        ),
+    ),
+    Action("remove", "P-7", "delete a strategy"),
+    Action(
+        "undo",
+        "[N]",
+        "undo the last N changes",
+        (ActionFlag("--redo", "redo what was undone instead"),),
+    ),
+    Action("review", "[P-7 use|remove]", "list suggestions to approve, or decide about one"),
+)
 ACTIONS: dict[str, Action] = {action.name: action for action in _ACTIONS}

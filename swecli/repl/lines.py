@@ -24,10 +24,12 @@ class ParsedLine:
 
 
 def parse_line(typed: str) -> ParsedLine:
-    """Parse a typed line. A lone `/` is the command `help`; a query keeps its inner whitespace."""
+    """Parse a typed line. A lone `/` or `?` is the command `help`; a query keeps its inner whitespace."""
     text = typed.strip()
     if not text:
         return ParsedLine("empty")
+    if text == "?":
+        return ParsedLine("command", name="help")
     if text in _EXIT_WORDS:
         return ParsedLine("leave")
     if text.startswith("!!"):

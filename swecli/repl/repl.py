@@ -199,7 +199,7 @@ class REPL(Program):
     def steer(self, text: str) -> None:
         sent = self.prompt.history.pastes.expand(text)
         if self.working and self._startup.is_loaded and self.agent.steer(sent):
-            self.prompt.echo(text)
+            self.prompt.echo(text, "└ to the running turn")
         else:
             self.queue.put(text)
 

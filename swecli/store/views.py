@@ -39,6 +39,9 @@ _TOTALS = (
     " sum(tokens_out + tokens_reasoning) AS received, CASE WHEN"
     " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) = 0 THEN total(cost) END AS cost"
 )
+_REFUSED = "count(CASE WHEN approved = 0 THEN 1 END)"
+# what the user refused or stopped did not fail
+_FAILED = "count(CASE WHEN approved IS NOT 0 AND error IS NOT 'cancelled' THEN error END)"
 _GROUP_COLUMNS = {"models": "model", "causes": "purpose"}
 _DAY = "date(created_at, 'localtime')"
 Spending = dict[str, Any]
@@ -124,7 +127,7 @@ def copy_with_views(database: Database, to: Path) -> Path:
 def session_spending(database: Database, session_id: str) -> Spending:
     """Return a session's spending by `models`, `causes` and `tools`, most tokens first: records with `name`,
     `requests`, tokens `sent` (of which `cached`) and `received`, `cost` in US dollars (None if a price is unknown); for
-    tools `calls`, `failed` calls and the `tokens` of their results."""
+    tools `calls`, how many of them were `refused` or `failed`, and the `tokens` of their results."""
     return _group_spending(database, f"session_id = '{session_id}'")
 
 
@@ -161,7 +164,9 @@ def _group_spending(database: Database, where: str) -> Spending:
     for name, column in _GROUP_COLUMNS.items():
         chosen = f"SELECT {column} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1 ORDER BY sent DESC"
         found[name] = run_query(database, chosen).records
-    figures = "count(*) AS calls, count(error) AS failed, total(tokens) AS tokens"
+    figures = (
+        f"count(*) AS calls, {_REFUSED} AS refused, {_FAILED} AS failed, total(tokens) AS tokens"
+    )
     tools = f"SELECT tool AS name, {figures} FROM calls WHERE {where} GROUP BY 1 ORDER BY tokens DESC, calls DESC"
     found["tools"] = [
         one | {"tokens": int(one["tokens"])} for one in run_query(database, tools).records

@@ -89,6 +89,10 @@ DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResu
 AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 
+# Asks the user to accept a plan, given as Markdown. The decision's `answer` is the accepted text.
+AskPlan = Callable[[str], Awaitable[Decision]]
+
+
 def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
 
@@ -136,7 +140,9 @@ class ToolContext:
     do_task: DoTask | None = None
     # None: nobody can be asked
     ask_user: AskUser | None = None
-    # the questions of `ask_user` that are open
+    # None: the mode is not plan
+    ask_plan: AskPlan | None = None
+    # the questions of `ask_user` and `ask_plan` that are open
     questions: list[str] = field(default_factory=list)
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()

@@ -33,7 +33,7 @@ _MAX_LISTED, _MAX_CHARS = 5, 200  # commands and files in a summary, and charact
 
 _ABOUT = """\
 This is the tour: a stand-in that shows how swecli works, without a network. It is not a language model and \
-understands six sentences, one a line:
+understands six sentences, one per line:
 
 - `list shop`: what is in a folder
 - `read shop/prices.py`, or `read lines 1-20 of shop/prices.py`
@@ -252,7 +252,7 @@ def _steps_of(intent: str, words: Mapping[str, str], strategies: Mapping[str, st
             )
             proposal = "Now I propose the change. It is done only if you allow it."
             return [
-                _Step(intent, read, "I read the file first: what is changed must have been seen."),
+                _Step(intent, read, "I read the file first, to copy its words exactly."),
                 _Step(intent, change, proposal, f"The change of `{path}` was answered with"),
             ]
         case "test":

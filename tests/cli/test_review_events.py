@@ -9,7 +9,12 @@ import pytest
 from swecli.cli.review import write_event
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
-from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
+from swecli.models.review_events import (
+    Coverage,
+    FindingsAccumulated,
+    LoopWindowApplied,
+    ReviewFinished,
+)
 from swecli.review.publish.view import row_view
 
 ONE = Finding(
@@ -52,3 +57,18 @@ def test_review_events_are_streamed_with_their_names_and_fields(
         "final_code_smells_summary", 2, 1, 6, {"DEAD_CODE": 1},
     ]  # fmt: skip
     assert "lost: half a block" in err
+
+
+@pytest.mark.parametrize(
+    ("coverage", "said"),
+    [
+        (Coverage(total=5, read=3), "code that was not read may contain more findings"),
+        (Coverage(total=5, read=5, unverified=1), "1 finding could not be verified"),
+    ],
+)
+def test_an_incomplete_review_says_in_what(
+    coverage: Coverage, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end = ReviewFinished(2, 1, 6, {}, "R-1", "done", coverage=coverage)
+    write_event(end)
+    assert said in capsys.readouterr().err.splitlines()[-1]

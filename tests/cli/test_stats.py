@@ -35,7 +35,7 @@ async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
     for line in (
         r"by model .*\nscripted/test +2 ",
         r"by cause .*\nturn +2 .*\$0\.25",
-        r"by tool .*\nread_file +1 +0 +\d+",
+        r"by tool .*\nread_file +1 +0 +0 +\d+",
     ):
         assert re.search(line, printed), printed
 

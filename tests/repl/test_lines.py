@@ -14,6 +14,7 @@ from swecli.repl.lines import parse_line
     [
         ("/help", "help", ""),
         ("/", "help", ""),
+        (" ? ", "help", ""),
         ("/?", "?", ""),
         ("  /window 5+3 ", "window", "5+3"),
         ("/playbook edit P-7 say\nit twice", "playbook", "edit P-7 say\nit twice"),

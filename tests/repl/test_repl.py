@@ -198,6 +198,7 @@ async def test_a_steering_line_is_in_the_next_request_of_the_running_turn(keys: 
     sent = played.model.requests[1].messages
     assert [message["role"] for message in sent[-3:]] == ["assistant", "tool", "user"]
     assert sent[-1]["content"] == "rather count to four"
+    assert "rather count to four\n  └ to the running turn" in played.text
     session = played.runtimes[0].sessions.current_session
     assert session is not None
     assert session.interactions == 1, "a steering line belongs to the running turn"

@@ -25,9 +25,13 @@ def record_request(
 
 
 def record_call(
-    sessions: SessionManager, name: str, tokens: int | None, error: str | None = None
+    sessions: SessionManager,
+    name: str,
+    tokens: int | None,
+    error: str | None = None,
+    approved: bool | None = None,
 ) -> None:
-    call = ToolCall(name, name, {}, result="x", tokens=tokens, error=error)
+    call = ToolCall(name, name, {}, result="x", tokens=tokens, error=error, approved=approved)
     sessions.append(ChatMessage(Role.ASSISTANT, "", [call]))
     sessions.record_call(call)
 
@@ -84,10 +88,20 @@ def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(
         ("reflect", 30),
     ]
     assert found["tools"] == [
-        {"name": "read_file", "calls": 2, "failed": 1, "tokens": 1000},
-        {"name": "todo", "calls": 1, "failed": 0, "tokens": 0},
+        {"name": "read_file", "calls": 2, "refused": 0, "failed": 1, "tokens": 1000},
+        {"name": "todo", "calls": 1, "refused": 0, "failed": 0, "tokens": 0},
     ]
     assert session_spending(sessions.database, "another")["models"] == []
+
+
+def test_calls_that_the_user_refused_or_stopped_did_not_fail(sessions: SessionManager) -> None:
+    record_call(sessions, "edit_file", 10, error="The user refused this call.", approved=False)
+    record_call(sessions, "edit_file", 10, error="cancelled")
+    record_call(sessions, "edit_file", 10, error="old_text is not in the file", approved=True)
+    current = sessions.current_session
+    assert current is not None
+    [edits] = session_spending(sessions.database, current.id)["tools"]
+    assert (edits["calls"], edits["refused"], edits["failed"]) == (3, 1, 1)
 
 
 def test_a_request_without_an_answer_does_not_make_the_cost_unknown(

@@ -39,6 +39,7 @@ def test_the_tools_are_sorted_by_name() -> None:
         "edit_file",
         "fetch",
         "list_files",
+        "present_plan",
         "read_file",
         "read_result",
         "recall",

@@ -6,6 +6,7 @@ From top to bottom: live lines, a question, the queue, the input line, its compl
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -177,12 +178,18 @@ class PromptLine:
         """Print whole lines above the input line."""
         self.app.print_above(text)
 
-    def echo(self, line: str) -> None:
-        """Print a sent line with its prompt."""
+    def echo(self, line: str, note: str = "") -> None:
+        """Print a sent line with its prompt, broken between words, and a `note` on where it went."""
         mark = (
             "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
         )
-        text = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
+        columns, _ = self.size
+        rows = [
+            row
+            for part in sanitize(line).split("\n")
+            for row in _wrap_words(part, columns - len(_MARK))
+        ]
+        text = ("\n" + " " * len(_MARK)).join([*rows, *([note] if note else [])]) + "\n"
         self.write(
             f"{_PROMPT_START}{mark}{_PROMPT_END}{text}{_OUTPUT_START}"
             if self._has_marks
@@ -355,6 +362,16 @@ class PromptLine:
         ]
         live, max_live = self.app.live_lines, max(0, rows - len(question) - len(queued))
         return [*live[max(0, len(live) - max_live) :], *question, *queued]
+
+
+def _wrap_words(line: str, columns: int) -> list[str]:
+    """Break a line into rows of `columns` cells, between words; a longer word stays whole."""
+    rows = [""]
+    for word in re.findall(r"^\s*\S*\s*|\S+\s*", line):
+        if rows[-1] and get_cwidth((rows[-1] + word).rstrip()) > columns:
+            rows.append("")
+        rows[-1] += word
+    return [row.rstrip() for row in rows]
 
 
 def _queue_lines(queue: LineQueue, keys: KeyMap, columns: int) -> list[StyleAndTextTuples]:

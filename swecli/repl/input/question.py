@@ -218,10 +218,10 @@ class Question:
             for line in wrap(part, columns)
         ]
         hint = self._hint()
-        title, footer = (
-            gap + title[: max(1, rows - 2)],
-            [("class:quiet", _cut(hint, columns))] if hint and rows > 3 else [],
-        )
+        title = gap + title[: max(1, rows - 2)]
+        footer: list[StyledText] = []
+        if hint and rows > 3:
+            footer = [("class:quiet", line) for line in wrap(hint, columns, max_lines=2)]
         max_options = max(1, rows - len(title) - len(footer))
         options = [self._render_option(index, columns, style) for index in range(len(self.options))]
         if sum(map(len, options)) > max_options:
@@ -312,10 +312,3 @@ class Picker(Question):
     def _hint(self) -> str:
         matches = f"{len(self._matches)} of {len(self._all)}" if self._typed else "type to search"
         return f"{matches} · ↑↓ + Enter to choose · Esc to cancel"
-
-
-def _cut(hint: str, columns: int) -> str:
-    """Drop the last parts of a hint that is too wide."""
-    while " · " in hint and len(hint) > columns:
-        hint = hint.rpartition(" · ")[0]
-    return hint[:columns]

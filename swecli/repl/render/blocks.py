@@ -12,6 +12,7 @@ from swecli.text import sanitize
 
 _SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
 _RULE_WIDTH = 40
+_CITATION = r"\[P-[0-9]+(?:, ?P-[0-9]+)*\]"
 
 
 Block = Sequence[Token]  # from its opening token to its closing one
@@ -75,6 +76,8 @@ def render_inline(token: Token, color: bool) -> Text:
             text.append_text(_render_leaf(child, color))
             for style in styles:  # one by one: rich cannot combine theme styles by name
                 text.stylize(style, start)
+    # names of strategies, which the model gives for the records
+    text.highlight_regex(_CITATION, "quiet")
     return text
 
 

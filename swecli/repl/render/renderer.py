@@ -106,6 +106,9 @@ class Renderer:
         self._paused = True
         self.screen.show_live(None)
         self._previewed.add(request.call.id)
+        if request.plan:
+            self._print_block(Group(*tools.render_plan(request, self.screen.color)))
+            return
         if self._unfolds:
             self._print_block(tools.render_approval(request, max_rows=0))
             return

@@ -14,6 +14,7 @@ from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolR
 from swecli.repl.render.diff import hidden_lines, render_diff, render_line
 from swecli.repl.render.formatting import escape_invisible, format_duration
 from swecli.repl.render.prefix import add_prefix
+from swecli.repl.render.stream import MarkdownStream
 from swecli.text import one_line, sanitize
 
 _OUTPUT_LINES = 6
@@ -124,6 +125,13 @@ def render_approval(
     )
 
 
+def render_plan(request: AskRequest, color: bool) -> list[RenderableType]:
+    """Render a plan that is to be accepted: its Markdown with invisible characters escaped, whole."""
+    stream = MarkdownStream(color)
+    pieces = stream.feed(escape_invisible(request.plan))
+    return [render_head(request.summary, "asking"), *pieces, *stream.finish()]
+
+
 def render_decision(
     request: AskRequest, decision: Decision, root: Path | None = None
 ) -> RenderableType:
@@ -132,6 +140,8 @@ def render_decision(
         answer = sanitize(one_line(decision.answer)) or "no answer"
         return add_prefix(Text(f"answered: {answer}", style="quiet"), "✓ ", "ok")
     summary = one_line(request.summary)
+    if request.plan and decision.allow:
+        return add_prefix(Text("plan accepted · mode edits", style="quiet"), "✓ ", "ok")
     if not decision.allow:
         text = Text(f"refused: {summary}", style="denied")
         text.append(f" · {sanitize(decision.reason)}" if decision.reason else "", "quiet")

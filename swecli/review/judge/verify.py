@@ -184,7 +184,7 @@ class Verifier:
         for finding in batch:
             row = rows.get(finding.id)
             if row is None:
-                why = "no verdict on it was returned"
+                why = "the verifier gave no answer"
                 out.judgements[finding.id] = Judgement("cannot_tell", why=why, by="failure")
                 continue
             judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)

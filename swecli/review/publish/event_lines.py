@@ -117,6 +117,18 @@ def _describe_end(event: ReviewFinished) -> list[str]:
     return [" · ".join(counts), format_coverage(event), taken]
 
 
+def format_incomplete(end: ReviewFinished) -> str:
+    """Return in what a review is incomplete, "" if it is not."""
+    if end.complete:
+        return ""
+    if end.coverage.read < end.coverage.total:
+        return "the review is incomplete: code that was not read may contain more findings"
+    if end.coverage.unverified:
+        left = pluralize(end.coverage.unverified, "finding")
+        return f"the review is incomplete: everything was read, but {left} could not be verified"
+    return "the review is incomplete: it ended early"
+
+
 def format_coverage(end: ReviewFinished) -> str:
     """Return `read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): a.py 40-80, …`."""
     coverage = end.coverage

@@ -63,15 +63,17 @@ def _list_facts(finding: Finding, history: Sequence[StateChange]) -> list[tuple[
     if finding.reason:
         facts.append(("reason", finding.reason))
     if finding.judgement is not None:
-        facts.append(("checked", _describe_judgement(finding.judgement)))
+        facts.append(_describe_judgement(finding.judgement))
     for row in history:
         facts.append((row.at, f"{row.before} → {row.after} by {row.by} {row.why}".strip()))
     return facts
 
 
-def _describe_judgement(judged: Judgement) -> str:
+def _describe_judgement(judged: Judgement) -> tuple[str, str]:
+    if judged.by == "failure":
+        return "not verified", judged.why
     place = f" {judged.path}:{judged.line} `{judged.quote}`" if judged.quote else ""
-    return f"{judged.verdict.replace('_', ' ')} by {judged.by}: {judged.why}{place}"
+    return "checked", f"{judged.verdict.replace('_', ' ')} by {judged.by}: {judged.why}{place}"
 
 
 def _show_code(finding: Finding, lines: Sequence[str]) -> list[str]:

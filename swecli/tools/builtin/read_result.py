@@ -27,10 +27,17 @@ class ReadResultParams(Params):
 
 
 def _plan(params: ReadResultParams, ctx: ToolContext) -> ToolPlan:
-    summary = f"Continue in the result of {params.call_id} from line {params.start_line}"
+    return ToolPlan(_summary(params), state=Wanted(params.start_line, params.end_line))
+
+
+def _summary(params: ReadResultParams) -> str:
+    """Return what the user reads: the ids of calls are not shown to them."""
+    job = params.call_id.removeprefix(_JOB)
+    if job == params.call_id:
+        return f"Read on in an earlier result from line {params.start_line}"
     if params.wait:
-        summary = f"Wait for {params.call_id}, up to {params.wait} s"
-    return ToolPlan(summary, state=Wanted(params.start_line, params.end_line))
+        return f"Wait for job {job}, up to {params.wait} s"
+    return f"Read output of job {job}"
 
 
 @tool(READ, ReadResultParams, _plan)
@@ -38,7 +45,7 @@ async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan
     text = await _find_text(params, ctx)
     page = make_page(wrap_lines(text), plan.state, "The result", ctx.page_limit)
     shown = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
-    return ToolResult(True, shown, Display(title=params.call_id, body=page.span))
+    return ToolResult(True, shown, Display(title=page.span))
 
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:

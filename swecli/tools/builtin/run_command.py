@@ -71,7 +71,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError(ctx.sandbox.refusal)
     has_sandbox = ctx.sandbox is not None and ctx.sandbox.is_active
     outside = one_line(params.why) if params.outside and has_sandbox else ""
-    where = [f"in {escape_hidden(str(ctx.root), keep='')}"]
+    where: list[str] = []
     if params.background:
         where.append("in the background")
     if outside:

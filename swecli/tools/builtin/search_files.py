@@ -11,7 +11,7 @@ from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.guards import before_reading, when_ignored
-from swecli.tools.limits import count_of, fit_rows
+from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.matches import FileMatches, Query, Search, Show
 from swecli.tools.paths import not_found_error, relative_path, resolve_path
 
@@ -39,7 +39,7 @@ def _plan(params: SearchFilesParams, ctx: ToolContext) -> ToolPlan:
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     return ToolPlan(
-        f"Search {params.pattern!r}{where}{only}",
+        f'Search "{one_line(params.pattern)}"{where}{only}',
         state=path,
         subject=subject,
         guard=_guard(ctx, path, subject),
@@ -124,7 +124,7 @@ def _rows(files: list[FileMatches], show: Show) -> list[_Row]:
 def _head(pattern: str, rows: list[_Row], *, has_more: bool) -> str:
     """Return the first line of a result: how much is shown of what was found."""
     if not rows:
-        return f"No matches for {pattern!r}."
+        return f'No matches for "{one_line(pattern)}".'
     matches = sum(row.matches for row in rows)
     files = count_of(len({row.path for row in rows}), "file")
     count = f"{count_of(matches, 'match', 'es')} in {files}" if matches else f"{files} with matches"

@@ -28,8 +28,9 @@ def test_a_template_shows_the_figures_while_turns_run() -> None:
         terminal.wait(r"· edits$")
         Path("notes.txt").write_text("alpha\n")
         terminal.keys("read notes.txt\r")
+        terminal.wait("no cost")
         terminal.wait(r"^topic · demo · 1 turns · edits$")
-        terminal.keys("\x03")
+        terminal.keys("x\x03")
         terminal.wait("^Press Ctrl")
 
 

@@ -51,6 +51,12 @@ def test_a_view_shows_claim_verdict_history_code_and_suggested_change() -> None:
     ]
 
 
+def test_a_finding_whose_check_failed_is_shown_as_not_verified() -> None:
+    failed = Judgement("cannot_tell", why="the verifier gave no answer", by="failure")
+    lines = view(replace(ONE, judgement=failed), Path.cwd()).lines()
+    assert "not verified: the verifier gave no answer" in lines
+
+
 def test_a_finding_in_a_missing_file_is_shown_without_code() -> None:
     assert view(THREE, Path.cwd()).code == ()
 

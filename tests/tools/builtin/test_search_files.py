@@ -228,9 +228,9 @@ async def test_a_rule_for_another_tool_as_a_whole_bars_no_search(
 
 
 async def test_a_search_without_matches_is_reported(find: Find, tree: Path) -> None:
-    result = await find("absent")
+    result = await find(r"\babsent")
     assert result.ok
-    assert result.for_model == "No matches for 'absent'."
+    assert result.for_model == r'No matches for "\babsent".'
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from swecli.models.errors import UsageError
+from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
 
 _COPIERS = (["pbcopy"], ["wl-copy"], ["xclip", "-selection", "clipboard"], ["clip.exe"])
@@ -27,7 +28,7 @@ async def _copy(ctx: CommandContext, args: str) -> None:
     number = args or "1"
     if not number.isdecimal() or not 1 <= int(number) <= len(answers):
         raise UsageError(
-            f"There is no answer {number} to copy ({len(answers)} are loaded).",
+            f"There is no answer {number} to copy: {pluralize(len(answers), 'answer')} loaded.",
             "Use /copy or /copy 2",
         )
     text = answers[-int(number)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from swecli.config.project_files import INSTRUCTION_FILES
 from swecli.context.project import find_skills, load_instructions
+from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import short_path
 
 _INIT_PROMPT = (
-    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} in its root, for "
+    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} for "
     "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
     "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
     "lines, no general advice.{wish}"
@@ -18,6 +19,11 @@ _INIT_PROMPT = (
 @command(concurrent="*")
 async def _memory(ctx: CommandContext, args: str) -> None:
     """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
+    if args:
+        raise UsageError(
+            "/memory only shows: it takes no arguments.",
+            f"Say `remember that {args}`, or edit AGENTS.md.",
+        )
     runtime = ctx.runtime
     trust = runtime.start.read_trust()
     found = load_instructions(runtime.cwd, trust)
@@ -40,5 +46,7 @@ async def _memory(ctx: CommandContext, args: str) -> None:
 async def _init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
     there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
-    make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
+    make = "write an AGENTS.md in its root,"
+    if there:
+        make = f"update {there} in its root, keeping what is still true,"
     ctx.program.steer(_INIT_PROMPT.format(make=make, wish=f" {args}" if args else ""))

@@ -17,11 +17,9 @@ def _complete_models(runtime: Runtime) -> Values:
     # late: not needed before the first prompt
     from swecli.llm.endpoints import KEYED
 
-    named = {
-        runtime.agent.model.name: "in use",
-        runtime.settings.model: "of the settings",
-        "demo": "an offline tour",
-    }
+    named = {runtime.agent.model.name: "current"}
+    named.setdefault(runtime.settings.model, "chosen at the start")
+    named.setdefault("demo", "an offline tour")
     for entry in runtime.settings.models:
         named.setdefault(entry.name, "your own")
     for service in KEYED:

@@ -13,4 +13,6 @@ async def _steer(ctx: CommandContext, args: str) -> None:
         key = ctx.screen.keys.hint("steer", "on a typed line")
         hint = f"Use /steer TEXT, or {key}." if key else "Use /steer TEXT."
         raise UsageError("There is nothing to send.", hint)
+    if not ctx.runtime.agent.is_running:
+        raise UsageError("No turn is running.", "Type the line without /steer.")
     ctx.program.steer(args.strip())

@@ -12,11 +12,18 @@ from swecli.store.undo_records import UNDO_PARTS, FileChange
 from swecli.text import sanitize
 
 if TYPE_CHECKING:
+    from swecli.models.session import Session
     from swecli.undo.history import TurnHistory, UndoResult
 
 
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
+_RESTORES = {  # by part
+    "files": "the files as they were, also those that commands changed",
+    "conversation": "what the model is sent: the turns are gone from it",
+    "window": "how many turns are sent, and the cuts that were made",
+    "playbook": "strategies that were learned, and their counts",
+}
 # A number means the same as in an approval.
 _CONFLICT_ANSWERS = {
     "overwrite": Option("yes, overwrite these too", "1", "y"),
@@ -27,7 +34,7 @@ _CONFLICT_ANSWERS = {
 
 @command(
     usage=f"[N] {_PARTS_USAGE}",
-    complete=lambda runtime: [(part, f"only the {part}") for part in UNDO_PARTS],
+    complete=lambda runtime: list(_RESTORES.items()),
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
@@ -112,15 +119,32 @@ async def _ask_overwrite(
 def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
     """Load the session again, and print the result."""
     step = result.step
-    ctx.runtime.resume(ctx.runtime.session.id)
+    before = ctx.runtime.session
+    ctx.runtime.resume(before.id)
+    after = ctx.runtime.session
     turns = f"T{step.first}" if step.first == step.last else f"T{step.first} to T{step.last}"
     some = "" if len(step.parts) == len(UNDO_PARTS) else f" ({', '.join(step.parts)} only)"
     ctx.screen.line(f"{verb} {turns}{some}", "head")
     for what, names in (("files", result.files), ("strategies", step.strategies)):
         if names:
             ctx.screen.note(f"{what}: {', '.join(names)}")
+    if before.window != after.window:
+        ctx.screen.note(f"window: {before.window} → {after.window}")
+    if sent_again := _sent_again(before, after):
+        ctx.screen.note(f"sent again: {sent_again}")
     for line in result.problems:
         ctx.screen.warn(line)
+
+
+def _sent_again(before: Session, after: Session) -> str:
+    """Return the turns that only the window of `before` left out, "" for none."""
+    if before.context.epoch is None or after.context.epoch is None:
+        return ""
+    first = after.context.epoch.first
+    last = min(before.context.epoch.first - 1, after.interactions)
+    if last < first:
+        return ""
+    return f"T{first}" if first == last else f"T{first} to T{last}"
 
 
 def _parse_args(args: str) -> tuple[str, Collection[str]]:

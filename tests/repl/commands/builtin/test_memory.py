@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.errors import UsageError
 from tests.support.command_context import ScriptedContext
 
 
@@ -39,6 +40,12 @@ async def test_memory_lists_instruction_files_once_the_folder_is_trusted(
     assert "10 bytes" in printed
 
 
+async def test_memory_refuses_a_text_and_says_how_to_keep_it(ctx: ScriptedContext) -> None:
+    with pytest.raises(UsageError) as refused:
+        await ctx.type("/memory add use tabs")
+    assert "remember that" in refused.value.hint
+
+
 async def test_memory_lists_skills_and_the_errors_of_invalid_ones(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
@@ -55,7 +62,8 @@ async def test_memory_lists_skills_and_the_errors_of_invalid_ones(
 
 
 @pytest.mark.parametrize(
-    ("there", "asked"), [(None, "write an AGENTS.md"), ("CLAUDE.md", "bring CLAUDE.md up to date")]
+    ("there", "asked"),
+    [(None, "write an AGENTS.md"), ("CLAUDE.md", "update CLAUDE.md in its root")],
 )
 async def test_init_asks_the_assistant_for_the_file(
     runtime: Runtime, there: str | None, asked: str

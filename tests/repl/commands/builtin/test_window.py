@@ -22,7 +22,7 @@ async def test_a_changed_window_applies_to_the_next_request(
     printed = await ctx.type("/window 2")
     assert "window 2" in printed
     assert "turns 8 to 9" in printed
-    assert "7 older ones are stored" in printed
+    assert "7 older turns not sent" in printed
     sent = [
         m["content"].split("\n")[0]
         for m in runtime.agent.prepare("now").messages
@@ -39,7 +39,7 @@ async def test_window_names_the_pinned_turns_that_are_sent(
     await ctx.type("/pin T1")
     printed = " ".join((await ctx.type("/window 1")).split())
     assert "contains turn 4 and pinned T1" in printed
-    assert "2 older ones are stored" in printed
+    assert "2 older turns not sent" in printed
 
 
 async def test_a_larger_window_sends_older_turns_again(
