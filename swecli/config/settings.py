@@ -260,6 +260,9 @@ class Settings:
     )
     db: str = _setting("", string, "database file or sqlite:/// URL", in_project="never")
     color: bool = _setting(True, boolean, "colour on the screen", has_variable=False)
+    plain: bool = _setting(
+        False, boolean, "for screen readers: only lines of text, nothing is redrawn"
+    )
     theme: str = _setting(
         "auto",
         one_of("theme", ("auto", "dark", "light", "none")),

@@ -74,11 +74,8 @@ class REPL(Program):
             (["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else [])
         )
         self.prompt: PromptLine | DumbPrompt
-        if start.environ.get("TERM", "") in (
-            "",
-            "dumb",
-            "unknown",
-        ):  # the terminal cannot move its cursor
+        # a terminal without a type cannot move its cursor
+        if settings.plain or start.environ.get("TERM", "") in ("", "dumb", "unknown"):
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)
