@@ -42,6 +42,7 @@ class Agent:
         self.permissions = kit.permissions
         self.ctx = kit.ctx
         self.ctx.is_offered = self._is_offered
+        self.ctx.count_tokens = lambda text: self.counter.count(text)
         self.sessions = builder.sessions
         self.settings = builder.settings
         self.condense_model: ChatModel | None = None

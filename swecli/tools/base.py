@@ -97,6 +97,11 @@ def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
 
 
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a text has, if nothing counts them."""
+    return len(text) // 4
+
+
 def _is_allowed(_: str) -> bool:
     return True
 
@@ -121,6 +126,8 @@ class ToolContext:
     may_read: Callable[[str], bool] = _is_allowed
     # whether a tool of this name is offered to the model
     is_offered: Callable[[str], bool] = _is_allowed
+    # the tokens of a text, as the model counts them
+    count_tokens: Callable[[str], int] = estimate_tokens
     # characters that a tool returns at once if the model can ask for more
     page_limit: int = 24_000
     # collects what the running call prints

@@ -44,6 +44,7 @@ def test_the_tools_are_sorted_by_name() -> None:
         "read_result",
         "recall",
         "remember",
+        "repo_map",
         "run_command",
         "search_files",
         "search_session",

@@ -13,7 +13,7 @@ from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import Asker
 
-if TYPE_CHECKING:  # the prompt is drawn before it is loaded
+if TYPE_CHECKING:
     from swecli.repl.render.renderer import Renderer
 
 _YES = Option("yes, and change files without asking (mode edits)", "1", "y")
