@@ -25,7 +25,7 @@ from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.offers import lean_specs, usable_specs
+from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
@@ -42,6 +42,7 @@ class Agent:
         self.permissions = kit.permissions
         self.ctx = kit.ctx
         self.ctx.is_offered = self._is_offered
+        self.ctx.count_tokens = lambda text: self.counter.count(text)
         self.sessions = builder.sessions
         self.settings = builder.settings
         self.condense_model: ChatModel | None = None
@@ -103,6 +104,7 @@ class Agent:
                 jobs=self.ctx.jobs.names,
                 running=tuple(str(job) for job in self.ctx.jobs.running),
                 mode=self.permissions.mode,
+                plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
             ),
             self.model,
             self.counter,

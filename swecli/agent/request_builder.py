@@ -52,6 +52,7 @@ class Query:
     jobs: frozenset[str] | None = None
     running: tuple[str, ...] = ()  # those of them that still run
     mode: Mode | None = None  # the permission mode; None: not told
+    plan_tool: str = ""  # the name of the tool that ends mode plan; "": none is offered
     situation: tuple[str, ...] = ()  # lines that held when it was sent before; () are made now
 
 
@@ -155,7 +156,7 @@ class RequestBuilder:
         today = self.clock().astimezone().date()
         lines = environment_lines(self.root, today)
         if query.mode is not None:
-            lines.append(mode_line(query.mode))
+            lines.append(mode_line(query.mode, query.plan_tool))
         if query.jobs is not None:
             lines.append(jobs_line(query.running))
         return (*lines, *self.surroundings.lines())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from swecli.config.key_choices import KeyChoice, parse_keys
 from swecli.config.model_entry import ModelEntry, parse_models
 from swecli.config.parsers import boolean, closest_name, integer, list_of, one_of, string
 from swecli.config.paths import Paths, project_root
@@ -265,6 +266,13 @@ class Settings:
     )
     editing_mode: str = _setting(
         "emacs", one_of("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi"
+    )
+    keys: tuple[KeyChoice, ...] = _setting(
+        (),
+        parse_keys,
+        "keys of the prompt's actions: a table [keys]",
+        has_variable=False,
+        in_project="never",
     )
     notify: str = _setting(
         "auto",

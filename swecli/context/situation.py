@@ -32,7 +32,7 @@ _MODES: dict[Mode, str] = {
     "ask": "ask. The user may be asked before a file is changed or a program is run",
     "edits": "edits. Files are changed without asking; the user may be asked before a program is run",
     "plan": "plan. Read only: nothing may be changed, and no command run that does more than read, until "
-    "the user ends this mode",
+    "the user {end}",
     "auto": "auto. Nothing is asked",
 }
 
@@ -42,9 +42,10 @@ def environment_lines(cwd: Path, today: date, platform: str = sys.platform) -> l
     return [f"Workspace: {cwd}", f"Platform: {platform}", f"Date: {today.isoformat()}"]
 
 
-def mode_line(mode: Mode) -> str:
-    """Return the permission mode, and what it forbids."""
-    return f"Mode: {_MODES[mode]}"
+def mode_line(mode: Mode, plan_tool: str = "") -> str:
+    """Return the permission mode, and what it forbids. `plan_tool` is the name of the tool that ends mode plan."""
+    end = f"accepts your plan: show it with {plan_tool}" if plan_tool else "ends this mode"
+    return f"Mode: {_MODES[mode].format(end=end)}"
 
 
 def jobs_line(running: Sequence[str]) -> str:

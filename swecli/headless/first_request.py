@@ -19,7 +19,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
-from swecli.tools.offers import bundled_specs, lean_specs, usable_specs
+from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
 from swecli.tools.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -105,7 +105,13 @@ def _prepare(
         surroundings=surroundings,
     )
     attached = (prompt.enclosed,) if prompt.attached else ()
-    query = Query(prompt.text, attached, jobs=frozenset(), mode=settings.mode)
+    query = Query(
+        prompt.text,
+        attached,
+        jobs=frozenset(),
+        mode=settings.mode,
+        plan_tool="" if is_lean(profile.window) else PRESENT_PLAN,
+    )
     turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=found.skills, settings=settings)
     if is_lean(profile.window):

@@ -153,7 +153,9 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     )
     back: ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
     if anthropic:
-        back = "bound" if always else "signed"
+        back = "signed"
+    if always and at.api in ("anthropic", "litellm"):
+        back = "bound"
     old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
     return dict(
         **known,

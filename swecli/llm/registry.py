@@ -193,13 +193,16 @@ def model_at(
     profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer)
     is_foreign = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     is_foreign = is_foreign and profile.wire != "responses"
-    if is_foreign or (endpoint.api == "litellm" and endpoint.provider != "azure"):
+    if is_foreign:
         # late: only the wire in use is imported
+        from swecli.llm.providers.litellm import LiteLLMResponses
+
+        return LiteLLMResponses(endpoint, profile, facts)
+    if endpoint.api == "litellm" and endpoint.provider != "azure":
+        # late: as above
         from swecli.llm.providers.litellm import LiteLLMModel
 
-        return LiteLLMModel(
-            endpoint, replace(profile, think_back="never"), facts
-        )  # litellm converts reasoning itself
+        return LiteLLMModel(endpoint, profile, facts)
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic

@@ -273,6 +273,8 @@ class AskRequest:
     remedy: str = ""
     # None: approval is asked for; otherwise an answer, which is one of these or another text
     choices: tuple[str, ...] | None = None
+    # a plan in Markdown, which the user accepts, also with changes, or refuses; "": the question is not about one
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +286,7 @@ class Decision:
     scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
     by: Literal["user", "rule", "mode", "session", "headless"] = "user"
-    answer: str = ""  # to a question that is not about approval
+    answer: str = ""  # to a question that is not about approval; of a plan, its accepted text
 
 
 Ask = Callable[[AskRequest], Awaitable[Decision]]

@@ -222,6 +222,7 @@ class Dispatcher:
         while True:
             if not self._program.renderer.is_working:
                 seconds = int(time.monotonic() - started)
-                line = f"/{name} · {seconds} s · Esc to interrupt"
+                hint = self._prompt.keys.hint("interrupt", "to interrupt")
+                line = " · ".join(filter(None, (f"/{name}", f"{seconds} s", hint)))
                 self._prompt.show_live([] if self._prompt.is_asking else ["", line])
             await asyncio.sleep(_WAIT_INTERVAL)

@@ -19,6 +19,7 @@ from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
+from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import short_path
@@ -78,7 +79,9 @@ class REPL(Program):
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
-        self.prompt.write(_banner(self.start, self.prompt.color, self.prompt.size[0]))
+        self.prompt.write(
+            _banner(self.start, self.prompt.keys, self.prompt.color, self.prompt.size[0])
+        )
         working = loop.create_task(self._dispatcher.run())
         try:
             await self.prompt.run()
@@ -217,10 +220,7 @@ class REPL(Program):
             self.renderer.screen.error(problem.message, problem.hint)
 
 
-_HELP = ("/help for commands", "Shift+Tab to switch mode")
-
-
-def _banner(start: Start, color: bool, width: int = 80) -> str:
+def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
     dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
     facts = [
@@ -231,8 +231,9 @@ def _banner(start: Start, color: bool, width: int = 80) -> str:
     lines = _wrap_parts([one_line(fact) for fact in facts], width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
-    lines += [f"{dim}{line}{end}" for line in _wrap_parts(_HELP, width)]
-    lines += [f"! {one_line(notice, 1_000)}" for notice in start.notices]
+    help = ["/help for commands", keys.hint("next_mode", "to switch mode")]
+    lines += [f"{dim}{line}{end}" for line in _wrap_parts([one for one in help if one], width)]
+    lines += [f"! {one_line(notice, 1_000)}" for notice in (*start.notices, *keys.notices)]
     return "\n".join(lines) + "\n\n"
 
 

@@ -76,7 +76,7 @@ class Startup:
         from swecli.repl.render.renderer import Renderer
         from swecli.repl.render.screen import Screen
 
-        screen = Screen(prompt, prompt.color, prompt.link_root)
+        screen = Screen(prompt, prompt.color, prompt.link_root, prompt.keys)
         renderer = Renderer(screen, todos=runtime.agent.ctx.todos)
         self.context = CommandContext(runtime, self.table, renderer, program, prompt, background)
         self.processor = AsyncQueryProcessor(program)

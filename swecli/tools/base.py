@@ -89,8 +89,17 @@ DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResu
 AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 
+# Asks the user to accept a plan, given as Markdown. The decision's `answer` is the accepted text.
+AskPlan = Callable[[str], Awaitable[Decision]]
+
+
 def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a text has, if nothing counts them."""
+    return len(text) // 4
 
 
 def _is_allowed(_: str) -> bool:
@@ -117,6 +126,8 @@ class ToolContext:
     may_read: Callable[[str], bool] = _is_allowed
     # whether a tool of this name is offered to the model
     is_offered: Callable[[str], bool] = _is_allowed
+    # the tokens of a text, as the model counts them
+    count_tokens: Callable[[str], int] = estimate_tokens
     # characters that a tool returns at once if the model can ask for more
     page_limit: int = 24_000
     # collects what the running call prints
@@ -136,7 +147,9 @@ class ToolContext:
     do_task: DoTask | None = None
     # None: nobody can be asked
     ask_user: AskUser | None = None
-    # the questions of `ask_user` that are open
+    # None: the mode is not plan
+    ask_plan: AskPlan | None = None
+    # the questions of `ask_user` and `ask_plan` that are open
     questions: list[str] = field(default_factory=list)
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()

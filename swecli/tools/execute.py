@@ -75,6 +75,7 @@ async def execute(
         ctx,
         may_read=partial(permissions.may_read, readers=readers),
         ask_user=partial(_ask_user, call, ask),
+        ask_plan=partial(_ask_plan, call, ask, permissions) if permissions.mode == "plan" else None,
     )
     try:
         tool = _find_tool(call, registry, ctx, problem)
@@ -245,6 +246,17 @@ async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[s
     decision = await ask(AskRequest(call, question, summary, shown, choices=tuple(choices)))
     call.decision = decision.by
     call.reason = decision.answer
+    return decision
+
+
+async def _ask_plan(call: ToolCall, ask: Ask, permissions: Permissions, text: str) -> Decision:
+    """Ask the user to accept a plan, and record the answer. A yes ends plan mode."""
+    decision = await ask(AskRequest(call, "Accept this plan?", "Plan", Display(), plan=text))
+    call.approved = decision.allow
+    call.decision = decision.by
+    call.reason = decision.reason
+    if decision.allow:
+        permissions.mode = "edits"
     return decision
 
 

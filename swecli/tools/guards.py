@@ -4,6 +4,7 @@ before a change, those that are protected."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from pathspec import GitIgnoreSpec
 
 from swecli.text import escape_hidden
 from swecli.tools import sensitive
-from swecli.tools.base import ToolError
+from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import read_bytes
 from swecli.tools.paths import resolve_path
-from swecli.tools.searching import IGNORE_FILES
+from swecli.tools.searching import IGNORE_FILES, files_below
 
 _MAX_BYTES = 1_000_000  # of an ignore file; a longer one is a mistake
 
@@ -42,6 +43,16 @@ def when_ignored(root: Path, path: str) -> str:
     return (
         f"{escape_hidden(path, keep='')} is named by an ignore file ({' or '.join(IGNORE_FILES)})"
     )
+
+
+def visible_files(ctx: ToolContext, start: str) -> Iterable[str]:
+    """Return the files below a folder that no ignore file names; all of them if the user approved a folder that one
+    names. Raises ToolError like `files_below`."""
+    files = files_below(ctx.root, start, ctx.environ, ctx.timeout)
+    if when_ignored(ctx.root, start):
+        return files
+    # a line of a .gitignore can include again what an ignore file of ours leaves out
+    return (path for path in files if not when_ignored(ctx.root, path))
 
 
 def _stamp(file: str) -> _Stamp:

@@ -11,6 +11,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.models.message import ToolSpec
 
+PRESENT_PLAN = "present_plan"  # the tool that ends plan mode
 # A parameter that a small window lacks: the output of background commands is read with a tool that it lacks too.
 _NOT_LEAN = "background"
 _ENTRIES = "*.dist-info/entry_points.txt"

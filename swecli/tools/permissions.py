@@ -12,13 +12,15 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import READ, PermissionKind, Tool, ToolContext, ToolPlan
 from swecli.tools.limits import one_line
+from swecli.tools.offers import PRESENT_PLAN
 from swecli.tools.permission_rules import OUTSIDE, PermissionRule
 from swecli.tools.sensitive import is_sensitive
 
 _PLAN_REFUSAL = (
-    "Plan mode is read-only: nothing is changed, and no command runs that may do more than read. Look around, then "
-    "describe what you would do; the user leaves plan mode with /mode."
+    "Plan mode is read-only: nothing is changed, and no command runs that may do more than read."
 )
+_PRESENT = f"Look around, then show the user your plan with {PRESENT_PLAN}."
+_DESCRIBE = "Look around, then describe what you would do; the user leaves plan mode with /mode."
 
 
 class PermissionVerdict(NamedTuple):
@@ -163,7 +165,8 @@ class Permissions:
         self, tool: Tool, plan: ToolPlan, ctx: ToolContext
     ) -> PermissionVerdict:
         """Return the decision of plan mode on a call of a kind that may change something."""
-        refusal = PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
+        way_out = _PRESENT if ctx.is_offered(PRESENT_PLAN) else _DESCRIBE
+        refusal = PermissionVerdict("deny", "mode", f"{_PLAN_REFUSAL} {way_out}")
         if plan.outside:
             return refusal
         if _find(self.ask, tool, plan):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import ModelChoice
+from swecli.repl.key_map import KeyMap
 from swecli.repl.render.formatting import short_path
 from swecli.repl.repl import _banner, _describe_model, _format_error, _wrap_parts
 from tests.support.runtime import make_start
@@ -21,7 +22,7 @@ def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
         choice=ModelChoice("demo", "no key found"),
         notices=("something odd",),
     )
-    lines = _banner(start, color=False, width=100).splitlines()
+    lines = _banner(start, KeyMap(), color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.2.0 · demo model (offline tour; no key found) · ~"
     assert lines[1] == "/help for commands · Shift+Tab to switch mode"
     assert lines[2] == "! something odd"
@@ -37,8 +38,8 @@ def test_a_model_is_named_with_the_reason_for_its_choice() -> None:
 
 def test_escape_sequences_in_a_folder_name_are_not_printed() -> None:
     start = make_start(Path("/tmp/evil\x1b[31m"))
-    assert "\x1b" not in _banner(start, color=False)
-    assert "\x1b[31m" not in _banner(start, color=True)
+    assert "\x1b" not in _banner(start, KeyMap(), color=False)
+    assert "\x1b[31m" not in _banner(start, KeyMap(), color=True)
 
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1), st.integers(30, 100))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
-from swecli.llm.native import NativeModel, safe_call_id, without_fields
+from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.prefix import PrefixHash
 from swecli.models.api_message import ToolMessage, calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest
 
@@ -143,7 +143,7 @@ class Anthropic(NativeModel):
             ]
         if system:
             body["system"] = system
-        body["messages"] = self._turns(messages, _hash_head(body))
+        body["messages"] = self._turns(messages, _head_of(body))
         if "cache_control" not in profile.off and profile.cache == "marks":
             _mark(body)
         return body
@@ -152,7 +152,9 @@ class Anthropic(NativeModel):
         """Return a hash of system, tools and messages, without cache marks; "" if blocks are not bound to it."""
         if self.profile.think_back != "bound":
             return ""
-        return _add_turns(_hash_head(body), body["messages"])
+        before = _head_of(body)
+        before.add(body["messages"])
+        return before.digest
 
     def _thinking(self, wish: str, limit: int) -> dict[str, Any]:
         """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
@@ -172,7 +174,7 @@ class Anthropic(NativeModel):
             adaptive["display"] = "summarized"  # else the newest models leave their thoughts out
         return {"thinking": adaptive, "output_config": {"effort": self.profile.effort(wish)}}
 
-    def _turns(self, messages: Iterable[ApiMessage], prefix: hashlib._Hash) -> list[dict[str, Any]]:
+    def _turns(self, messages: Iterable[ApiMessage], before: PrefixHash) -> list[dict[str, Any]]:
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
         prefix is unchanged."""
         turns: list[dict[str, Any]] = []
@@ -188,12 +190,10 @@ class Anthropic(NativeModel):
                     if str(block.get("text", "-")).strip()
                 ]
                 if self.profile.think_back == "bound" and opaque:
-                    added, hashed = turns[hashed:], len(turns)
-                    opaque = (
-                        opaque
-                        if message["blocks"].get("prefix") == _add_turns(prefix, added)
-                        else []
-                    )
+                    before.add(turns[hashed:])
+                    hashed = len(turns)
+                    if message["blocks"].get("prefix") != before.digest:
+                        opaque = []
                 turns.append(
                     {"role": "assistant", "content": opaque if _open(opaque) == plain else plain}
                 )
@@ -210,20 +210,8 @@ class Anthropic(NativeModel):
         return turns
 
 
-def _hash_head(body: Mapping[str, Any]) -> hashlib._Hash:
-    return hashlib.sha256(_unmarked([body.get("system"), body.get("tools")]))
-
-
-def _add_turns(prefix: hashlib._Hash, turns: Iterable[Mapping[str, Any]]) -> str:
-    """Extend the hash of a request's prefix by more turns, and return its digest."""
-    for turn in turns:
-        prefix.update(_unmarked(turn))
-    return prefix.hexdigest()
-
-
-def _unmarked(value: Any) -> bytes:
-    bare = without_fields(value, ("cache_control",))
-    return json.dumps(bare, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+def _head_of(body: Mapping[str, Any]) -> PrefixHash:
+    return PrefixHash(body.get("system"), body.get("tools"))
 
 
 def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -15,8 +15,11 @@ from typing import Any
 
 from swecli.llm import errors
 from swecli.llm.answer import Answer
+from swecli.llm.native import without_fields
+from swecli.llm.prefix import PrefixHash
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.openai_chat import OpenAIChat
+from swecli.models import api_message
 from swecli.models.errors import AuthFailed, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, ModelRequest
 
@@ -28,6 +31,8 @@ _ONE_TRY = {
     "timeout": 900.0,
     "allowed_openai_params": ["max_retries", "tools"],
 }
+# the service keeps nothing of the conversation; litellm leaves out what a service does not know
+_KEPT_HERE = {"store": False, "include": ["reasoning.encrypted_content"], "drop_params": True}
 _PREFIX = re.compile(
     r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?:: | - ))+"
 )  # the names of litellm's classes
@@ -141,6 +146,29 @@ class LiteLLMModel(OpenAIChat):
         has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
         return super().other_wire(status, words) if has_native else ""
 
+    def prefix(self, body: Mapping[str, Any]) -> str:
+        if self.profile.think_back != "bound":
+            return ""
+        before = PrefixHash(body.get("tools"))
+        before.add(body["messages"])
+        return before.digest
+
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+        """Convert messages; thoughts bound to their prefix are sent only while that prefix is unchanged."""
+        if self.profile.think_back != "bound":
+            return super()._messages(request)
+        tools = [spec.to_api() for spec in request.tools]
+        before = PrefixHash(without_fields(tools, self.profile.off) if tools else None)
+        messages = []
+        for message in request.messages:
+            blocks = api_message.blocks_of(message)
+            if blocks and blocks.get("prefix") != before.digest:
+                message = api_message.without_fields(message, api_message.BLOCKS)
+            sent = self._message(message)
+            before.add([sent])
+            messages.append(sent)
+        return messages
+
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}
 
@@ -151,6 +179,13 @@ class LiteLLMModel(OpenAIChat):
                 name: one for name, one in message.items() if name in ("tool_calls", "tool_call_id")
             }
         return sent
+
+
+class LiteLLMResponses(LiteLLMModel):
+    """A model that litellm asks over OpenAI's Responses: its thoughts come back encrypted, for the next request."""
+
+    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        return {**_KEPT_HERE, **super().fields(request, limit)}
 
 
 async def _google_ending(stream: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.signed_thoughts import SignedThoughts
 from swecli.models.api_message import images_of
 from swecli.models.message import ApiMessage, ModelRequest
 
@@ -58,6 +59,9 @@ class ChatDelta:
     reasoning_content: str  # sent back as it came
     reasoning: str  # only shown: it is sent back as `details`
     details: list[dict[str, Any]]  # OpenRouter's `reasoning_details`
+    signed: list[dict[str, Any]]  # of litellm, also as a proxy: pieces of `thinking_blocks`
+    items: list[dict[str, Any]]  # the same for models of OpenAI: `reasoning_items`
+    text_signatures: list[Any]  # the same for Google: of the text, those of calls are in their ids
     text: str
     thinking: str  # Mistral: parts of the content
     refusal: str
@@ -69,12 +73,15 @@ class ChatDelta:
         reasoning_content = typed_field(delta, "reasoning_content", str)
         # of a service that sends both, one is enough
         reasoning = "" if reasoning_content else typed_field(delta, "reasoning", str)
-        details = typed_field(delta, "reasoning_details", list)
         parts = typed_field(delta, "content", list)
+        of_service = typed_field(delta, "provider_specific_fields", dict)
         return cls(
             reasoning_content=reasoning_content,
             reasoning=reasoning,
-            details=[one for one in details if isinstance(one, dict)],
+            details=_objects(delta, "reasoning_details"),
+            signed=_objects(delta, "thinking_blocks"),
+            items=_objects(delta, "reasoning_items"),
+            text_signatures=typed_field(of_service, "thought_signatures", list),
             text=_text(delta.get("content")),
             thinking="".join(_text(part.get("thinking")) for part in parts if _is_object(part)),
             refusal=typed_field(delta, "refusal", str),
@@ -145,6 +152,9 @@ class ChatAnswer(Answer):
         self._leading_thoughts = LeadingThoughts()
         self._reasoning_content: list[str] = []
         self._details: list[dict[str, Any]] = []
+        self._signed = SignedThoughts()
+        self._items: list[dict[str, Any]] = []
+        self._text_signatures: list[Any] = []
         self._signatures: list[Any] = []  # of each call that has a name, None without one
 
     def read(self, event: dict[str, Any]) -> None:
@@ -174,6 +184,12 @@ class ChatAnswer(Answer):
             kept["reasoning_content"] = "".join(self._reasoning_content)
         if self._details:
             kept["reasoning_details"] = _joined(self._details)
+        if signed := self._signed.blocks():
+            kept["thinking_blocks"] = signed
+        if self._items:
+            kept["reasoning_items"] = self._items
+        if self._text_signatures:
+            kept["provider_specific_fields"] = {"thought_signatures": self._text_signatures}
         if any(self._signatures):
             kept["extra_content"] = self._signatures
         return [kept] if kept else []
@@ -191,6 +207,10 @@ class ChatAnswer(Answer):
         if delta.reasoning_content:
             self._reasoning_content.append(delta.reasoning_content)
         self._details += delta.details
+        for piece in delta.signed:
+            self._signed.add(piece)
+        self._items += delta.items
+        self._text_signatures += delta.text_signatures
         self._add_text(delta.text)
         self.add(reasoning=delta.thinking, refusal=delta.refusal)
         for call in delta.calls:
@@ -340,6 +360,10 @@ def _text(value: Any) -> str:
     """Return a string, or the joined text of a list of parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
     return "".join(typed_field(part, "text", str) for part in parts if isinstance(part, dict))
+
+
+def _objects(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    return [one for one in typed_field(holder, name, list) if isinstance(one, dict)]
 
 
 def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
@@ -24,7 +23,6 @@ class OpenAIModel:
         self.name = endpoint.name
         self._facts = facts
         self._given = endpoint
-        self._think_back = profile.think_back
         self._used = self._on_wire(profile)
 
     @property
@@ -67,18 +65,17 @@ class OpenAIModel:
             raise
 
     def _on_wire(self, profile: Profile) -> NativeModel:
-        own = replace(profile, think_back=self._think_back)
         if profile.wire == "responses":
             # late: only the wire in use is imported
             from swecli.llm.providers.responses import Responses
 
-            return Responses(self._given, own, self._facts)
+            return Responses(self._given, profile, self._facts)
         if self._given.api == "litellm":
             # late: as above
             from swecli.llm.providers.litellm import LiteLLMModel
 
-            return LiteLLMModel(self._given, replace(own, think_back="never"), self._facts)
+            return LiteLLMModel(self._given, profile, self._facts)
         # late: as above
         from swecli.llm.providers.openai_chat import OpenAIChat
 
-        return OpenAIChat(self._given, own, self._facts)
+        return OpenAIChat(self._given, profile, self._facts)

@@ -33,6 +33,7 @@ from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
+_OLD = 200  # characters of a strategy in a question
 RESTATED = "it says more than you wrote"  # the reason if the user may say at once what was meant
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 _MAX_QUOTE = 300  # characters of stored evidence
@@ -195,13 +196,14 @@ class Curator:
             return "it would apply in all your projects"
         if replaced is None:
             return ""
+        verb = "replace" if content else "remove"
+        old = f'it would {verb} {replaced.id} "{shorten(replaced.content, _OLD)}"'
         if replaced.scope == "user":
-            return f"{replaced.id} applies in all your projects"
+            return f"{old}, which applies in all your projects"
         if is_hand_written(self.store, replaced):
-            verb = "replace" if content else "remove"
-            return f"it would {verb} {replaced.id}, which you wrote"
+            return f"{old}, which you wrote"
         if not content and replaced.trust == "user":
-            return f"it would remove {replaced.id}, which you said"
+            return f"{old}, which you said"
         return ""
 
     def _is_said(self, content: str, replaced: Bullet | None) -> bool:

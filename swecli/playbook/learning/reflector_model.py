@@ -76,6 +76,11 @@ class ReflectorModel:
     missing: str = ""
     every_turn: bool = False
 
+    @property
+    def reads_reactions(self) -> bool:
+        """Whether there is a model that understands what it is asked; the offline one only plays."""
+        return self.model is not None and not self.model.profile.offline
+
     def blocked_reason(
         self, question: Question[Any], totals: UsageTotals, percent: int, *, friction: bool
     ) -> str:

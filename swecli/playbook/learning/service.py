@@ -169,7 +169,7 @@ class LearningService:
                     PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices()))
                 )
             # a model reads by itself what a message says of the turn before
-            inferred = turn.digest.corrects_previous and self.reflector.model is None
+            inferred = turn.digest.corrects_previous and not self.reflector.reads_reactions
             if inferred and not turn.is_processed:
                 events += self._mark_corrected(session, number - 1, turn.digest.query)
             return _RulesPart(number, tuple(events), needs_model)
@@ -485,7 +485,7 @@ class LearningService:
         if turn.is_processed and not asked:
             waiting = StoredTurn(session.id, turn.digest.interaction)
             return waiting in self.sessions.turns.pending(session.id)
-        success = turn.first_success and not (model is not None and model.profile.offline)
+        success = turn.first_success and (model is None or self.reflector.reads_reactions)
         reason = turn.friction or turn.remembered or success
         return asked or self.reflector.every_turn or reason
 

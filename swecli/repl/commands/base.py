@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.background import Background
+from swecli.repl.commands.plan_question import PlanQuestion
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import answer_question
 from swecli.repl.program import Program
@@ -94,6 +95,10 @@ class CommandContext:
         return decision
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
+        if request.plan:
+            return await PlanQuestion(self.asker, self.renderer, self.runtime.start.environ).ask(
+                request
+            )
         if request.choices is not None:
             return await answer_question(self.asker, request)
         answers = _answers(request)
@@ -113,7 +118,9 @@ class CommandContext:
     async def wait_for_background(self) -> None:
         """Wait until background learning is stored, before a command changes the session."""
         if self.background.busy:
-            self.screen.note("finishing background learning first (Esc to cancel)")
+            hint = self.screen.keys.hint("interrupt", "to cancel")
+            note = "finishing background learning first"
+            self.screen.note(f"{note} ({hint})" if hint else note)
             await self.background.drain()
 
 

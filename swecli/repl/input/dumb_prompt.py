@@ -17,6 +17,7 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 from swecli.repl.input.buffer import LineHistory
 from swecli.repl.input.keys import run_editor
 from swecli.repl.input.question import Option
+from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import Theme
 from swecli.text import one_line, sanitize
@@ -34,6 +35,7 @@ class DumbPrompt:
     is_asking = False  # no live line hides what it asks
 
     def __init__(self, program: Program, start: Start) -> None:
+        self.keys = KeyMap.without_keys()
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
         self._program, self._output = program, PlainTextOutput(sys.stdout)
         self._typed: asyncio.Queue[str] = asyncio.Queue()  # lines; "" at end of input

@@ -1,4 +1,4 @@
-"""The line to type next, shown on an empty input line until Tab takes it."""
+"""The line to type next, shown on an empty input line until a key takes it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
 from swecli.repl.input.buffer import LineBuffer
-
-_HINT = "   (Tab takes it)"
+from swecli.repl.key_map import KeyMap
 
 
 class Ghost(Processor):
     """Offers the lines one after the other; a line that was sent makes room for the next one."""
 
-    def __init__(self, lines: Sequence[str], buffer: LineBuffer) -> None:
+    def __init__(self, lines: Sequence[str], buffer: LineBuffer, keys: KeyMap) -> None:
         self._left = list(lines)
         self._buffer = buffer
+        self._keys = keys
 
     @property
     def line(self) -> str:
@@ -35,16 +35,17 @@ class Ghost(Processor):
         is_free = not self._buffer.text or self._buffer.is_restored
         return bool(self.line) and is_free
 
-    def keys(self) -> KeyBindings:
-        """Return the binding of Tab on a line that is empty, or restored and not touched."""
-        keys = KeyBindings()
+    def bindings(self) -> KeyBindings:
+        """Return the binding that takes the line if the input line is empty, or restored and not touched."""
+        bindings = KeyBindings()
 
-        @keys.add("tab", filter=Condition(lambda: self._is_offered))
         def take(event: KeyPressEvent) -> None:
             self._buffer.reset()
             self._buffer.insert_text(self.line)
 
-        return keys
+        for key in self._keys.of("complete"):
+            bindings.add(*key, filter=Condition(lambda: self._is_offered))(take)
+        return bindings
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         """Append the line, dim, to the input line."""
@@ -53,4 +54,6 @@ class Ghost(Processor):
         if not (self._is_offered and is_last):
             return Transformation(fragments)
         gap = "   " if self._buffer.text else ""
-        return Transformation([*fragments, ("class:quiet", f"{gap}{self.line}{_HINT}")])
+        hint = self._keys.hint("complete", "takes it")
+        offer = f"{gap}{self.line}   ({hint})" if hint else f"{gap}{self.line}"
+        return Transformation([*fragments, ("class:quiet", offer)])

@@ -17,22 +17,39 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import (
+    Always,
     Condition,
     Filter,
     completion_is_selected,
     has_completions,
     has_focus,
+    is_searching,
     vi_insert_mode,
 )
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings import search
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
+from prompt_toolkit.key_binding.key_bindings import KeyHandlerCallable
 from prompt_toolkit.keys import Keys
 
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineBuffer, LineHistory
+from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
 
 _QUIT_TIMEOUT = 2.0  # seconds for the second key press
-_TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
+
+
+_ALWAYS = Always()
+_TYPING = has_focus(DEFAULT_BUFFER)
+_EMPTY = Condition(lambda: not get_app().current_buffer.text)
+_ENTER = ("c-m",)  # a key that prompt-toolkit needs for itself: it begins a line
+_ESCAPE = ("escape",)
+# actions that prompt-toolkit has by itself: its command, and when it can be given
+_BUILT_IN: dict[str, tuple[str, Filter]] = {
+    "complete": ("menu-complete", _TYPING & ~_EMPTY),
+    "redraw": ("clear-screen", _ALWAYS),
+}
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 _LINE_EDITORS = (*_EDITORS, "vim", "nvim", "micro", "kak")  # open a file at `+LINE`
 _CUT_PASTE = (
@@ -48,59 +65,61 @@ _CLIPBOARD_COMMANDS = (
 )
 
 
-def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]) -> KeyBindings:
+class _ActionKeys:
+    """Binds handlers to the keys of actions; they override prompt-toolkit's own."""
+
+    def __init__(self, key_map: KeyMap) -> None:
+        self.bindings = KeyBindings()
+        self.map = key_map
+
+    def bind(
+        self, action: str, condition: Filter
+    ) -> Callable[[KeyHandlerCallable], KeyHandlerCallable]:
+        """Return a decorator that binds a handler to each key of an action."""
+
+        def add(handler: KeyHandlerCallable) -> KeyHandlerCallable:
+            for key in self.map.of(action):
+                self.bindings.add(*key, filter=condition)(handler)
+            return handler
+
+        return add
+
+    def add_moved(self) -> None:
+        """Bind the actions that prompt-toolkit has by itself to the keys that the user chose for them. A Ctrl key that
+        has lost its action does nothing."""
+        for key in self.map.freed:
+            if key[0].startswith("c-") and key != _ENTER:
+                self.bindings.add(*key, filter=_TYPING)(lambda _: None)
+        for action, (command, condition) in _BUILT_IN.items():
+            if not self.map.is_default(action):
+                self.bind(action, condition)(get_by_name(command).handler)
+        if not self.map.is_default("history_search"):
+            self.bind("history_search", _TYPING)(search.start_reverse_incremental_search.handler)
+            self.bind("history_search", is_searching)(search.reverse_incremental_search.handler)
+
+
+def make_keys(
+    program: Program, history: LineHistory, environ: Mapping[str, str], key_map: KeyMap
+) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
-    keys = KeyBindings()
+    keys = _ActionKeys(key_map)
+    keys.add_moved()
+    keys.bindings.add("c-@")(_select_nothing)
     _add_enter_keys(keys, program)
     _add_paste_keys(keys, program, history)
     _add_stop_keys(keys, program)
-    is_working, has_queue = (
-        Condition(lambda: program.working),
-        Condition(lambda: bool(program.queue)),
-    )
-    is_held, is_escape = (
-        Condition(lambda: program.queue.held),
-        _TYPING & ~has_completions & ~vi_insert_mode,
-    )
-    simple_keys: list[tuple[tuple[str, ...], Filter | bool, Callable[[KeyPressEvent], None]]] = [
-        (("s-tab",), _TYPING & ~has_completions, lambda _: program.footer.cycle_mode()),
-        (("c-o",), _TYPING, lambda _: program.unfold()),
-        (("c-z",), True, lambda event: event.app.suspend_to_background()),
-        (
-            ("c-@",),
-            True,
-            lambda _: None,
-        ),  # NUL, Ctrl+Space: a selection, which the next letter would replace
-        (
-            ("escape",),
-            _TYPING & has_completions,
-            lambda event: event.app.current_buffer.cancel_completion(),
-        ),
-        (("escape",), is_escape & is_working, lambda _: program.interrupt()),
-        (
-            ("escape", "escape"),
-            is_escape & _EMPTY & ~is_working,
-            lambda _: program.submit("/rewind"),
-        ),
-        (("escape", "enter"), _TYPING, lambda event: event.app.current_buffer.insert_text("\n")),
-        (("c-j",), _TYPING, lambda event: event.app.current_buffer.insert_text("\n")),
-        (("enter",), _TYPING & _EMPTY & is_held, lambda _: program.queue.release()),
-    ]
-    for sequence, condition, handler in simple_keys:
-        keys.add(*sequence, filter=condition)(handler)
+    _add_interrupt_keys(keys, program)
+    has_queue = Condition(lambda: bool(program.queue))
 
-    def interrupt_and_type(event: KeyPressEvent) -> None:
-        program.interrupt()
-        event.current_buffer.insert_text(event.data)
+    keys.bind("next_mode", _TYPING & ~has_completions)(lambda _: program.footer.cycle_mode())
+    keys.bind("expand", _TYPING)(lambda _: program.unfold())
+    keys.bind("suspend", _ALWAYS)(lambda event: event.app.suspend_to_background())
 
-    for digit in "123456789":  # a numbered list typed right after Esc is no Alt key
-        keys.add("escape", digit, filter=is_escape & is_working)(interrupt_and_type)
-
-    @keys.add("up", filter=_TYPING & _EMPTY & has_queue)
+    @keys.bind("edit_queued", _TYPING & _EMPTY & has_queue)
     def edit_queued(event: KeyPressEvent) -> None:
         event.app.current_buffer.document = Document(program.queue.pop_newest() or "")
 
-    @keys.add("c-t", filter=_TYPING & ~_EMPTY)
+    @keys.bind("steer", _TYPING & ~_EMPTY)
     def steer(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         text = buffer.text
@@ -108,7 +127,7 @@ def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]
             buffer.reset(append_to_history=True)
             program.steer(text)
 
-    @keys.add("c-g", filter=_TYPING)
+    @keys.bind("editor", _TYPING)
     async def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         try:
@@ -120,14 +139,48 @@ def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]
         with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
             await buffer.open_in_editor(validate_and_handle=False)
 
-    return keys
+    return keys.bindings
 
 
-def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
-    """Ctrl+C clears the draft, else the queue, else interrupts or quits; Ctrl+D quits."""
+def _select_nothing(event: KeyPressEvent) -> None:
+    """Do nothing at NUL and Ctrl+Space: prompt-toolkit begins a selection, which the next letter would replace."""
 
-    def confirm_quit(key: str, consequence: str = "") -> None:
-        hint = f"Press {key} again to quit{consequence}"
+
+def _add_interrupt_keys(keys: _ActionKeys, program: Program) -> None:
+    """Bind what Esc does: it closes the menu, else it interrupts, else twice it goes back to before a turn."""
+    is_free = _TYPING & ~has_completions
+    is_working = Condition(lambda: program.working)
+
+    @keys.bindings.add("escape", filter=_TYPING & has_completions)
+    def close_menu(event: KeyPressEvent) -> None:
+        event.app.current_buffer.cancel_completion()
+
+    for action, condition, handler in (
+        ("interrupt", is_working, lambda _: program.interrupt()),
+        ("rewind", _EMPTY & ~is_working, lambda _: program.submit("/rewind")),
+    ):
+        for key in keys.map.of(action):
+            needs_esc = key[0] == "escape"  # with which vi leaves the insert mode
+            is_vi_free = ~vi_insert_mode if needs_esc else _ALWAYS
+            keys.bindings.add(*key, filter=is_free & is_vi_free & condition)(handler)
+
+    def interrupt_and_type(event: KeyPressEvent) -> None:
+        program.interrupt()
+        event.current_buffer.insert_text(event.data)
+
+    if _ESCAPE in keys.map.of("interrupt"):
+        for digit in "123456789":  # a numbered list typed right after Esc is no Alt key
+            keys.bindings.add("escape", digit, filter=is_free & ~vi_insert_mode & is_working)(
+                interrupt_and_type
+            )
+
+
+def _add_stop_keys(keys: _ActionKeys, program: Program) -> None:
+    """`stop` clears the draft, else the queue, else interrupts or quits; `quit` quits."""
+
+    def confirm_quit(action: str, consequence: str = "") -> None:
+        key = keys.map.hint(action, "again") or "Ctrl+C again"
+        hint = f"Press {key} to quit{consequence}"
         if program.footer.hint == hint:
             program.quit()
             return
@@ -138,31 +191,37 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
         program.footer.hint = ""
         app.invalidate()
 
-    @keys.add("c-c", filter=_TYPING)
-    @keys.add("<sigint>")
+    @keys.bind("stop", _TYPING)
+    @keys.bindings.add("<sigint>")
     def stop(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if buffer.text:
             buffer.reset(append_to_history=True)
             if not program.working:
-                confirm_quit("Ctrl+C")
+                confirm_quit("stop")
         elif program.queue:
             program.queue.clear()
         elif program.working:
             program.interrupt()
         else:
-            confirm_quit("Ctrl+C")
+            confirm_quit("stop")
 
-    @keys.add("c-d", filter=_TYPING & _EMPTY)
+    @keys.bind("quit", _TYPING & _EMPTY)
     def quit(event: KeyPressEvent) -> None:
         if stops := program.leaving_stops():
-            confirm_quit("Ctrl+D", f" ({stops})")
+            confirm_quit("quit", f" ({stops})")
         else:
             program.quit()
 
 
-def _add_enter_keys(keys: KeyBindings, program: Program) -> None:
-    @keys.add("enter", filter=_TYPING)
+def _add_enter_keys(keys: _ActionKeys, program: Program) -> None:
+    is_held = Condition(lambda: program.queue.held)
+
+    @keys.bind("newline", _TYPING)
+    def begin_line(event: KeyPressEvent) -> None:
+        event.app.current_buffer.insert_text("\n")
+
+    @keys.bind("send", _TYPING)
     def send(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if buffer.document.text_before_cursor.endswith("\\"):
@@ -171,7 +230,7 @@ def _add_enter_keys(keys: KeyBindings, program: Program) -> None:
         elif buffer.text.strip() and _can_send(buffer, program):
             buffer.validate_and_handle()
 
-    @keys.add("enter", filter=_TYPING & completion_is_selected)
+    @keys.bind("send", _TYPING & completion_is_selected)
     def accept_completion(event: KeyPressEvent) -> None:
         """Insert a file; send a command."""
         buffer = event.app.current_buffer
@@ -180,6 +239,8 @@ def _add_enter_keys(keys: KeyBindings, program: Program) -> None:
             buffer.validate_and_handle()
         elif not buffer.document.text_before_cursor.endswith("/"):
             buffer.insert_text(" ")
+
+    keys.bind("send", _TYPING & _EMPTY & is_held)(lambda _: program.queue.release())
 
 
 def _can_send(buffer: Buffer, program: Program) -> bool:
@@ -192,11 +253,11 @@ def _can_send(buffer: Buffer, program: Program) -> bool:
     return not buffer.is_unread
 
 
-def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory) -> None:
+def _add_paste_keys(keys: _ActionKeys, program: Program, history: LineHistory) -> None:
     """Paste texts and pictures; the reason why a picture cannot be pasted is shown in the footer."""
 
-    @keys.add(Keys.BracketedPaste, filter=_TYPING)
-    @keys.add("c-v", filter=_TYPING)
+    @keys.bind("paste_picture", _TYPING)
+    @keys.bindings.add(Keys.BracketedPaste, filter=_TYPING)
     def paste(event: KeyPressEvent) -> None:
         pastes, text = (
             history.pastes,

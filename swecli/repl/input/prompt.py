@@ -39,6 +39,7 @@ from swecli.repl.input.terminal import (
     InlineApplication,
     make_rows,
 )
+from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import (
@@ -92,6 +93,7 @@ class PromptLine:
     ) -> None:
         environ, settings = start.environ, start.settings
         self._program, self._start = program, start
+        self.keys = KeyMap(settings.keys)
         self._completer = LineCompleter(source, start.cwd)
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
@@ -110,7 +112,7 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
-        self._ghost = Ghost(start.suggestions, self.buffer)
+        self._ghost = Ghost(start.suggestions, self.buffer, self.keys)
         answer_keys = DynamicKeyBindings(
             lambda: self.question.keys if self.question is not None else None
         )
@@ -122,8 +124,8 @@ class PromptLine:
             layout=self._layout(),
             key_bindings=merge_key_bindings(
                 [
-                    make_keys(program, self.history, environ),
-                    self._ghost.keys(),
+                    make_keys(program, self.history, environ, self.keys),
+                    self._ghost.bindings(),
                     answer_keys,
                 ]
             ),
@@ -355,7 +357,9 @@ class PromptLine:
         if self.question is not None and rows > 0:
             self.question.update_draft(self.buffer.text)
             question = [[line] for line in self.question.render(columns - 1, rows)]
-        queued = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(question))]
+        queued = _queue_lines(self._program.queue, self.keys, columns - 1)[
+            : max(0, rows - len(question))
+        ]
         live, max_live = self.app.live_lines, max(0, rows - len(question) - len(queued))
         return [*live[max(0, len(live) - max_live) :], *question, *queued]
 
@@ -370,7 +374,7 @@ def _wrap_words(line: str, columns: int) -> list[str]:
     return [row.rstrip() for row in rows]
 
 
-def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
+def _queue_lines(queue: LineQueue, keys: KeyMap, columns: int) -> list[StyleAndTextTuples]:
     if not queue.lines:
         return []
     rows = [
@@ -379,7 +383,8 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     ]
     if len(rows) > _QUEUE_ROWS:
         rows[_QUEUE_ROWS - 1 :] = [f"  … {len(rows) - _QUEUE_ROWS + 1} more"]
-    head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
-    return [
-        [("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *rows)
-    ]
+    head = ["queued"]
+    if queue.held:
+        head = ["queue paused by the interrupt", keys.hint("send", "sends it")]
+    head += [keys.hint("edit_queued", "edits"), keys.hint("stop", "removes")]
+    return [[("class:quiet", line[:columns])] for line in (" · ".join(filter(None, head)), *rows)]

@@ -18,7 +18,6 @@ _MAX_LINE = 300  # characters shown of a line of output
 _MAX_BUFFER = 4_000  # characters kept of output, of which the end is shown
 _SPINNER_FRAMES = "◐◓◑◒"
 _FRAMES_PER_SECOND = 5
-_ESC_HINT = " · Esc to interrupt"
 
 
 @dataclass(slots=True)
@@ -30,9 +29,11 @@ class _RunningCall:
 
 @dataclass(slots=True)
 class Activity:
-    """The running calls, and the label to show while none runs. Times are seconds of `clock`."""
+    """The running calls, and the label to show while none runs. Times are seconds of `clock`; `interrupt` says how to
+    stop, as in "Esc to interrupt"."""
 
     clock: Callable[[], float]
+    interrupt: str = ""
     label: str = "Working"
     started_at: float = 0.0
     sent: int = 0  # tokens of the turn's requests
@@ -80,10 +81,11 @@ class Activity:
 
         end = f" · {int(now - started_at)} s"
         tokens = f" · ↑{format_tokens(self.sent)} ↓{format_tokens(self.received)}"
-        if self.sent and 2 + label.cell_len + len(end + tokens + _ESC_HINT) <= width:
+        hint = f" · {self.interrupt}" if self.interrupt else ""
+        if self.sent and 2 + label.cell_len + len(end + tokens + hint) <= width:
             end += tokens
-        if 2 + label.cell_len + len(end + _ESC_HINT) <= width or width >= 60:
-            end += _ESC_HINT
+        if 2 + label.cell_len + len(end + hint) <= width or width >= 60:
+            end += hint
         label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
         return Text.assemble((f"{frame} ", "spinner"), label, (end, "quiet"))
 

@@ -14,7 +14,6 @@ from swecli.repl.render.formatting import ESCAPED
 from swecli.repl.render.prefix import add_prefix
 from swecli.text import sanitize
 
-EXPAND_HINT = "Ctrl+O to expand"
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _SKIPPED_HEADERS = (
     "diff --git ", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
@@ -39,10 +38,13 @@ class DiffRow:
     marked: tuple[Span, ...] = ()
 
 
-def render_diff(diff: str, max_chars: int = 2000, max_rows: int = 0) -> RenderableType:
+def render_diff(
+    diff: str, max_chars: int = 2000, max_rows: int = 0, unfold: str = ""
+) -> RenderableType:
     """Render a unified diff with line numbers; text without hunks is rendered as it is.
 
-    At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. What is truncated is counted.
+    At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. What is truncated is counted; `unfold`
+    says how to see it.
     """
     rows = list(_parse_diff(sanitize(diff).splitlines()))
     files = [row for row in rows if row.style == "head"]
@@ -53,13 +55,14 @@ def render_diff(diff: str, max_chars: int = 2000, max_rows: int = 0) -> Renderab
     width = max((len(str(row.number)) for row in shown if row.number is not None), default=1)
     lines = [_render_row(row, width, max_chars) for row in shown]
     if hidden:
-        lines.append(more_lines(hidden))
+        lines.append(hidden_lines(hidden, "more lines", unfold))
     return Group(*lines)
 
 
-def more_lines(hidden: int) -> Text:
-    """Return the line that counts what is not shown below it."""
-    return Text(f"… {hidden:,} more lines ({EXPAND_HINT})", style="quiet")
+def hidden_lines(count: int, what: str, unfold: str) -> Text:
+    """Return the line that counts what is not shown, with how to see it, as in "Ctrl+O to expand"."""
+    hint = f" ({unfold})" if unfold else ""
+    return Text(f"… {count:,} {what}{hint}", style="quiet")
 
 
 def render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:

@@ -38,7 +38,9 @@ class Renderer:
     ) -> None:
         self.screen, self._todos = screen, todos
         self._clock = clock
-        self._activity = Activity(clock)
+        self._interrupt = screen.keys.hint("interrupt", "to interrupt")
+        self._expand = screen.keys.hint("expand", "to expand")
+        self._activity = Activity(clock, self._interrupt)
         self._stream: MarkdownStream | None = None
         self._is_retrying = False  # the running step was sent again
         self._unread: list[str] = []  # text that the stream gets at the next drawing
@@ -56,7 +58,7 @@ class Renderer:
 
     def begin(self, label: str = "Working") -> None:
         """Begin a turn; the user's line is already printed."""
-        self._activity = Activity(self._clock)
+        self._activity = Activity(self._clock, self._interrupt)
         self._activity.set_label(label)
         self._previewed.clear()
         self._folded.clear()
@@ -105,10 +107,13 @@ class Renderer:
         self._paused = True
         self.screen.show_live(None)
         self._previewed.add(request.call.id)
+        if request.plan:
+            self._print_block(Group(*tools.render_plan(request, self.screen.color)))
+            return
         if self._unfolds:
             self._print_block(tools.render_approval(request, max_rows=0))
             return
-        self._print_block(tools.render_approval(request))
+        self._print_block(tools.render_approval(request, unfold=self._expand))
         self.set_folded(lambda: tools.render_approval(request, max_rows=0))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
@@ -139,7 +144,9 @@ class Renderer:
             self._folded.clear()
             self._unfolds = True
             self._has_unfolded = False
-            self.screen.note("outputs and thoughts are shown whole from now on · Ctrl+O folds them")
+            folds = self.screen.keys.hint("expand", "folds them")
+            note = "outputs and thoughts are shown whole from now on"
+            self.screen.note(f"{note} · {folds}" if folds else note)
         self.draw(force=True)
 
     def _handle(self, event: events.Event) -> None:
@@ -212,7 +219,11 @@ class Renderer:
         self.set_folded(lambda: tools.render_expanded(event))
         has_head = self._decided_call != event.call.id
         block = tools.render_call(
-            event, self.screen.link_root, approved=previewed, has_head=has_head
+            event,
+            self.screen.link_root,
+            approved=previewed,
+            has_head=has_head,
+            unfold=self._expand,
         )
         if has_head:
             self._print_block(block)

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
+from swecli.repl.key_map import KeyMap
 from swecli.repl.render.prefix import add_prefix
 from swecli.repl.render.stream import MarkdownStream
 from swecli.repl.render.table import make_table
@@ -62,9 +63,17 @@ class _Surface(Protocol):
 
 
 class Screen:
-    """Prints above `surface`; `color` allows escape codes, and `link_root` links of changed files to paths below it."""
+    """Prints above `surface`; `color` allows escape codes, and `link_root` links of changed files to paths below it.
+    `keys` are named in hints."""
 
-    def __init__(self, surface: _Surface, color: bool, link_root: Path | None = None) -> None:
+    def __init__(
+        self,
+        surface: _Surface,
+        color: bool,
+        link_root: Path | None = None,
+        keys: KeyMap | None = None,
+    ) -> None:
+        self.keys = keys or KeyMap()
         self.color, self.link_root = color, link_root
         self._surface, self._buffer = surface, io.StringIO()
         self._console = Console(

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from swecli.models.events import ToolFinished
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
-from swecli.repl.render.diff import EXPAND_HINT, more_lines, render_diff, render_line
+from swecli.repl.render.diff import hidden_lines, render_diff, render_line
 from swecli.repl.render.formatting import escape_invisible, format_duration
 from swecli.repl.render.prefix import add_prefix
+from swecli.repl.render.stream import MarkdownStream
 from swecli.text import one_line, sanitize
 
 _OUTPUT_LINES = 6
@@ -56,11 +57,17 @@ def render_head(
 
 
 def render_call(
-    event: ToolFinished, root: Path | None = None, *, approved: bool = False, has_head: bool = True
+    event: ToolFinished,
+    root: Path | None = None,
+    *,
+    approved: bool = False,
+    has_head: bool = True,
+    unfold: str = "",
 ) -> RenderableType | None:
     """Render a call with its result, folded; None if there is nothing to show.
 
     `approved`: its diff was shown for approval and is omitted. Without `has_head`, the duration is shown at the result.
+    `unfold`: see `render_diff`.
     """
     summary, call, result = event.summary, event.call, event.result
     head = (
@@ -73,9 +80,9 @@ def render_call(
         [Text(title, style="quiet" if result.ok else _call_style(result))] if title else []
     )
     if result.for_user.kind != "diff" and not result.denied:
-        lines += _folded_output(call, result)
+        lines += _folded_output(call, result, unfold)
     elif not result.denied and not approved:
-        lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES))
+        lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES, unfold=unfold))
     if not lines and not has_head:
         lines.append(Text("done", style="quiet"))
     shown = [*head, *([add_prefix(Group(*lines), _INDENT, "quiet")] if lines else [])]
@@ -96,9 +103,11 @@ def render_expanded(event: ToolFinished) -> RenderableType:
     )
 
 
-def render_approval(request: AskRequest, max_rows: int = ASKED_DIFF_ROWS) -> RenderableType:
+def render_approval(
+    request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, unfold: str = ""
+) -> RenderableType:
     """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
-    `max_rows`, with the number of rows that are hidden; 0 is unlimited."""
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `unfold`: see `render_diff`."""
     parts: list[RenderableType] = [render_head(escape_invisible(request.summary), "asking")]
     preview = request.preview
     body = escape_invisible(
@@ -106,7 +115,7 @@ def render_approval(request: AskRequest, max_rows: int = ASKED_DIFF_ROWS) -> Ren
     )
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(add_prefix(render_diff(body, 0, max_rows), "  "))
+        parts.append(add_prefix(render_diff(body, 0, max_rows, unfold), "  "))
     elif body.strip() != target:
         parts.append(add_prefix(render_line(body.rstrip("\n"), 0, ""), "    "))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
@@ -114,6 +123,13 @@ def render_approval(request: AskRequest, max_rows: int = ASKED_DIFF_ROWS) -> Ren
         *parts,
         *(add_prefix(render_line(escape_invisible(note), 0, "quiet"), "  ") for note in notes),
     )
+
+
+def render_plan(request: AskRequest, color: bool) -> list[RenderableType]:
+    """Render a plan that is to be accepted: its Markdown with invisible characters escaped, whole."""
+    stream = MarkdownStream(color)
+    pieces = stream.feed(escape_invisible(request.plan))
+    return [render_head(request.summary, "asking"), *pieces, *stream.finish()]
 
 
 def render_decision(
@@ -124,6 +140,8 @@ def render_decision(
         answer = sanitize(one_line(decision.answer)) or "no answer"
         return add_prefix(Text(f"answered: {answer}", style="quiet"), "✓ ", "ok")
     summary = one_line(request.summary)
+    if request.plan and decision.allow:
+        return add_prefix(Text("plan accepted · mode edits", style="quiet"), "✓ ", "ok")
     if not decision.allow:
         text = Text(f"refused: {summary}", style="denied")
         text.append(f" · {sanitize(decision.reason)}" if decision.reason else "", "quiet")
@@ -161,7 +179,7 @@ def _output_lines(result: ToolResult) -> list[str]:
     return text.strip("\n").split("\n") if text.strip() else []
 
 
-def _folded_output(call: ToolCall, result: ToolResult) -> list[RenderableType]:
+def _folded_output(call: ToolCall, result: ToolResult, unfold: str) -> list[RenderableType]:
     """Render the last lines of a command's output, where errors are, or the first lines of any other output."""
     lines = _output_lines(result)
     max_lines = _OUTPUT_LINES if call.effects.todo is None else _TODO_LINES
@@ -173,5 +191,5 @@ def _folded_output(call: ToolCall, result: ToolResult) -> list[RenderableType]:
     if not hidden:
         return rows
     if is_command:
-        return [Text(f"… {hidden:,} lines above ({EXPAND_HINT})", style="quiet"), *rows]
-    return [*rows, more_lines(hidden)]
+        return [hidden_lines(hidden, "lines above", unfold), *rows]
+    return [*rows, hidden_lines(hidden, "more lines", unfold)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,10 +14,9 @@ from swecli.models.message import Display, Effects, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.globs import Glob
-from swecli.tools.guards import when_ignored
+from swecli.tools.guards import visible_files, when_ignored
 from swecli.tools.limits import count_of
 from swecli.tools.paths import not_found_error, relative_path, resolve_path
-from swecli.tools.searching import files_below
 
 _MAX_ENTRIES = 500  # stated in list_files.md
 _DEFAULT_DEPTH = 2
@@ -83,7 +81,7 @@ def _find_entries(params: ListFilesParams, ctx: ToolContext, start: str) -> list
 
     found: set[str] = set()
     folders: set[str] = set()
-    for path in _visible_files(ctx, start):
+    for path in visible_files(ctx, start):
         parts = path.split("/")
         is_near = len(parts) <= deepest
         if is_near and (glob is None or glob.matches(path, start)):
@@ -98,15 +96,6 @@ def _find_entries(params: ListFilesParams, ctx: ToolContext, start: str) -> list
                 found |= _links_in(ctx.root, folder)
         found |= {f"{folder}/" for folder in folders}
     return sorted(found, key=lambda entry: entry.split("/"))
-
-
-def _visible_files(ctx: ToolContext, start: str) -> Iterable[str]:
-    """Return the files that no ignore file names; all of them if the user approved a folder that one names."""
-    files = files_below(ctx.root, start, ctx.environ, ctx.timeout)
-    if when_ignored(ctx.root, start):
-        return files
-    # a line of a .gitignore can include again what an ignore file of ours leaves out
-    return (path for path in files if not when_ignored(ctx.root, path))
 
 
 def _links_in(root: Path, folder: str) -> set[str]:

@@ -62,7 +62,14 @@ def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
         return ToolPlan(summary)
     # `state` is whether the user said yes; without a user, what needs a yes waits
     waiting = ToolPlan(summary, state=False)
-    return ToolPlan(summary, state=True, guard=why, unattended=waiting)
+    return ToolPlan(summary, preview=_preview(params), state=True, guard=why, unattended=waiting)
+
+
+def _preview(params: _RememberParams) -> Display:
+    """Return what the user is asked about: the text as it would be stored, and the words that it is taken from."""
+    lines = [params.text.strip()] if params.text.strip() else []
+    lines += [f"when: {params.when}"] if params.when else []
+    return Display(body="\n".join([*lines, f'your words: "{params.quote}"']))
 
 
 @tool(READ, _RememberParams, _plan_remember, Offer(in_tasks=False))

@@ -162,6 +162,25 @@ async def test_signatures_of_tool_calls_and_merged_reasoning_details_are_sent_ba
     assert back["reasoning_details"] == [kind | {"text": "let me", "signature": "S"}, pieces[-1]]
 
 
+async def test_signed_and_redacted_thoughts_of_a_litellm_proxy_are_joined_and_sent_back() -> None:
+    kind = {"type": "thinking"}
+    pieces = [kind | {"thinking": "let "}, kind | {"thinking": "me"}]
+    pieces += [kind | {"thinking": "", "signature": "S"}]
+    pieces += [{"type": "redacted_thinking", "data": "R"}, kind | {"thinking": "not signed"}]
+    chunks: list[dict[str, Any]] = [{"delta": {"thinking_blocks": [piece]}} for piece in pieces]
+    chunks += [{"delta": {"content": "ok"}}, {"finish_reason": "stop"}]
+    body = b"".join(b"data: %b\n\n" % json.dumps({"choices": [one]}).encode() for one in chunks)
+    with StrictProvider([Reply(wire=Wire(body=body))]) as server:
+        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        reply = await ask(model, ModelRequest("m", list(HELLO), [READ]))
+        messages = [*HELLO, *stored_messages(reply)]
+        back = model.body(ModelRequest("m", messages, [READ]))["messages"][2]  # type: ignore[attr-defined]
+    assert back["thinking_blocks"] == [
+        kind | {"thinking": "let me", "signature": "S"},
+        {"type": "redacted_thinking", "data": "R"},
+    ]
+
+
 def _unmarked(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _unmarked(inner) for name, inner in value.items() if name != "cache_control"}

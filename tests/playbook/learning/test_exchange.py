@@ -16,7 +16,7 @@ from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
 from swecli.store.undo_records import UNDO_PARTS
 from tests.support.runtime import User, calls, make_runtime, run_turn
-from tests.support.scripted import Reply
+from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +142,8 @@ async def test_effects_are_kept_with_their_reasons_and_only_three_of_them_are_ev
 
 async def test_a_model_reads_by_itself_whether_no_was_said_of_the_turn_before() -> None:
     reflector = Reflector(["Done.", "Ha."], {"turn": "good", "why": "a joke"})
-    runtime = reflector.make_runtime()
+    online = ScriptedModel(reflector, offline=False)
+    runtime = make_runtime(online, reflect="always", reflect_percent=100)
     await exchange(runtime, "look")
     lines = await exchange(runtime, "no, I am only joking")
     assert lines == []

@@ -230,7 +230,10 @@ async def test_what_the_user_wrote_by_hand_is_removed_or_replaced_only_after_a_y
     await run_turn(runtime, message)
     assert contents(runtime) == ({"P-2": text} if text else {})
     verb = "replace" if text else "remove"
-    assert {request.why for request in user.asked} == {f"it would {verb} P-1, which you wrote"}
+    [why] = {request.why for request in user.asked}
+    assert why == f'it would {verb} P-1 "Tests run with tox", which you wrote'
+    [shown] = {request.preview.body for request in user.asked}
+    assert shown.splitlines() == [*filter(None, [text]), f'your words: "{message}"']
 
 
 async def test_without_a_user_a_replacement_of_what_he_wrote_waits_and_an_approval_completes_it() -> (

@@ -26,9 +26,9 @@ DIFF = """--- a/x.py
 """
 
 
-def render(diff: str, width: int = 60, limit: int = 2000, room: int = 0) -> str:
+def render(diff: str, width: int = 60, limit: int = 2000, room: int = 0, unfold: str = "") -> str:
     out = io.StringIO()
-    Screen(TextSurface(out, width), False).print(render_diff(diff, limit, room))
+    Screen(TextSurface(out, width), False).print(render_diff(diff, limit, room, unfold))
     return out.getvalue()
 
 
@@ -47,7 +47,9 @@ def test_old_lines_have_old_numbers_and_new_lines_new_ones() -> None:
 
 
 def test_a_long_diff_is_folded_with_the_number_of_hidden_lines() -> None:
-    assert render(DIFF, room=3).splitlines()[2:] == ["… 7 more lines (Ctrl+O to expand)"]
+    assert render(DIFF, room=3).splitlines()[2:] == ["… 7 more lines"]
+    shown = render(DIFF, room=3, unfold="F2 to expand").splitlines()
+    assert shown[2:] == ["… 7 more lines (F2 to expand)"]
 
 
 def test_file_names_are_shown_only_in_a_diff_of_several_files() -> None:

@@ -62,12 +62,12 @@ def test_short_output_is_shown_whole() -> None:
 def test_of_a_long_text_the_first_lines_are_shown_with_the_number_of_the_rest() -> None:
     shown = render_result(ToolResult(True, "", Display(body=numbered_lines(40))))
     assert shown.startswith("  └ line 0\n")
-    assert shown.endswith("    … 35 more lines (Ctrl+O to expand)\n")
+    assert shown.endswith("    … 35 more lines\n")
 
 
 def test_of_a_long_command_output_the_last_lines_are_shown() -> None:
     shown = render_result(ToolResult(True, "", Display(body=numbered_lines(40)), exit_code=0))
-    assert shown.startswith("  └ … 35 lines above (Ctrl+O to expand)\n")
+    assert shown.startswith("  └ … 35 lines above\n")
     assert shown.endswith("    line 39\n")
 
 
@@ -128,7 +128,7 @@ def test_an_approval_can_show_the_whole_diff_and_folds_it_at_first() -> None:
         + "z" * 9_000
     )
     request = replace(ASK_EDIT, preview=Display("x", long, "diff"))
-    assert "… 2,942 more lines (Ctrl+O to expand)" in render(tools.render_approval(request))
+    assert "… 2,942 more lines\n" in render(tools.render_approval(request))
     shown = render(tools.render_approval(request, max_rows=0))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000

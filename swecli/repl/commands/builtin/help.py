@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from swecli.models.action import ActionResult
 from swecli.repl.commands.base import Command, CommandContext, command
+from swecli.repl.key_map import ACTIONS, KeyMap
 
-_KEYS = (
-    ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
-    ("Esc", "interrupt; queued lines wait for Enter"),
-    ("Ctrl+C", "clear the line, then the queue, then interrupt; twice to quit"),
-    ("Shift+Tab", "switch mode: ask, edits, plan"),
-    ("Ctrl+O", "unfold the last output, then all of the turn, then none"),
-    ("Ctrl+T", "send the line to the running turn"),
-    ("Ctrl+J", "new line (also Alt+Enter, or \\ before Enter)"),
-    ("@file, !command", "attach a file or a picture; run in the shell"),
-)
-_MORE_KEYS = (
-    ("Ctrl+R, ↑", "search history, previous line"),
-    ("Ctrl+G", "edit the line in $EDITOR"),
-    ("Ctrl+L, Ctrl+D", "redraw, quit"),
-    ("Ctrl+V", "attach the picture in the clipboard; a pasted path of one does too"),
-    ("!!command", "run in the shell without showing the model the output"),
-    ("Esc Esc", "go back to before a turn"),
-)
-
+_MARKS = ("@file, !command", "attach a file or a picture; run in the shell")
+_MORE_MARKS = ("!!command", "run in the shell without showing the model the output")
 
 _GROUPS = (
     ("Start here", "help init model mode undo diff exit"),
@@ -49,8 +34,8 @@ def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
 
 @command(
     aliases=("h", "?"),
-    usage="[all | COMMAND]",
-    complete=lambda runtime: [("all", "every command with a line")],
+    usage="[all | keys | COMMAND]",
+    complete=lambda runtime: [("all", "every command with a line"), ("keys", "every key")],
     concurrent="*",
 )
 async def _help(ctx: CommandContext, args: str) -> None:
@@ -60,6 +45,8 @@ async def _help(ctx: CommandContext, args: str) -> None:
         _show_start(ctx)
     elif wanted == "all":
         _show_all(ctx)
+    elif wanted == "keys":
+        _show_keys(ctx)
     else:
         _show_command(ctx, wanted)
 
@@ -68,7 +55,7 @@ def _show_start(ctx: CommandContext) -> None:
     """Print one screen: the keys of every day, and the names of the commands."""
     ctx.screen.line("Type what you want done. /undo takes the last turn back, its files too.")
     ctx.screen.line()
-    ctx.screen.columns(_KEYS)
+    ctx.screen.columns([*_daily_keys(ctx.screen.keys), _MARKS])
     ctx.screen.line()
     ctx.screen.columns(
         [
@@ -76,7 +63,7 @@ def _show_start(ctx: CommandContext) -> None:
             for title, group in _grouped(ctx.table.commands)
         ]
     )
-    ctx.screen.note("/help all: a line about each · /help COMMAND: its arguments")
+    ctx.screen.note("/help all: a line about each · /help keys · /help COMMAND: its arguments")
 
 
 def _show_all(ctx: CommandContext) -> None:
@@ -85,8 +72,25 @@ def _show_all(ctx: CommandContext) -> None:
         ctx.screen.columns([(_names(command), command.help) for command in group])
         ctx.screen.line()
     ctx.screen.line("Keys", "head")
-    ctx.screen.columns((*_KEYS, *_MORE_KEYS))
+    keys = ctx.screen.keys
+    shown = [(keys.show(one.name), one.about) for one in ACTIONS if keys.of(one.name)]
+    ctx.screen.columns([*shown, _MARKS, _MORE_MARKS])
     ctx.screen.note("/help COMMAND for its arguments and aliases")
+
+
+def _daily_keys(keys: KeyMap) -> list[tuple[str, str]]:
+    daily = [action for action in ACTIONS if action.is_daily and keys.of(action.name)]
+    return [(keys.show(action.name), action.about) for action in daily]
+
+
+def _show_keys(ctx: CommandContext) -> None:
+    """Print each action with its keys and the name that it has in the settings."""
+    keys = ctx.screen.keys
+    rows = [(action.name, keys.show(action.name) or "–", action.about) for action in ACTIONS]
+    ctx.report(ActionResult({}, head=("action", "keys", "does"), rows=tuple(rows)))
+    ctx.screen.note(
+        'change them in the settings: keys = { expand = "c-o" }, from the next start on'
+    )
 
 
 def _names(command: Command) -> str:

@@ -184,6 +184,7 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     whole = args == "session"
     last = ctx.runtime.session.resolve_turn("" if whole else args)
     found = _require_history(ctx).diff(1 if whole else last, last)
+    expand = ctx.screen.keys.hint("expand", "to expand")
     if not found:
         ctx.screen.note("no files changed")
 
@@ -192,7 +193,7 @@ async def _diff(ctx: CommandContext, args: str) -> None:
         for line, text in found:
             parts.append(Text(sanitize(line), style="head"))
             if text:
-                parts.append(render_diff(text, max_rows=max_rows))
+                parts.append(render_diff(text, max_rows=max_rows, unfold=expand))
         return Group(*parts)
 
     if found:

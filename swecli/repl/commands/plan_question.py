@@ -1,0 +1,73 @@
+"""The question whether a plan is accepted, which the user may edit before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Protocol
+
+from swecli.models.errors import BadInput
+from swecli.models.message import AskRequest, Decision
+from swecli.repl.input.question import Option
+from swecli.repl.input.user_question import Asker
+
+if TYPE_CHECKING:
+    from swecli.repl.render.renderer import Renderer
+
+_YES = Option("yes, and change files without asking (mode edits)", "1", "y")
+_EDIT = Option("edit it first", "e", needs_enter=True)
+_NO = Option("no", "3", "n")
+_INSTEAD = Option("no, and tell it what to change", "4")
+_OPTIONS = (_YES, _EDIT, _NO, _INSTEAD)  # numbers as in every question
+
+
+class EditingAsker(Asker, Protocol):
+    async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """Asks about one plan, which is on the screen above, until there is an answer other than to edit it."""
+
+    asker: EditingAsker
+    renderer: Renderer
+    environ: Mapping[str, str]
+
+    async def ask(self, request: AskRequest) -> Decision:
+        """Return the user's answer; a yes carries the plan as it was accepted."""
+        text = request.plan
+        while True:
+            picked = await self.asker.choose(request.question, _OPTIONS, guarded=True)
+            option = _NO if picked is None else _OPTIONS[picked]
+            if option is _YES:
+                return Decision(True, answer=text)
+            if option is _NO:
+                return Decision(False)
+            if option is _INSTEAD:
+                reason = await self.asker.ask_text("What should it change?")
+                return Decision(False, reason=reason or "")
+            edited = await self._edit(text)
+            if edited != text:
+                text = edited
+                self.renderer.show_approval(replace(request, summary="Plan, edited", plan=text))
+
+    async def _edit(self, text: str) -> str:
+        """Return the text as the user leaves it in the editor; unchanged, with a warning, if that cannot be used."""
+        with TemporaryDirectory(prefix="swecli-") as folder:
+            file = Path(folder, "plan.md")
+            file.write_text(f"{text}\n", encoding="utf-8")
+            try:
+                await self.asker.open_editor(self.environ, file, 0)
+                edited = file.read_text(encoding="utf-8").strip()
+            except BadInput as error:
+                self.renderer.screen.error(str(error), error.hint)
+                return text
+            except (OSError, UnicodeDecodeError) as error:
+                self.renderer.screen.warn(f"the edited plan cannot be read: {error}")
+                return text
+        if not edited:
+            self.renderer.screen.warn("the edited plan is empty, so it stays as it was")
+            return text
+        return edited

@@ -1,0 +1,139 @@
+"""Map a repository: its most important definitions, by what refers to them, within a number of tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from pydantic import Field
+
+from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.text import escape_hidden
+from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.guards import before_reading, visible_files, when_ignored
+from swecli.tools.limits import count_of
+from swecli.tools.paths import not_found_error, relative_path, resolve_path
+from swecli.tools.reference_rank import Definition, rank_definitions
+from swecli.tools.source_tags import GRAMMARS
+from swecli.tools.tag_reading import TagReading
+
+# Shows each file of a project of 50 with its main definitions; aider sends a map of 1,000 with every request.
+_DEFAULT_TOKENS = 2_000
+_MAX_TOKENS = 10_000
+_MAX_NAMED = 3  # of the files that were not read
+
+
+class RepoMapParams(Params):
+    path: str = Field(
+        ".", description="Folder or file, relative to the workspace; only what is in it counts."
+    )
+    tokens: int = Field(
+        _DEFAULT_TOKENS, ge=100, le=_MAX_TOKENS, description="Maximum size of the map, in tokens."
+    )
+
+
+def _plan(params: RepoMapParams, ctx: ToolContext) -> ToolPlan:
+    path = resolve_path(ctx.root, params.path)
+    subject = relative_path(ctx.root, path)
+    is_folder = path.is_dir()
+    guard = when_ignored(ctx.root, subject) if is_folder else before_reading(ctx.root, subject)
+    return ToolPlan(
+        f"Map {subject}{'/' if is_folder and subject != '.' else ''}",
+        state=path,
+        subject=subject,
+        guard=guard,
+        effects=Effects(origin="repository"),
+    )
+
+
+@tool(READ, RepoMapParams, _plan, Offer(in_reviews=False))
+async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    path: Path = plan.state
+    if not path.exists():
+        raise not_found_error(ctx.root, path)
+    paths = await asyncio.to_thread(_find_sources, ctx, path, plan.subject)
+    if not paths:
+        known = ", ".join(sorted(GRAMMARS))
+        name = escape_hidden(plan.subject, keep="")
+        raise ToolError(f"{name}: no source file of a known language ({known}).")
+
+    reading = TagReading(ctx, paths)
+    is_whole = await reading.run(ctx.timeout)
+    ranked = await asyncio.to_thread(lambda: [*rank_definitions(reading.files)])
+    lines, shown = _draw(ranked, params.tokens, ctx)
+
+    files = f"{len({one.path for one in shown})} of {count_of(len(reading.files), 'file')}"
+    head = f"{len(shown)} of {count_of(len(ranked), 'definition')} in {files}"
+    notes = _notes(reading.problems)
+    if not is_whole:
+        left = len(paths) - len(reading.files) - len(reading.problems)
+        notes.append(
+            f"[stopped after {ctx.timeout:g} s: {count_of(left, 'file')} not read. Name a folder.]"
+        )
+    if len(shown) < len(ranked):
+        notes.append("[the rest is less referred to: name a folder or file, or raise tokens]")
+    text = "\n".join([f"{head}; those that other files refer to most come first:", *lines, *notes])
+    return ToolResult(True, text, Display(title=head, body="\n".join(lines)))
+
+
+def _find_sources(ctx: ToolContext, path: Path, subject: str) -> list[str]:
+    """Return the source files of known languages, those at the top first: if time runs out, what is deep is left
+    out."""
+    found: Iterable[str] = [subject]
+    if path.is_dir():
+        found = (one for one in visible_files(ctx, subject) if ctx.may_read(one))
+    known = (one for one in found if PurePosixPath(one).suffix.lower() in GRAMMARS)
+    return sorted(known, key=lambda one: (one.count("/"), one))
+
+
+def _draw(
+    ranked: Sequence[Definition], tokens: int, ctx: ToolContext
+) -> tuple[list[str], list[Definition]]:
+    """Return the lines of the map, and the definitions in it: as many as fit, best first, by file and line."""
+    chosen: dict[str, list[Definition]] = defaultdict(list)
+    left = _Room(tokens, ctx.page_limit, ctx.count_tokens)
+    for one in ranked:
+        head = "" if one.path in chosen else _file_line(one.path)
+        if not left.take(f"{head}{_definition_line(one)}\n"):
+            break
+        chosen[one.path].append(one)
+    lines: list[str] = []
+    for path, definitions in chosen.items():
+        lines.append(_file_line(path).rstrip("\n"))
+        lines += map(_definition_line, sorted(definitions, key=lambda one: one.line))
+    return lines, [one for definitions in chosen.values() for one in definitions]
+
+
+class _Room:
+    """What is left of a number of tokens and of characters."""
+
+    def __init__(self, tokens: int, characters: int, count: Callable[[str], int]) -> None:
+        self._tokens = tokens
+        self._characters = characters
+        self._count = count
+
+    def take(self, text: str) -> bool:
+        """Take the room for a text; False if there is not enough."""
+        self._tokens -= self._count(text)
+        self._characters -= len(text)
+        return self._tokens >= 0 and self._characters >= 0
+
+
+def _file_line(path: str) -> str:
+    return f"{escape_hidden(path, keep='')}\n"
+
+
+def _definition_line(one: Definition) -> str:
+    return f"  {one.line}: {escape_hidden(one.text, keep='')}"
+
+
+def _notes(problems: dict[str, str]) -> list[str]:
+    if not problems:
+        return []
+    named = [
+        f"{escape_hidden(path, keep='')} ({why})" for path, why in [*problems.items()][:_MAX_NAMED]
+    ]
+    more = f" and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""
+    return [f"[not read: {', '.join(named)}{more}]"]
