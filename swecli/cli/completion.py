@@ -6,9 +6,13 @@ import argparse
 from collections.abc import Iterator
 
 from swecli.cli.flags import SUBCOMMANDS, Parser, subcommand
+from swecli.cli.subcommands import open_sessions
+from swecli.cli.workspace import working_folder
+from swecli.config.parsers import fixed_values
 from swecli.config.settings import SETTINGS
 from swecli.models.action import ActionResult
 from swecli.models.message import MODES
+from swecli.text import one_line
 
 _SCRIPTS = {
     "bash": r"""_swecli() {
@@ -77,10 +81,15 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
         parser = next((one[word] for one in _action_parsers(parser) if word in one), parser)
     last = parser._option_string_actions.get(before[-1]) if before else None
     if last is not None and last.nargs != 0:
-        yield from ((value, "") for value in _values_of(last) if value.startswith(typed))
+        for value, about in _values_of(last):
+            if value.startswith(typed):
+                yield value, about
         return
     if before in (["config", "get"], ["config", "set"]):
         yield from ((name, one.doc) for name, one in SETTINGS.items() if name.startswith(typed))
+    if before[:2] == ["config", "set"] and len(before) == 3 and before[2] in SETTINGS:
+        values = fixed_values(SETTINGS[before[2]].parse)
+        yield from ((value, "") for value in values if value.startswith(typed))
     for names in _action_parsers(parser):
         yield from (
             (name, one.description or "") for name, one in names.items() if name.startswith(typed)
@@ -91,16 +100,31 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
                 yield name, " ".join((action.help or "").replace("%%", "%").split())
 
 
-def _values_of(flag: argparse.Action) -> list[str]:
-    """Return the values of a flag, [] if they are not known here, as of one that takes a file or a session."""
-    if flag.dest == "mode":
-        return list(MODES)
+def _values_of(flag: argparse.Action) -> list[tuple[str, str]]:
+    """Return the values of a flag with descriptions, [] if they are not known here, as of one that takes a file."""
+    if flag.dest == "resume":
+        return _sessions_here()
     if flag.dest == "model":
         # late: the other flags need no services
         from swecli.cli.models import known_models
 
-        return ["demo", *known_models()]
-    return [str(choice) for choice in flag.choices or ()]
+        values = ["demo", *known_models()]
+    elif flag.dest == "mode":
+        values = list(MODES)
+    elif isinstance(flag.metavar, str):
+        # such as N[+S]|full|auto: what is in capitals stands for a value
+        values = [name for name in flag.metavar.split("|") if name.islower()]
+    else:
+        values = [str(choice) for choice in flag.choices or ()]
+    return [(value, "") for value in values]
+
+
+def _sessions_here() -> list[tuple[str, str]]:
+    """Return the last sessions of this directory by id, with their titles."""
+    args = argparse.Namespace(cwd=None, config=None, db=None)
+    with open_sessions(args) as sessions:
+        found = sessions.catalog.list_sessions(str(working_folder(None)))
+    return [(info.id, one_line(info.shown_title)) for info in found]
 
 
 def _action_parsers(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:

@@ -37,9 +37,9 @@ SUBCOMMANDS = {  # name -> summary for --help
 }
 _MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one of their own
 _MAX_SHOWN = 80  # characters of an argument in an error
-_SEND = "To send it as a prompt: swecli -p, or put `--` before it."
+_SIMILAR = 0.65  # difflib's ratio: at its default of 0.6, "reason" is similar to "json"
 # flags that are subcommands of other programs
-_STANDALONE = ("continue", "help", "resume", "version")
+_STANDALONE = ("check-update", "continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = f"""\
 subcommands:
@@ -202,6 +202,22 @@ class Parser(argparse.ArgumentParser):
                 raise self._unknown_flag(word)
         return found, rest
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise UsageError for a value that is none of an argument's choices."""
+        choices = [str(choice) for choice in action.choices or ()]
+        if not choices or value in choices:
+            return
+        near = _closest(value, choices)
+        if isinstance(action, argparse._SubParsersAction):
+            asked = f"`{self.prog} {value[:_MAX_SHOWN]}`"
+            meant = " or ".join(f"`{self.prog} {name}`" for name in near)
+            hint = f"Did you mean {meant}?" if meant else f"Choose: {', '.join(choices)}."
+            raise UsageError(f"There is no {asked}.", hint)
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        raise UsageError(
+            f"{name}: unknown value {value[:_MAX_SHOWN]!r}.", f"Choose: {', '.join(choices)}."
+        )
+
     def _unknown_flag(self, flag: str) -> UsageError:
         """Return the error for an unknown flag, with the closest known one as a hint."""
         name = flag.partition("=")[0]
@@ -271,23 +287,44 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
             "Put the subcommand first.",
             f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}",
         )
-    found = _closest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
-    meant = "".join(
-        f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_MAX_SHOWN]}".rstrip()
-        for name in found
-    )
-    send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"' if rest else _SEND
+    meant = _commands_meant_by(word.lower(), words)
+    if rest:
+        send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"'
+    else:
+        send = f"To send it as a prompt: swecli -- {word[:_MAX_SHOWN]}"
     if rest and not meant:
         raise UsageError(f"Unexpected arguments: {words}.", send)
-    hint = f"Did you mean `{meant}`?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
+    where = "See `swecli --help`, or /help in a session."
+    hint = f"Did you mean {' or '.join(meant)}?" if meant else where
     raise UsageError(f"Unknown subcommand {word[:_MAX_SHOWN]!r}.", f"{hint} {send}")
 
 
+def owners_of(action: str) -> list[str]:
+    """Return the subcommands that have an action of that name."""
+    return [name for name, about in SUBCOMMANDS.items() if action in about.split(", ")]
+
+
+def _commands_meant_by(word: str, words: str) -> list[str]:
+    """Return what an unknown subcommand may stand for: an action of subcommands, a command of a session, or a mistyped
+    name."""
+    in_shell = [f"`swecli {owner} {word}`" for owner in owners_of(word)]
+    if in_shell:
+        # late: only for the name of an action
+        from swecli.repl.commands.registry import CommandTable
+
+        is_command = CommandTable.discover().find(word) is not None
+        return [f"/{word} in a session", *in_shell] if is_command else in_shell
+    near = _closest(word, (*SUBCOMMANDS, *_STANDALONE))[:1]
+    flags = [f"--{name}" if name in _STANDALONE else name for name in near]
+    return [f"`{f'swecli {name} {words[:_MAX_SHOWN]}'.rstrip()}`" for name in flags]
+
+
 def _closest(word: str, known: Iterable[str]) -> list[str]:
+    """Return up to two known names that share more than half of their letters, in order, with a mistyped one."""
     # late: only for typos
     from difflib import get_close_matches
 
-    return get_close_matches(word, list(known), n=2)
+    return get_close_matches(word, list(known), n=2, cutoff=_SIMILAR)
 
 
 def _format_names() -> tuple[str, ...]:

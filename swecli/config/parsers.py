@@ -39,15 +39,30 @@ def integer(low: int, high: int) -> Callable[[Any], int]:
     return parse
 
 
-def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
-    """Return a parser that accepts one of `choices`; `what` names them in its error."""
+class OneOf:
+    """A parser that accepts one of `choices`; `what` names them in its error."""
 
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"unknown {what} {value!r:.40} (choose: {', '.join(choices)})")
+    def __init__(self, what: str, choices: Sequence[str]) -> None:
+        self.what = what
+        self.choices = choices
+
+    def __call__(self, value: Any) -> str:
+        if value not in self.choices:
+            listed = ", ".join(self.choices)
+            raise ValueError(f"unknown {self.what} {value!r:.40} (choose: {listed})")
         return str(value)
 
-    return parse
+
+def one_of(what: str, choices: Sequence[str]) -> OneOf:
+    """Return a parser that accepts one of `choices`; `what` names them in its error."""
+    return OneOf(what, choices)
+
+
+def fixed_values(parse: Callable[[Any], object]) -> Sequence[str]:
+    """Return the values that a parser accepts; none if they cannot be listed."""
+    if parse is boolean:
+        return ("true", "false")
+    return parse.choices if isinstance(parse, OneOf) else ()
 
 
 def list_of(

@@ -174,12 +174,14 @@ def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
     return dict(sorted(rows.items()))
 
 
-def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return "Did you mean ...?" with similar known words; "" if there are none or the word is known."""
+def did_you_mean(word: str, known: Collection[str], similarity: float = 0.5) -> str:
+    """Return "Did you mean ...?" with similar known words; "" if there are none or the word is known. `similarity` is
+    the least ratio of difflib, from 0 to 1."""
     # late: only for a mistyped name
     from difflib import get_close_matches
 
-    near = [] if word in known else get_close_matches(word, dict.fromkeys(known), n=3, cutoff=0.5)
+    words = dict.fromkeys(known)
+    near = [] if word in words else get_close_matches(word, words, n=3, cutoff=similarity)
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -147,7 +147,7 @@ def _make_service_model(
     if head not in SERVICES:
         known = provider_names()
         if known and head not in known:
-            near = did_you_mean(head, sorted(known | set(SERVICES)))
+            near = did_you_mean(head, sorted(known | set(SERVICES)), similarity=0.65)
             raise ModelNotFound(
                 f"There is no provider {head!r}.", near or "Write the model as provider/name."
             )

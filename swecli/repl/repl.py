@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from swecli.models.events import Event
     from swecli.models.session import Session
 
+_MANY = 1_000  # sessions among which a title is looked up
 _SWITCH_INTERVAL = (
     0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
 )
@@ -120,19 +122,39 @@ class REPL(Program):
             self._job_watcher.cancel()
         if self._startup.is_loaded:
             ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
+            farewell = self._farewell(session) if session is not None else ""
             self._startup.context.runtime.close()
             with suppress(OSError):  # the terminal may be closed
                 if ended:
                     self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
-                    self.prompt.write(f"to continue this session: {self._command_for(session)}\n")
+                    self.prompt.write(f"{farewell}\n")
 
-    def _command_for(self, session: Session) -> str:
-        """Return the command that continues a session."""
-        here = Path.cwd()
-        command = own_command(sys.argv[0], here, self.start.environ.get("PATH"))
-        is_newest_here = Path(session.working_directory) == here
-        return f"{command} -c" if is_newest_here else f"{command} -r {session.id}"
+    def _farewell(self, session: Session) -> str:
+        """Return what to do next: continue the session, from the folder that the program was started in, or start in a
+        project of one's own after the tutorial, whose database is left behind."""
+        command = own_command(sys.argv[0], Path.cwd(), self.start.environ.get("PATH"))
+        if self.start.suggestions:
+            return f"for work of your own: {command} in your project; {command} models lists what can answer"
+        which = [shlex.quote(word) for word in self._which(session)]
+        return " ".join(["to continue this session:", command, *which])
+
+    def _which(self, session: Session) -> list[str]:
+        """Return the flags that select a session: its title if it has one that no other has."""
+        folder = str(self.start.cwd)
+        newest = self.session_manager.catalog.list_sessions(folder, 1)
+        if [info.id for info in newest] == [session.id]:
+            which = ["-c"]
+        else:
+            known = self.session_manager.catalog.list_sessions(None, _MANY)
+            titles = [info.title.lower() for info in known]
+            is_unique = titles.count(session.title.lower()) == 1
+            which = ["-r", session.title if is_unique else session.id]
+        if self.start.cwd != Path.cwd():
+            which += ["-C", folder]
+        if self.start.settings.origins.get("db") == "flags":
+            which += ["--db", self.start.settings.db]
+        return which
 
     def _report_status_command(self, problem: str) -> None:
         self.report(SwecliError(problem, "It gets JSON, and its first line is shown."))

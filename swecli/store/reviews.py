@@ -232,7 +232,7 @@ class ReviewStore:
             problem = (
                 f"There is no finding {ref!r} in this project." if ref else "No finding is named."
             )
-            raise BadInput(problem, "See `swecli findings list`.")
+            raise BadInput(problem, "See /findings or `swecli findings list`.")
         return row
 
 

@@ -55,6 +55,23 @@ def test_modes_models_and_names_of_settings_are_completed() -> None:
     assert complete("config", "set", "mode", "x") == []
 
 
+def test_every_fixed_value_is_completed() -> None:
+    assert complete("config", "set", "mode", "") == ["ask", "edits", "plan", "auto"]
+    assert complete("config", "set", "learn", "") == ["true", "false"]
+    assert complete("config", "set", "model", "") == [], "any text fits"
+    assert complete("playbook", "edit", "P-1", "--scope", "") == ["project", "user"]
+    assert complete("--window", "") == ["full", "auto"]
+    assert complete("findings", "export", "--format", "s") == ["sarif"]
+
+
+def test_a_session_to_resume_is_completed_with_its_title(run: Run) -> None:
+    run("-p", "hello there", "-m", "demo")
+    [line] = run("completion", "words", "--", "-r", "").out.splitlines()
+    name, title = line.split("\t")
+    assert title == "hello there"
+    assert run("completion", "words", "--", "--resume", name[:4]).out == f"{line}\n"
+
+
 def test_a_completed_word_is_printed_with_its_description(run: Run) -> None:
     assert "list\tNewest first.\n" in run("completion", "words", "--", "sessions", "").out
     assert "--json\tprint JSON\n" in run("completion", "words", "--", "doctor", "--j").out
@@ -63,18 +80,20 @@ def test_a_completed_word_is_printed_with_its_description(run: Run) -> None:
 def test_an_unknown_shell_is_refused_with_the_supported_ones(run: Run) -> None:
     done = run("completion", "tcsh")
     assert done.code == 2
-    assert "choose from 'bash', 'zsh', 'fish'" in done.complaint
+    assert "Choose: bash, zsh, fish" in done.complaint
 
 
 @pytest.mark.slow
 def test_bash_completes_words_and_falls_back_to_its_file_completion(tmp_path: Path) -> None:
     lines = """source <(swecli completion bash)
     try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _swecli swecli "${@: -1}"; echo "${COMPREPLY[*]}"; }
-    try swecli rev; try swecli sessions s; try swecli review --st; try swecli --db ''; complete -p swecli"""
+    try swecli rev; try swecli sessions s; try swecli review --st; try swecli --db ''
+    try swecli --mode ''; try swecli config set mode e; try swecli playbook edit P-1 --scope u; complete -p swecli"""
     done = subprocess.run(
         [shell_path("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path
     )
-    assert done.stdout.split("\n")[:4] == ["review", "show search", "--staged", ""], done.stderr
+    expected = ["review", "show search", "--staged", "", "ask edits plan auto", "edits", "user"]
+    assert done.stdout.split("\n")[:7] == expected, done.stderr
     assert "-o default" in done.stdout
 
 
@@ -82,7 +101,8 @@ def test_bash_completes_words_and_falls_back_to_its_file_completion(tmp_path: Pa
 def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> None:
     Path(tmp_path / "base.db").touch()
     lines = """swecli completion fish | source
-    complete -C 'swecli sessions sh'; complete -C 'swecli rev'; complete -C 'swecli --db bas'"""
+    complete -C 'swecli sessions sh'; complete -C 'swecli rev'; complete -C 'swecli --db bas'
+    complete -C 'swecli config set mode e'"""
     done = subprocess.run(
         [shell_path("fish"), "--no-config", "-c", lines],
         capture_output=True,
@@ -90,9 +110,10 @@ def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> Non
         cwd=tmp_path,
     )
     assert done.stdout.splitlines() == [
-        "show\tThe conversation of one session.",
+        "show\tShow the conversation of one session.",
         "review",
         "base.db",
+        "edits",
     ], done.stderr
 
 
@@ -106,5 +127,7 @@ def test_zsh_completes_on_tab(tmp_path: Path) -> None:
         terminal.wait("^> swecli sessions *$")
         terminal.keys("sh\t")
         terminal.wait("^> swecli sessions show *$")
+        terminal.keys("\x15swecli config set mode ed\t")
+        terminal.wait("^> swecli config set mode edits *$")
         terminal.keys("\x15swecli sessions \t")
         terminal.wait(r"^search +-- Find words in all conversations\.")

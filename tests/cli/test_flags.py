@@ -71,7 +71,7 @@ def test_each_flag_sets_its_value(argv: list[str], name: str, value: object) -> 
         (["-m"], r"-m/--model: expected one argument\."),
         (
             ["-p", "x", "--output-format", "xml"],
-            r"--output-format: invalid choice: 'xml' \(choose from .*stream-json",
+            r"--output-format: unknown value 'xml'\.  Choose: .*stream-json",
         ),
         (["-c", "-r", "x"], r"-c and -r cannot be used together"),
         (["-p", "-r"], r"-r needs a session id or name with -p"),
@@ -119,9 +119,12 @@ def test_the_output_format_is_found_even_in_invalid_flags(argv: list[str], asked
         ("reviwe", "Did you mean `swecli review`"),
         ("Session", "Did you mean `swecli sessions`"),
         ("help", "Did you mean `swecli --help`"),
-        ("update", "Choose: tutorial, sessions, playbook, learn"),
-        ("mcp", "Choose: tutorial, sessions, playbook, learn"),
-        ("src/main.py", "Choose: tutorial, sessions"),
+        ("login", "See `swecli --help`"),
+        ("src/main.py", "See `swecli --help`"),
+        ("update", "Did you mean `swecli --check-update`"),
+        ("export", r"Did you mean /export in a session or `swecli sessions export` or"),
+        ("undo", r"Did you mean /undo in a session or `swecli playbook undo` or"),
+        ("init", "See `swecli --help`, or /help in a session"),
     ],
 )
 def test_a_single_word_is_refused_as_an_unknown_subcommand(word: str, meant: str) -> None:

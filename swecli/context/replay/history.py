@@ -80,7 +80,9 @@ class History:
             turns.append(replace(turn, situation=told))
             now = max(turns[-1].steps[-1].at, _end_time(group[-1]))
         if not turns:
-            raise BadInput("This session has no turns to replay.", "See: swecli sessions list")
+            raise BadInput(
+                "This session has no turns to replay.", "See /sessions or `swecli sessions list`."
+            )
         live = sorted(
             (b for b in session.playbook.bullets.values() if b.is_live),
             key=lambda b: (b.created_at, b.number),

@@ -191,7 +191,7 @@ class Reader:
             if ids:
                 listed = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
                 raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {listed}.")
-        raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
+        raise BadInput(f"There is no session {ref!r}.", "See /sessions or `swecli sessions list`.")
 
     @_report_damage()
     def session(self, session_id: str, newest: int = NEWEST) -> Session:

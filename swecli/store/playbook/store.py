@@ -168,15 +168,16 @@ class PlaybookStore:
         """Resolve `P-7`, `p7` or `7` to a strategy of the session's scopes. Raises BadInput."""
         name = parse_short_id("P", ref) or parse_short_id("P", f"P{ref}")
         if name is None:
-            raise BadInput(
-                f"{ref!r:.60} is not the id of a strategy.", "Ids are written P-1, P-2, …"
+            problem = (
+                f"{ref!r:.60} is not the id of a strategy." if ref else "No strategy is named."
             )
+            raise BadInput(problem, "Ids are written P-1, P-2, …")
         bullet = self.get(name, session)
         if bullet is not None and (include_deleted or bullet.state != "deleted"):
             return bullet
         if bullet is not None:
             raise BadInput(f"{name} was removed.", f"`edit {name} --on` restores it.")
-        raise BadInput(f"There is no strategy {name} here.", "`list` shows all.")
+        raise BadInput(f"There is no strategy {name} here.", "See /playbook or `swecli playbook`.")
 
     def removed(self, session: Session) -> list[Bullet]:
         """Return the deleted strategies of the session's scopes."""
