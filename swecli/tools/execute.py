@@ -218,8 +218,10 @@ def _approval_request(
 
 def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> str:
     """Return what would end the questions about such calls, "" if a plain yes for the session does."""
-    if plan.guard_is_for_place:
+    if plan.guard_is_for_place and rule:
         return f"a rule for its folder allows it: {rule}"
+    if plan.guard_is_for_place:
+        return "a rule for a folder in it allows that folder"
     if not verdict.exact_only:
         return ""
     if verdict.why == plan.guard:
