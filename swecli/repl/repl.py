@@ -24,6 +24,7 @@ from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import short_path
 from swecli.repl.startup import Build, Startup
+from swecli.repl.status_command import StatusCommand
 from swecli.text import one_line
 
 if TYPE_CHECKING:
@@ -52,19 +53,29 @@ class REPL(Program):
         self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
         self.footer = Footer(
-            start.choice.name, settings.mode, str(settings.window), busy="starting"
+            start.choice.name,
+            settings.mode,
+            str(settings.window),
+            busy="starting",
+            folder=start.cwd,
+            template=settings.status_line,
         )
+        if settings.status_command:
+            self.footer.command = StatusCommand(
+                settings.status_command,
+                start.cwd,
+                start.environ,
+                shown=lambda: self.prompt.redraw(),
+                failed=self._report_status_command,
+            )
         self._background = Background(self)
         self._startup = Startup(start, build)
         self.queue = LineQueue(
             (["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else [])
         )
         self.prompt: PromptLine | DumbPrompt
-        if start.environ.get("TERM", "") in (
-            "",
-            "dumb",
-            "unknown",
-        ):  # the terminal cannot move its cursor
+        # a terminal without a type cannot move its cursor
+        if settings.plain or start.environ.get("TERM", "") in ("", "dumb", "unknown"):
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)
@@ -99,6 +110,8 @@ class REPL(Program):
 
     async def _close(self) -> None:
         await self._dispatcher.close()
+        if self.footer.command is not None:
+            await self.footer.command.close()
         await self._background.cancel(timeout=CLOSE_TIMEOUT)
         if self._job_watcher is not None:
             self._job_watcher.cancel()
@@ -110,6 +123,9 @@ class REPL(Program):
                     self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
                     self.prompt.write(f"to continue this session: swecli --resume {session.id}\n")
+
+    def _report_status_command(self, problem: str) -> None:
+        self.report(SwecliError(problem, "It gets JSON, and its first line is shown."))
 
     def start_loading(self) -> asyncio.Task[None]:
         if self._loading is None:

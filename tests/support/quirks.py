@@ -368,7 +368,7 @@ _ENDS = (
 )  # fmt: skip
 _ERRORS = (
     Quirk("rate limit (429), once", lambda: [Refusal(429, "slow down", headers={"retry-after": "0"}), Reply(DONE)],
-          2, 0, "no more requests for now (429)", wires=ALL),
+          2, 0, "has reached its rate limit (429)", wires=ALL),
     Quirk("rate limit (429) for an hour", lambda: [Refusal(429, "slow down", headers={"retry-after": "3600"})], 1, 75,
           "(429)", ""),
     Quirk("status 503, five times", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", "", wires=ALL),

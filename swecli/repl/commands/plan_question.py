@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from swecli.models.errors import BadInput
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import Asker
-from swecli.repl.render.renderer import Renderer
+
+if TYPE_CHECKING:
+    from swecli.repl.render.renderer import Renderer
 
 _YES = Option("yes, and change files without asking (mode edits)", "1", "y")
 _EDIT = Option("edit it first", "e", needs_enter=True)

@@ -31,7 +31,7 @@ def terminal() -> Iterator[Terminal]:
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text(KEYS)
     Path("numbers.txt").write_text("".join(f"row {n}\n" for n in range(30)))
-    with Terminal("-m", "demo") as terminal:
+    with Terminal("-m", "demo", rows=40) as terminal:
         terminal.wait(FOOTER)
         yield terminal
 
