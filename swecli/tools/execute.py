@@ -25,6 +25,7 @@ from swecli.models.message import (
     ToolResult,
     ToolSpec,
 )
+from swecli.text import escape_hidden
 from swecli.tools import builtin
 from swecli.tools.arguments import read_arguments
 from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan
@@ -37,6 +38,7 @@ _log = logging.getLogger(__name__)
 _CANCELLED = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
+_MAX_CHANGED = 10  # files named after a command; more are only counted
 
 
 class ToolRegistry(dict[str, Tool]):
@@ -95,19 +97,31 @@ async def execute(
         return _store(call, refusal), summary
     ctx.profile = _choose_profile(tool, plan, ctx, verdict)
     ctx.on_start(call, summary)
-    async with _recording(tool, call.effects, ctx):
+    async with _recording(tool, call.effects, ctx) as changed:
         result = await _run(call, tool, params, plan, ctx)
-        if note:
-            result = replace(result, for_model=f"{result.for_model}\n{note}")
-        return _store(call, result), summary
+    notes = [note] if note else []
+    if changed and tool.kind.may_change == "any file":
+        notes.append(_describe_changes(changed))
+    if notes:
+        result = replace(result, for_model="\n".join([result.for_model, *notes]))
+    return _store(call, result), summary
 
 
-def _recording(tool: Tool, effects: Effects, ctx: ToolContext) -> AbstractAsyncContextManager[None]:
+def _describe_changes(changed: Sequence[str]) -> str:
+    """Return the line on the files that differ after a call that may change any."""
+    named = ", ".join(escape_hidden(path, keep="") for path in changed[:_MAX_CHANGED])
+    more = len(changed) - _MAX_CHANGED
+    return f"[files that differ now: {named}{f' and {more} more' if more > 0 else ''}]"
+
+
+def _recording(
+    tool: Tool, effects: Effects, ctx: ToolContext
+) -> AbstractAsyncContextManager[list[str]]:
     """Return what records the changes of a permitted call, which are those that its kind may make. That a command ran
     without approval is no proof that it changed nothing; in the read-only sandbox nothing can change."""
     may_change = tool.kind.may_change
     if ctx.changes is None or may_change == "nothing" or ctx.profile == "read-only":
-        return nullcontext()
+        return nullcontext([])
     return ctx.changes.around(effects.changed if may_change == "subject" else ())
 
 
