@@ -68,16 +68,18 @@ async def execute(
     """Execute a call and return its result and one-line summary. Raises nothing but CancelledError.
 
     `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
-    for the model (the caller truncates it), `duration_ms` excludes the wait for approval. On cancellation the result
-    has the output so far (`ctx.output`)."""
+    for the model (the caller truncates it), `duration_ms` excludes the wait for the user's answers. On cancellation the
+    result has the output so far (`ctx.output`)."""
     readers = frozenset(
         {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
     )
+    question = _TimedAsk(ask)
+    ask_plan = partial(_ask_plan, call, question, permissions)
     ctx = replace(
         ctx,
         may_read=partial(permissions.may_read, readers=readers),
-        ask_user=partial(_ask_user, call, ask),
-        ask_plan=partial(_ask_plan, call, ask, permissions) if permissions.mode == "plan" else None,
+        ask_user=partial(_ask_user, call, question),
+        ask_plan=ask_plan if permissions.mode == "plan" else None,
     )
     try:
         tool = _find_tool(call, registry, ctx, problem)
@@ -98,7 +100,7 @@ async def execute(
     ctx.profile = _choose_profile(tool, plan, ctx, verdict)
     ctx.on_start(call, summary)
     async with _recording(tool, call.effects, ctx) as changed:
-        result = await _run(call, tool, params, plan, ctx)
+        result = await _run(call, tool, params, plan, ctx, question)
     notes = [note] if note else []
     if changed and tool.kind.may_change == "any file":
         notes.append(_describe_changes(changed))
@@ -285,8 +287,28 @@ def _refusal_text(decision: Decision) -> str:
     return "The user refused this call and nothing was done. Do not try it again unchanged; ask what is wanted instead."
 
 
+class _TimedAsk:
+    """Asks the user, and counts the seconds that a call waited for the answers."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.seconds = 0.0
+
+    async def __call__(self, request: AskRequest) -> Decision:
+        started = time.monotonic()
+        try:
+            return await self._ask(request)
+        finally:
+            self.seconds += time.monotonic() - started
+
+
 async def _run(
-    call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ctx: ToolContext
+    call: ToolCall,
+    tool: Tool,
+    params: BaseModel,
+    plan: ToolPlan,
+    ctx: ToolContext,
+    question: _TimedAsk,
 ) -> ToolResult:
     started = time.monotonic()
     try:
@@ -301,7 +323,7 @@ async def _run(
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _exception_result(tool.name, error)
     finally:
-        call.duration_ms = round((time.monotonic() - started) * 1000)
+        call.duration_ms = round((time.monotonic() - started - question.seconds) * 1000)
 
 
 def _summary_without_plan(call: ToolCall) -> str:
