@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import (
+    CANCELLED,
     Ask,
     AskRequest,
     Decision,
@@ -187,7 +188,7 @@ async def _check_permission(
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
-        call.error = "cancelled"
+        call.error = CANCELLED
         call.result = _CANCELLED
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
@@ -314,7 +315,7 @@ async def _run(
     try:
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
-        call.error = "cancelled"
+        call.error = CANCELLED
         output = ctx.output.text() if ctx.output else ""
         call.result = interrupted_text(
             f"Stopped by the user after {time.monotonic() - started:.0f} s", output
