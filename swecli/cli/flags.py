@@ -107,7 +107,7 @@ class Parser(argparse.ArgumentParser):
         add(
             "--window",
             metavar="N[+S]|full|auto",
-            help="reflection window: interactions sent verbatim (default 5)",
+            help="reflection window: how many past turns are sent (default 5+3: five, growing to eight)",
         )
         add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
         add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")

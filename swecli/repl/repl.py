@@ -7,12 +7,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli import __version__
+from swecli.config.own_command import own_command
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
@@ -30,6 +32,7 @@ from swecli.text import one_line
 if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.events import Event
+    from swecli.models.session import Session
 
 _SWITCH_INTERVAL = (
     0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
@@ -122,7 +125,14 @@ class REPL(Program):
                 if ended:
                     self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
-                    self.prompt.write(f"to continue this session: swecli --resume {session.id}\n")
+                    self.prompt.write(f"to continue this session: {self._command_for(session)}\n")
+
+    def _command_for(self, session: Session) -> str:
+        """Return the command that continues a session."""
+        here = Path.cwd()
+        command = own_command(sys.argv[0], here, self.start.environ.get("PATH"))
+        is_newest_here = Path(session.working_directory) == here
+        return f"{command} -c" if is_newest_here else f"{command} -r {session.id}"
 
     def _report_status_command(self, problem: str) -> None:
         self.report(SwecliError(problem, "It gets JSON, and its first line is shown."))
