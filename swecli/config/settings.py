@@ -352,9 +352,9 @@ def render_template() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The configuration of a run. `resume` is None for a new session, "" for this directory's last one, else an id,
-    prefix or title; with `pick` the user chooses one. `prompt` becomes the first message. `notices` are shown before
-    the first prompt. `config` is the file given with `--config`."""
+    """The configuration of a run. `resume` is None for a new session, "" for this directory's last one (if `attended`
+    one that is not a script's alone), else an id, prefix or title; with `pick` the user chooses one. `prompt` becomes
+    the first message. `notices` are shown before the first prompt. `config` is the file given with `--config`."""
 
     settings: Settings
     paths: Paths
@@ -363,6 +363,7 @@ class Start:
     choice: ModelChoice = ModelChoice("", "")
     resume: str | None = None
     pick: bool = False
+    attended: bool = False
     prompt: str = ""
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
