@@ -8,10 +8,11 @@ import os
 from swecli.headless import writers
 from swecli.llm import default_models
 from swecli.models.errors import UsageError
+from swecli.similar_names import similar_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
     Declare = Callable[["Parser"], None]  # adds the actions or arguments of a subcommand
@@ -36,10 +37,10 @@ SUBCOMMANDS = {  # name -> summary for --help
     "completion": "bash, zsh, fish: completion in your shell",
 }
 _MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one of their own
+_MAX_MEANT = 3  # subcommands that a hint names
 _MAX_SHOWN = 80  # characters of an argument in an error
-_SIMILAR = 0.65  # difflib's ratio: at its default of 0.6, "reason" is similar to "json"
 # flags that are subcommands of other programs
-_STANDALONE = ("check-update", "continue", "help", "resume", "version")
+_STANDALONE = ("continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = f"""\
 subcommands:
@@ -168,6 +169,11 @@ class Parser(argparse.ArgumentParser):
         )
         return asked if asked in _format_names() else "text"
 
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The actions of a subcommand."""
+        return tuple(self._by_name.choices) if self._by_name is not None else ()
+
     def action(self, name: str, run: Run, about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._by_name is None:
@@ -207,16 +213,13 @@ class Parser(argparse.ArgumentParser):
         choices = [str(choice) for choice in action.choices or ()]
         if not choices or value in choices:
             return
-        near = _closest(value, choices)
+        hint = f"Choose: {', '.join(choices)}."
         if isinstance(action, argparse._SubParsersAction):
-            asked = f"`{self.prog} {value[:_MAX_SHOWN]}`"
-            meant = " or ".join(f"`{self.prog} {name}`" for name in near)
-            hint = f"Did you mean {meant}?" if meant else f"Choose: {', '.join(choices)}."
-            raise UsageError(f"There is no {asked}.", hint)
+            near = [f"`{self.prog} {name}`" for name in similar_names(value, choices)]
+            meant = f"Did you mean {' or '.join(near)}?" if near else hint
+            raise UsageError(f"There is no `{self.prog} {value[:_MAX_SHOWN]}`.", meant)
         name = "/".join(action.option_strings) or action.metavar or action.dest
-        raise UsageError(
-            f"{name}: unknown value {value[:_MAX_SHOWN]!r}.", f"Choose: {', '.join(choices)}."
-        )
+        raise UsageError(f"{name}: unknown value {value[:_MAX_SHOWN]!r}.", hint)
 
     def _unknown_flag(self, flag: str) -> UsageError:
         """Return the error for an unknown flag, with the closest known one as a hint."""
@@ -224,7 +227,7 @@ class Parser(argparse.ArgumentParser):
         known = {option.lstrip("-"): option for option in self._option_string_actions}
         translated = _FLAGS_OF_OTHERS.get(name) if "mode" in known else None
         meant = translated or " or ".join(
-            known[found] for found in _closest(name.lstrip("-"), known)
+            known[found] for found in similar_names(name.lstrip("-"), known)
         )
         hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
         if any(action.dest == "words" for action in self._actions):
@@ -287,7 +290,10 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
             "Put the subcommand first.",
             f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}",
         )
-    meant = _commands_meant_by(word.lower(), words)
+    meant = " or ".join(
+        name if name.startswith("/") else f"`{f'swecli {name} {words[:_MAX_SHOWN]}'.rstrip()}`"
+        for name in _meant(word.lower())
+    )
     if rest:
         send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"'
     else:
@@ -295,36 +301,23 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     if rest and not meant:
         raise UsageError(f"Unexpected arguments: {words}.", send)
     where = "See `swecli --help`, or /help in a session."
-    hint = f"Did you mean {' or '.join(meant)}?" if meant else where
+    hint = f"Did you mean {meant}?" if meant else where
     raise UsageError(f"Unknown subcommand {word[:_MAX_SHOWN]!r}.", f"{hint} {send}")
 
 
-def owners_of(action: str) -> list[str]:
-    """Return the subcommands that have an action of that name."""
-    return [name for name, about in SUBCOMMANDS.items() if action in about.split(", ")]
-
-
-def _commands_meant_by(word: str, words: str) -> list[str]:
-    """Return what an unknown subcommand may stand for: an action of subcommands, a command of a session, or a mistyped
-    name."""
-    in_shell = [f"`swecli {owner} {word}`" for owner in owners_of(word)]
-    if in_shell:
+def _meant(word: str) -> list[str]:
+    """Return what a word that is no subcommand may mean: the action of one or more, else a name like it."""
+    parsers = {name: Parser.for_subcommand(name) for name in SUBCOMMANDS}
+    actions = [f"{name} {word}" for name, one in parsers.items() if word in one.action_names]
+    if actions:
         # late: only for the name of an action
         from swecli.repl.commands.registry import CommandTable
 
         is_command = CommandTable.discover().find(word) is not None
-        return [f"/{word} in a session", *in_shell] if is_command else in_shell
-    near = _closest(word, (*SUBCOMMANDS, *_STANDALONE))[:1]
-    flags = [f"--{name}" if name in _STANDALONE else name for name in near]
-    return [f"`{f'swecli {name} {words[:_MAX_SHOWN]}'.rstrip()}`" for name in flags]
-
-
-def _closest(word: str, known: Iterable[str]) -> list[str]:
-    """Return up to two known names that share more than half of their letters, in order, with a mistyped one."""
-    # late: only for typos
-    from difflib import get_close_matches
-
-    return get_close_matches(word, list(known), n=2, cutoff=_SIMILAR)
+        in_session = [f"/{word} in a session"] if is_command else []
+        return [*in_session, *actions][:_MAX_MEANT]
+    found = similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
+    return [f"--{name}" if name in _STANDALONE else name for name in found]
 
 
 def _format_names() -> tuple[str, ...]:

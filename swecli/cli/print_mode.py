@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.flags import SUBCOMMANDS, owners_of
+from swecli.cli.flags import SUBCOMMANDS
 from swecli.context.tokens import TokenCounter
 from swecli.headless.first_request import load_http, send_first_request
 from swecli.headless.prompts import Prompt, read_piped, read_prompts
@@ -37,6 +37,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     counter = TokenCounter(model.profile.encoding, exact=False)
     load_http(model)
     sessions = SessionManager.open(start.database)
+    sessions.is_attended = False
     ahead = None
     if not is_stream and schema is None:
         ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)
@@ -104,5 +105,5 @@ def _shell_command(name: str) -> str:
     """Return the subcommand of that name, or the only one that has an action of it; "" if there is none."""
     if name in SUBCOMMANDS:
         return name
-    owners = owners_of(name)
+    owners = [one for one, actions in SUBCOMMANDS.items() if name in actions.split(", ")]
     return f"{owners[0]} {name}" if len(owners) == 1 else ""

@@ -119,12 +119,10 @@ def test_the_output_format_is_found_even_in_invalid_flags(argv: list[str], asked
         ("reviwe", "Did you mean `swecli review`"),
         ("Session", "Did you mean `swecli sessions`"),
         ("help", "Did you mean `swecli --help`"),
-        ("login", "See `swecli --help`"),
+        ("update", "See `swecli --help`, or /help in a session"),
         ("src/main.py", "See `swecli --help`"),
-        ("update", "Did you mean `swecli --check-update`"),
-        ("export", r"Did you mean /export in a session or `swecli sessions export` or"),
-        ("undo", r"Did you mean /undo in a session or `swecli playbook undo` or"),
-        ("init", "See `swecli --help`, or /help in a session"),
+        ("export", "Did you mean /export in a session or `swecli sessions export` or"),
+        ("undo", "Did you mean /undo in a session or `swecli playbook undo` or"),
     ],
 )
 def test_a_single_word_is_refused_as_an_unknown_subcommand(word: str, meant: str) -> None:
