@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -135,7 +136,7 @@ class REPL(Program):
         project of one's own after the tutorial, whose database is left behind."""
         command = own_command(sys.argv[0], Path.cwd(), self.start.environ.get("PATH"))
         if self.start.suggestions:
-            return f"for work of your own: {command} in your project; {command} models lists what can answer"
+            return f"for work of your own, in your project: {command}"
         which = [shlex.quote(word) for word in self._which(session)]
         return " ".join(["to continue this session:", command, *which])
 
@@ -271,12 +272,10 @@ class REPL(Program):
 def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
     dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
-    facts = [
-        f"swecli {__version__}",
-        _describe_model(start.choice.name, start.choice.why),
-        short_path(start.cwd),
-    ]
-    lines = _wrap_parts([one_line(fact) for fact in facts], width)
+    model = one_line(_describe_model(start.choice.name, start.choice.why))
+    model_lines = textwrap.wrap(model, width, break_on_hyphens=False)
+    facts = [f"swecli {__version__}", *model_lines, one_line(short_path(start.cwd))]
+    lines = _wrap_parts(facts, width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
     help = ["/help for commands", keys.hint("next_mode", "to switch mode")]

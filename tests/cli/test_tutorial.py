@@ -61,6 +61,7 @@ def take(terminal: Terminal, line: str) -> None:
     terminal.keys("\r")
     for _ in range(ASKED.get(line, 0)):
         terminal.wait(QUESTION)
+        assert "Tab takes it" not in terminal.text, "the next line is no answer"
         wait_until_read(terminal)
         terminal.keys("1")
         terminal.wait_until_gone(QUESTION)

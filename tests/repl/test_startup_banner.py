@@ -28,6 +28,14 @@ def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
     assert lines[2] == "! something odd"
 
 
+def test_a_long_description_of_the_model_is_wrapped_between_words() -> None:
+    why = "the answers are recorded ones, everything else is real"
+    start = replace(make_start(Path.home()), choice=ModelChoice("demo", why))
+    lines = _banner(start, KeyMap(), color=False, width=60).splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert " ".join(lines[1:3]).startswith(f"demo model (offline tour; {why})")
+
+
 def test_a_model_is_named_with_the_reason_for_its_choice() -> None:
     assert (
         _describe_model("openai/gpt", "OPENAI_API_KEY is set")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -13,12 +13,20 @@ from swecli.repl.key_map import KeyMap
 
 
 class Ghost(Processor):
-    """Offers the lines one after the other; a line that was sent makes room for the next one."""
+    """Offers the lines one after the other; a line that was sent makes room for the next one. Nothing is offered while
+    a question stands: then `is_waiting`, whether the prompt waits for a line, is false."""
 
-    def __init__(self, lines: Sequence[str], buffer: LineBuffer, keys: KeyMap) -> None:
+    def __init__(
+        self,
+        lines: Sequence[str],
+        buffer: LineBuffer,
+        keys: KeyMap,
+        is_waiting: Callable[[], bool],
+    ) -> None:
         self._left = list(lines)
         self._buffer = buffer
         self._keys = keys
+        self._is_waiting = is_waiting
 
     @property
     def line(self) -> str:
@@ -33,7 +41,7 @@ class Ghost(Processor):
     @property
     def _is_offered(self) -> bool:
         is_free = not self._buffer.text or self._buffer.is_restored
-        return bool(self.line) and is_free
+        return bool(self.line) and is_free and self._is_waiting()
 
     def bindings(self) -> KeyBindings:
         """Return the binding that takes the line if the input line is empty, or restored and not touched."""

@@ -111,7 +111,9 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
-        self._ghost = Ghost(start.suggestions, self.buffer, self.keys)
+        self._ghost = Ghost(
+            start.suggestions, self.buffer, self.keys, is_waiting=lambda: self.question is None
+        )
         answer_keys = DynamicKeyBindings(
             lambda: self.question.keys if self.question is not None else None
         )
