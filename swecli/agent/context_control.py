@@ -11,14 +11,17 @@ from swecli.agent.fitted import StepPlace
 from swecli.agent.turn import TurnRecord
 from swecli.context.epochs import CONDENSE, SummaryCut
 from swecli.context.fit import Ladder
-from swecli.context.prepare import past_request
+from swecli.context.keyed import strip_keys
+from swecli.context.prepare import Segment, measure_messages, past_request
+from swecli.context.replay.stored import stored_request
 from swecli.models.context import Reduction, WindowSpec, interaction_of, key_of
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.json_value import JsonObject
-from swecli.models.message import Role
+from swecli.models.message import ApiMessage, Role
 from swecli.models.session import Session
 
+_WHOLE_LOG = 1_000_000  # reductions: more than any session has
 _HOLD = 1.1  # growth of a request after an undo before an optional reduction may follow
 
 
@@ -72,6 +75,21 @@ class WindowPreview:
     returns: tuple[str, ...]
     first: int
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class PastPrompt:
+    """The first request of an earlier turn, rebuilt from what is stored. The definitions of its tools are not stored:
+    `tools` are the tokens of today's. `counted` are the tokens that were counted when it was sent, tools included; 0 if
+    none are stored, or in another encoding. `steps` is the number of requests of the turn."""
+
+    number: int
+    messages: list[ApiMessage]
+    segments: tuple[Segment, ...]
+    tokens: int  # of the messages
+    tools: int
+    counted: int
+    steps: int
 
 
 class ContextControl:
@@ -172,6 +190,42 @@ class ContextControl:
         )
         return ReductionPlan(
             "window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens
+        )
+
+    def past_prompt(self, number: int) -> PastPrompt:
+        """Rebuild the first request of turn `number`. Raises BadInput if there is none, or nothing is stored that it
+        was built from."""
+        if not 1 <= number <= self.session.interactions:
+            raise BadInput(f"There is no turn T{number} in this session.", "See /window.")
+        self._agent.count_exactly()
+        counter = self._agent.counter
+        whole = self._sessions.read_whole()
+        log = self._sessions.context.log(whole, _WHOLE_LOG)
+        found = stored_request(whole, log, number)
+        if found.epoch is None:
+            raise BadInput(
+                f"The request of T{number} cannot be rebuilt: what it was made from is not stored.",
+                "So it is in sessions that were imported from another tool.",
+            )
+        system, *window, query = found.keyed
+        text = str(system["content"])
+        counted, encoding = self._sessions.context.counted_at_first(whole, number)
+        replies = [
+            message
+            for message in whole.messages
+            if message.interaction == number and message.role is Role.ASSISTANT
+        ]
+        return PastPrompt(
+            number,
+            strip_keys(found.keyed),
+            (
+                Segment("system", counter.count(text), text),
+                *measure_messages(found.epoch, window, query, counter),
+            ),
+            tokens=counter.count_messages(strip_keys(found.keyed)),
+            tools=counter.count_tools(self._agent.specs()),
+            counted=counted if encoding == counter.label else 0,
+            steps=len(replies),
         )
 
     def preview(self, spec: WindowSpec | None = None) -> WindowPreview:

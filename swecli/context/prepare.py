@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
@@ -41,7 +41,7 @@ class RequestInput:
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class Segment:
     """A named part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for
     display."""
 
@@ -60,7 +60,7 @@ class PreparedRequest:
     interactions that leave the window; `opened` is the row of the epoch that begins, or None."""
 
     keyed: list[ApiMessage]
-    segments: tuple[_Segment, ...]
+    segments: tuple[Segment, ...]
     tokens: int
     enhanced: str
     shown: tuple[str, ...]
@@ -192,16 +192,21 @@ def _segments(
     messages: Sequence[ApiMessage],
     query: ApiMessage,
     counter: TokenCounter,
-) -> tuple[_Segment, ...]:
+) -> tuple[Segment, ...]:
     """Measure the parts of a request; the query without what repairs it."""
-    segments = [_Segment(name, counter.count(text), text) for name, text in head.split(epoch)]
-    window = messages[1:-1]
+    segments = [Segment(name, counter.count(text), text) for name, text in head.split(epoch)]
+    return (*segments, *measure_messages(epoch, messages[1:-1], query, counter))
+
+
+def measure_messages(
+    epoch: Epoch, window: Sequence[ApiMessage], query: ApiMessage, counter: TokenCounter
+) -> Iterator[Segment]:
+    """Measure the past interactions of a request, one by one, and its query."""
     for number in dict.fromkeys(interaction_of(message) for message in window):
         name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
         own = [message for message in window if interaction_of(message) == number]
-        segments.append(_measure_segment(name, own, counter))
-    segments.append(_measure_segment("query", [query], counter))
-    return tuple(segments)
+        yield _measure_segment(name, own, counter)
+    yield _measure_segment("query", [query], counter)
 
 
 def past_request(session: Session, query: ChatMessage | None = None) -> list[ApiMessage]:
@@ -266,8 +271,8 @@ def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
     return past[:-1] if stub else past
 
 
-def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> _Segment:
+def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
     """Measure messages as one segment; of a query only the text is displayed."""
     lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
     text = str(messages[0]["content"]) if name == "query" else lines
-    return _Segment(name, sum(counter.count_message(message) for message in messages), text)
+    return Segment(name, sum(counter.count_message(message) for message in messages), text)

@@ -36,6 +36,19 @@ class ContextStore:
         with self._database.read() as db:
             return Reader(db).reductions(session.id, limit)
 
+    def counted_at_first(self, session: Session, interaction: int) -> tuple[int, str]:
+        """Return the tokens, tools included, that were counted of a turn's first request, and the encoding they were
+        counted in; (0, "") if none are stored."""
+        which = (
+            "model_request WHERE session_id = ? AND interaction = ? AND step = 1 "
+            "AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
+        )
+        with self._database.read() as db:
+            for row in Reader(db).select(("extra",), which, (session.id, interaction)):
+                extra = row["extra"] if isinstance(row["extra"], dict) else {}
+                return extra.get("counted", 0), extra.get("encoding", "")
+        return 0, ""
+
     def pin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
         if not 1 <= interaction <= session.interactions:

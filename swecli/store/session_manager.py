@@ -336,6 +336,11 @@ class SessionManager:
             self.load_back_to(epoch.first)
         return replace(taken, undone=True)
 
+    def read_whole(self) -> Session:
+        """Read the current session from the store with all of its turns, without its playbook."""
+        with self.database.read() as db:
+            return Reader(db).session(self.session.id, self.session.interactions)
+
     def load_back_to(self, interaction: int) -> None:
         """Load the interactions from that number on into `current_session.messages`."""
         with self.database.read() as db:

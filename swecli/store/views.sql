@@ -75,7 +75,7 @@ SELECT
   c.error AS error, -- the error, NULL if the call succeeded
   c.decision AS decision, -- who decided: `mode`, `rule`, `user`, `session` or `headless`
   c.approved AS approved, -- 1 or 0, NULL if no approval was needed
-  c.reason AS reason, -- the user's reason for a refusal
+  c.reason AS reason, -- what the user said: why it was refused, or the answer to a question
   c.exit_code AS exit_code, -- exit code of a command
   round(c.duration_ms / 1000.0, 3) AS seconds,
   c.tokens AS tokens, -- tokens of the result as sent

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.keyed import strip_keys
 from swecli.context.notes import without_notes
-from swecli.context.prepare import past_request
+from swecli.context.replay.stored import stored_request
 from swecli.context.situation import SituationHistory
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
-from swecli.models.context import UNDO, ContextState, Reduction, WindowSpec
+from swecli.models.context import Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ChatMessage, Image, Role, ToolSpec
 from swecli.models.playbook import Bullet
@@ -104,28 +104,14 @@ class History:
 
     def with_stored_requests(self, log: Sequence[Reduction]) -> History:
         """Add to each turn its first request, rebuilt from the session's reductions, also from those undone later."""
-        undone = {row.detail: row.interaction for row in log if row.how == UNDO}
-        rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
+        turns: list[PastTurn] = []
         for turn in self.turns:
-            state, messages = (
-                ContextState(),
-                [m for m in self.session.messages if m.interaction <= turn.number],
-            )
-            for row in rows:  # step 1 made the first request fit
-                if (row.interaction, row.step) <= (turn.number, 1) and undone.get(
-                    row.id, turn.number
-                ) >= turn.number:
-                    state.add(row)
-            asked = next(message for message in messages if message.interaction == turn.number)
-            before = [message for message in messages if message.interaction < turn.number]
-            then = replace(
-                self.session, messages=before, interactions=turn.number - 1, context=state
-            )
-            stored = strip_keys(past_request(then, asked))
-            window = (
-                WindowSpec.parse(state.epoch.spec) if state.epoch and state.epoch.spec else None
-            )
-            turns.append(replace(turn, window=window, stored=tuple(stored)))
+            found = stored_request(self.session, log, turn.number)
+            window = None
+            if found.epoch is not None and found.epoch.spec:
+                window = WindowSpec.parse(found.epoch.spec)
+            stored = tuple(strip_keys(found.keyed))
+            turns.append(replace(turn, window=window, stored=stored))
         return replace(self, turns=tuple(turns))
 
 

@@ -75,6 +75,11 @@ class CallDigest:
         return self.denied and self.decision in ("user", "")
 
     @property
+    def is_answered_by_user(self) -> bool:
+        """Whether the call asked the user a question and got an answer."""
+        return not self.denied and self.decision == "user" and self.reason != ""
+
+    @property
     def output(self) -> str:
         """Both ends of the result and the error."""
         return "\n".join(part for part in (self.head, self.tail, self.error) if part)
@@ -233,6 +238,8 @@ def _reactions_during(
     for call in calls:
         if call.is_refused_by_user:
             yield Reaction("refusal", call.reason, "during", call_id=call.id)
+        elif call.is_answered_by_user:
+            yield Reaction("answer", call.reason[:_REACTION], "during", call_id=call.id)
     if outcome == "cancelled":
         yield Reaction("interrupt", when="during")
 
@@ -292,9 +299,11 @@ class TurnEvidence:
 
     @property
     def is_reacted_to(self) -> bool:
-        """Whether the user did more than to go on: marked, refused, interrupted, added a line or took back."""
+        """Whether the user did more than to go on or to answer a question: marked, refused, interrupted, added a line
+        or took back."""
         return any(
-            one.kind not in ("message", "end") or one.when == "during"
+            one.kind not in ("message", "answer", "end")
+            or (one.kind == "message" and one.when == "during")
             for one in self.digest.reactions
         )
 

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-ReactionKind = Literal["message", "refusal", "mark", "undo", "interrupt", "end"]
+ReactionKind = Literal["message", "answer", "refusal", "mark", "undo", "interrupt", "end"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
     """One thing that the user did `during` or `after` a turn, with its `text` verbatim. A "message" is a line added to
-    the running turn or the next message, an "undo" took the turn's file changes back, "end" is the end of the session.
-    `value` is the value of a mark, `call_id` the call that was refused."""
+    the running turn or the next message, an "answer" one to a question of the assistant, an "undo" took the turn's file
+    changes back, "end" is the end of the session. `value` is the value of a mark, `call_id` the call that was refused
+    or that asked."""
 
     kind: ReactionKind
     text: str = ""

@@ -42,6 +42,7 @@ class Renderer:
         self._expand = screen.keys.hint("expand", "to expand")
         self._activity = Activity(clock, self._interrupt)
         self._stream: MarkdownStream | None = None
+        self._is_retrying = False  # the running step was sent again
         self._unread: list[str] = []  # text that the stream gets at the next drawing
         self._reasoning: Reasoning | None = None
         self._folded: list[Callable[[], RenderableType]] = []  # render what this turn has folded
@@ -165,6 +166,7 @@ class Renderer:
                 self._finish_call(event)
             case events.StepStarted():
                 self._finish_streams()
+                self._is_retrying = False
                 self._activity.set_label("Thinking")
             case events.TurnFinished():
                 self._finish_turn(event)
@@ -173,10 +175,18 @@ class Renderer:
                 self._stop_work()
                 self._print_block(None)
                 self.screen.error(event.error, event.hint)
+            case events.StepRetried():
+                self._show_retry(event)
             case _:
-                if isinstance(event, events.StepRetried):
-                    self._finish_streams()
                 self._print_remark(event_lines.render_remark(event))
+
+    def _show_retry(self, event: events.StepRetried) -> None:
+        """Print the first retry of a step, and one that discards text; the live line counts the others."""
+        self._finish_streams()
+        if event.restart or not self._is_retrying:
+            self._print_remark(event_lines.render_remark(event))
+        self._is_retrying = True
+        self._activity.set_label(f"{event.reason} · attempt {event.attempt}")
 
     def _append_text(self, text: str) -> None:
         if self._stream is None:

@@ -399,3 +399,31 @@ async def test_recall_is_not_offered_if_all_strategies_fit() -> None:
     runtime = make_runtime(["Yes."], learn=False)
     await run_turn(runtime, "hello")
     assert "recall" not in [spec.name for spec in runtime.agent.model.requests[0].tools]  # type: ignore[attr-defined]
+
+
+async def answer_and_remember(decision: Decision) -> list[tuple[str, str]]:
+    """Let the model ask how to indent, answer it, and return what its `remember` stored, with the state."""
+    question = {"question": "How do you indent?", "choices": ["Tabs everywhere", "Spaces"]}
+    text = "Indent with tabs everywhere in new code"
+    replies = [
+        calls(("ask_user", question)),
+        remember(text, "with tabs everywhere in new code"),
+        "Noted.",
+    ]
+    user = User([decision, NO])
+    runtime = make_runtime(replies, user=user, reflect_with_model=False)
+    await run_turn(runtime, "write the parser")
+    return bullet_states(runtime)
+
+
+async def test_an_answer_to_a_question_counts_as_the_users_words() -> None:
+    said = Decision(True, answer="Please indent with tabs everywhere in new code")
+    assert await answer_and_remember(said) == [
+        ("Indent with tabs everywhere in new code", "active")
+    ]
+
+
+async def test_an_answer_that_nobody_gave_does_not() -> None:
+    assert await answer_and_remember(Decision(False, by="headless")) == [
+        ("Indent with tabs everywhere in new code", "quarantined")
+    ]

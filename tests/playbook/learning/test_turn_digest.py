@@ -107,3 +107,15 @@ def test_a_digest_contains_no_secret() -> None:
 def test_an_empty_turn_gives_an_empty_digest() -> None:
     digest = TurnDigest.of([])
     assert (digest.interaction, digest.query, digest.calls) == (0, "", ())
+
+
+def test_an_answer_to_a_question_is_a_reaction_but_does_not_judge_the_turn() -> None:
+    asked = ToolCall(
+        "a", "ask_user", {}, result="The user answers: tabs", decision="user", reason="tabs, please"
+    )
+    digest = TurnDigest.of(make_turn(asked))
+    assert [(one.kind, one.text, one.when) for one in digest.reactions] == [
+        ("answer", "tabs, please", "during")
+    ]
+    assert "tabs, please" in digest.own_words
+    assert not digest.observe({}).is_reacted_to

@@ -12,6 +12,7 @@ from swecli.models.events import (
     Event,
     Notice,
     ReasoningDelta,
+    StepRetried,
     StepStarted,
     TextDelta,
     ToolFinished,
@@ -92,6 +93,27 @@ def test_the_spinner_line_names_the_running_call_and_its_duration() -> None:
     assert not any("Esc to interrupt" in line for line in stage.seen())
 
 
+def test_repeated_retries_print_one_line_and_the_live_line_counts_them() -> None:
+    stage = Stage(columns=80)
+    stage.renderer.begin()
+    stage.show(StepStarted(1))
+    for attempt in (2, 3, 4):
+        stage.clock.now += 2
+        stage.show(StepRetried(attempt, 1.5, "429 Too Many Requests"))
+    assert sum("retrying" in line for line in stage.seen()) == 1
+    assert "429 Too Many Requests · attempt 4" in stage.seen()[-1]
+    stage.show(StepStarted(2), StepRetried(2, 1.5, "429 Too Many Requests"))
+    assert sum("retrying" in line for line in stage.seen()) == 2, "of another step"
+
+
+def test_a_retry_that_discards_text_says_so_each_time() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    for attempt in (2, 3):
+        stage.show(TextDelta("Half an ans"), StepRetried(attempt, 0.0, "it broke", restart=True))
+    assert sum("it broke · retrying" in line for line in stage.seen()) == 2
+
+
 def test_the_spinner_line_counts_the_tokens_of_the_turns_requests() -> None:
     stage = Stage(columns=80)
     stage.renderer.begin()
@@ -160,6 +182,22 @@ def test_output_of_a_running_call_is_shown_until_the_call_ends() -> None:
     seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", result))
     assert "    tick 2" not in seen
     assert "● Run pytest -q · 3.2 s" in seen
+
+
+def test_each_of_several_running_calls_is_named_with_its_last_line() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    first, second = canned.RUN, replace(canned.RUN, id="other")
+    stage.show(
+        ToolStarted(first, "Task look for the cause"),
+        ToolStarted(second, "Task count the tests"),
+        ToolProgress(first.id, "Read a.py\nSearch x in docs\n"),
+    )
+    stage.clock.now += 1
+    stage.renderer.draw()
+    assert "    Task look for the cause · Search x in docs" in stage.seen()
+    assert "    Task count the tests" in stage.seen()
+    assert "Running 2 tools" in stage.seen()[-1]
 
 
 def test_an_unfinished_block_is_shown_live_and_printed_once_when_finished() -> None:

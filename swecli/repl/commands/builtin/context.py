@@ -97,8 +97,9 @@ pin = _make_command(
 unpin = _make_command("unpin", _TURN_USAGE, "Unpin a turn (default: the last one)", _complete_turns)
 
 
-@command(usage="[TEXT]", concurrent="*")
+@command(usage="[TEXT | T7]", complete=_complete_turns, concurrent="*")
 async def _prompt(ctx: CommandContext, args: str) -> None:
-    """Show exactly what the next request would contain (optional: for TEXT)"""
+    """Show exactly what the next request would contain (optional: for TEXT), or what turn T7 was sent"""
     _run_action(ctx, "prompt", args)
-    ctx.screen.note("swecli context prompt --json prints it for programs")
+    command = f"swecli context prompt {args}".rstrip()
+    ctx.screen.note(f"{command} --json prints it for programs")

@@ -9,6 +9,7 @@ from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.session_lines import (
     describe_session,
     format_session,
+    resume_line,
     session_name,
     show_session,
 )
@@ -65,7 +66,7 @@ async def _fork(ctx: CommandContext, args: str) -> None:
     ctx.runtime.resume(copy.id)
     ending = f" that ends with T{upto}" if upto else ""
     ctx.screen.note(f"continuing in a copy{ending}: {copy.id}")
-    ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
+    ctx.screen.note(f"the original is kept: {resume_line(before)}")
 
 
 @command(aliases=("clear", "reset"), usage="[NAME]")
@@ -77,7 +78,7 @@ async def _new(ctx: CommandContext, args: str) -> None:
     named = f" {args}" if args else ""
     ctx.screen.note(f"new session{named}: nothing of the previous one is sent")
     if before.interactions:
-        ctx.screen.note(f"the previous one is kept: {session_name(before)} · /resume {before.id}")
+        ctx.screen.note(f"the previous one is kept: {resume_line(before)}")
         ctx.background.start(ctx.background.reflect_ended(ctx.runtime.learning))
 
 

@@ -21,7 +21,7 @@ async def test_new_starts_a_session_and_prints_the_id_of_the_old_one(
     assert now is not None
     assert now.id != old.id
     assert now.title == "second"
-    assert old.id in printed
+    assert f"/resume {old.id[:13]}" in printed
     assert ctx.waited_for_background
 
 
