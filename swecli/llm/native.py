@@ -443,12 +443,19 @@ async def _read_error(response: Any) -> bytes:
 
 
 def without_fields(value: Any, names: Collection[str]) -> Any:
-    """Return a deep copy of a JSON value without the fields of these names, at any depth."""
-    if isinstance(value, dict):
-        return {
-            name: without_fields(inner, names) for name, inner in value.items() if name not in names
-        }
-    return [without_fields(inner, names) for inner in value] if isinstance(value, list) else value
+    """Return a deep copy of a JSON value without the fields of these names, at any depth. The keys of a schema's
+    `properties` are no fields."""
+    if isinstance(value, list):
+        return [without_fields(inner, names) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    kept: dict[str, Any] = {}
+    for name, inner in value.items():
+        if name == "properties" and isinstance(inner, dict):
+            kept[name] = {key: without_fields(one, names) for key, one in inner.items()}
+        elif name not in names:
+            kept[name] = without_fields(inner, names)
+    return kept
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:

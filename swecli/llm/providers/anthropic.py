@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
-from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.native import NativeModel, safe_call_id, without_fields
 from swecli.llm.prefix import PrefixHash
 from swecli.models.api_message import ToolMessage, calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
@@ -138,7 +138,8 @@ class Anthropic(NativeModel):
         body |= self._thinking(request.thinking or at.thinking, limit)
         body |= at.extra_body
         if request.tools:
-            body["tools"] = [_tool(spec) for spec in request.tools]
+            # as they are sent: thoughts are bound to them
+            body["tools"] = without_fields([_tool(spec) for spec in request.tools], profile.off)
         system = _system(request)
         if system:
             body["system"] = system
