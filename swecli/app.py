@@ -172,17 +172,19 @@ def build_runtime(
     model: ChatModel | None = None,
     *,
     sessions: SessionManager | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Runtime:
-    """Build the runtime, with the open store `sessions` if it is given, in whose session a turn may have begun. Raises
-    SwecliError for a problem with the database, model, key or session."""
+    """Build the runtime, with the open store `sessions` if it is given, in whose session a turn may have begun, and
+    with the `surroundings` of that turn. Raises SwecliError for a problem with the database, model, key or session."""
     hide_environment()
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
     sessions = sessions or SessionManager.open(start.database)
     toolkit, idle = Toolkit.open(start, sessions, ask)
     ctx, root = toolkit.ctx, toolkit.ctx.root
-    surroundings = Surroundings(root, start.environ)
-    surroundings.begin()  # git may take longer than what follows
+    if surroundings is None:
+        surroundings = Surroundings(root, start.environ)
+        surroundings.begin()  # git may take longer than what follows
 
     def project() -> Project:
         found = load_project(start, start.read_trust(), window=agent.model.profile.window)

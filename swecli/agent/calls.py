@@ -49,6 +49,7 @@ from swecli.tools.sandbox import Sandbox
 from swecli.tools.search_provider import SearchProvider
 
 _Outcome = tuple[ToolCall, str, ToolResult]
+_ORDER_SECONDS = 0.5  # after a longer wait than this a person misses a result
 
 
 @dataclass(slots=True)
@@ -188,35 +189,37 @@ class CallRunner:
     async def _run_batch(
         self, batch: list[ToolCall], problems: dict[str, str]
     ) -> AsyncGenerator[Event, None]:
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        events: asyncio.Queue[Event | asyncio.Task[_Outcome]] = asyncio.Queue()
         tasks = [
             asyncio.create_task(self._run_one(call, problems.get(call.id), events.put_nowait))
             for call in batch
         ]
         for task in tasks:
-            task.add_done_callback(lambda _: events.put_nowait(None))
-        running = len(tasks)
+            task.add_done_callback(events.put_nowait)
+        results = _Results(tasks)
         stopped = False
         try:
-            while running and not stopped:
+            while not results.are_all_in and not stopped:
                 try:
-                    event = await events.get()
+                    async with asyncio.timeout(results.patience):
+                        event = await events.get()
+                except TimeoutError:
+                    for finished in results.take_ended():
+                        yield finished
+                    continue
                 except asyncio.CancelledError:
                     stopped = True
                     await _cancel_all(tasks)
                     continue
-                if event is not None:
-                    yield event
+                if isinstance(event, asyncio.Task):
+                    results.end(event)
+                    for finished in results.take_first():
+                        yield finished
                 else:
-                    running -= 1
-            for task in tasks:
-                if task.cancelled():  # before it started
-                    continue
-                call, summary, result = task.result()
-                stopped = stopped or result.cancelled
-                if summary:
-                    yield ToolFinished(call, summary, result)
-            if stopped:
+                    yield event
+            for finished in results.take_rest() if stopped else ():
+                yield finished
+            if stopped or results.has_cancelled:
                 raise asyncio.CancelledError
         finally:
             await _cancel_all(tasks)
@@ -287,6 +290,64 @@ class CallRunner:
         async with self._asking:  # one question at a time for concurrent calls
             with self._kit.user_time.counted():
                 return await self._kit.ask(request)
+
+
+class _Results:
+    """The results of calls that run at the same time. They are given in the order of the calls, but one that has ended
+    waits only for a moment for those before it."""
+
+    def __init__(self, tasks: Sequence[asyncio.Task[_Outcome]]) -> None:
+        self._waiting = [*tasks]
+        self._ended: set[asyncio.Task[_Outcome]] = set()
+        self._held_since: float | None = None  # when a result began to wait for one before it
+        self.has_cancelled = False
+
+    @property
+    def are_all_in(self) -> bool:
+        """Whether all results were taken."""
+        return not self._waiting
+
+    def end(self, task: asyncio.Task[_Outcome]) -> None:
+        """Note that a call has ended, and all its events are read."""
+        self._ended.add(task)
+
+    @property
+    def patience(self) -> float | None:
+        """For how many seconds a result may still be held back; None if there is none."""
+        if not self._ended.intersection(self._waiting):
+            self._held_since = None
+            return None
+        now = time.monotonic()
+        self._held_since = self._held_since or now
+        return max(0.0, self._held_since + _ORDER_SECONDS - now)
+
+    def take_first(self) -> list[ToolFinished]:
+        """Remove and return the results before the first call that still runs."""
+        count = next(
+            (at for at, task in enumerate(self._waiting) if task not in self._ended),
+            len(self._waiting),
+        )
+        return self._take(self._waiting[:count])
+
+    def take_ended(self) -> list[ToolFinished]:
+        """Remove and return the results of all calls that have ended."""
+        return self._take([task for task in self._waiting if task in self._ended])
+
+    def take_rest(self) -> list[ToolFinished]:
+        """Remove and return the results of all calls, none of which runs any more."""
+        return self._take(self._waiting)
+
+    def _take(self, tasks: Sequence[asyncio.Task[_Outcome]]) -> list[ToolFinished]:
+        self._waiting = [task for task in self._waiting if task not in tasks]
+        taken: list[ToolFinished] = []
+        for task in tasks:
+            if task.cancelled():  # before it started
+                continue
+            call, summary, result = task.result()
+            self.has_cancelled = self.has_cancelled or result.cancelled
+            if summary:
+                taken.append(ToolFinished(call, summary, result))
+        return taken
 
 
 async def _cancel_all(tasks: list[asyncio.Task[_Outcome]]) -> None:

@@ -119,7 +119,9 @@ class Parser(argparse.ArgumentParser):
         add("--input-format", choices=("text", "stream-json"), help=piped)
         schema = "with -p: the answer is JSON that follows this JSON schema"
         add("--json-schema", metavar="FILE", help=schema)
-        add("--no-color", action="store_const", const=False, dest="color", help="plain text")
+        add("--no-color", action="store_const", const=False, dest="color", help="no colours")
+        plain = "for screen readers: only lines of text, nothing is redrawn"
+        add("--plain", action="store_const", const=True, help=plain)
         add("--db", metavar="URL", help="database file or sqlite:/// URL")
         add("--config", metavar="FILE", help="use this settings file")
         add("-C", "--cwd", metavar="DIR", help="work in this directory")

@@ -91,10 +91,15 @@ def _run(argv: list[str]) -> int:
     from swecli.cli.event_loop import run_event_loop
 
     if args.headless:
-        # late: a session needs no writers
+        # late: a session reads git later
+        from swecli.tools.surroundings import Surroundings
+
+        surroundings = Surroundings(start.cwd.resolve(), start.environ)
+        surroundings.begin()
+        # late: a session needs no writers; git is read meanwhile
         from swecli.cli.print_mode import run_print_mode
 
-        return run_event_loop(run_print_mode(start, args))
+        return run_event_loop(run_print_mode(start, args, surroundings))
     # late: runs without a screen need no line editor
     from swecli.cli.startup import offer_tutorial
     from swecli.repl.repl import REPL

@@ -21,12 +21,14 @@ from swecli.store.session_manager import SessionManager
 if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.headless.answer_schema import AnswerSchema
+    from swecli.tools.surroundings import Surroundings
 
 _MAX_SHOWN = 80  # characters of arguments in a hint
 
 
-async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
-    """Run one turn, or one for each line of stdin, and return the exit code. Raises SwecliError."""
+async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: Surroundings) -> int:
+    """Run one turn, or one for each line of stdin, and return the exit code. `surroundings` are being read. Raises
+    SwecliError."""
     schema = _read_schema(args.json_schema)
     is_stream = args.input_format == "stream-json"
     prompt = _read_prompt(start, is_stream=is_stream)
@@ -38,12 +40,12 @@ async def run_print_mode(start: Start, args: argparse.Namespace) -> int:
     sessions.is_attended = False
     ahead = None
     if not is_stream and schema is None:
-        ahead = await send_first_request(start, prompt, model, counter, sessions)
+        ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)
     # late: the first request is already on its way while the tools and the agent are imported
     from swecli.app import build_runtime
     from swecli.headless.writers.base import RunFacts, make_writer
 
-    runtime = build_runtime(start, refuse, model, sessions=sessions)
+    runtime = build_runtime(start, refuse, model, sessions=sessions, surroundings=surroundings)
     runtime.settle()
     runtime.agent.counter = counter
     tools = tuple(spec.name for spec in runtime.agent.specs())

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from swecli import __version__
+from swecli.config.own_command import find_start_script
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -16,9 +17,8 @@ def update_hint(package: Path = _PACKAGE, prefix: Path = Path(sys.prefix)) -> st
 
 
 def _command(package: Path, prefix: Path) -> str:
-    checkout = package.parent
-    if (checkout / "scripts" / "start").is_file():
-        return f"git -C {checkout} pull"
+    if find_start_script(package) is not None:
+        return f"git -C {package.parent} pull"
     if (prefix / "pipx_metadata.json").is_file():
         return "pipx upgrade swecli"
     if (prefix / "uv-receipt.toml").is_file():

@@ -13,6 +13,7 @@ from swecli.config.key_choices import KeyChoice, parse_keys
 from swecli.config.model_entry import ModelEntry, parse_models
 from swecli.config.parsers import boolean, closest_name, integer, list_of, one_of, string
 from swecli.config.paths import Paths, project_root
+from swecli.config.status_template import parse_template
 from swecli.config.toml_files import format_toml, parse_toml, read_toml
 from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.models.context import DEFAULT_SLACK, WindowSpec
@@ -259,6 +260,9 @@ class Settings:
     )
     db: str = _setting("", string, "database file or sqlite:/// URL", in_project="never")
     color: bool = _setting(True, boolean, "colour on the screen", has_variable=False)
+    plain: bool = _setting(
+        False, boolean, "for screen readers: only lines of text, nothing is redrawn"
+    )
     theme: str = _setting(
         "auto",
         one_of("theme", ("auto", "dark", "light", "none")),
@@ -266,6 +270,19 @@ class Settings:
     )
     editing_mode: str = _setting(
         "emacs", one_of("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi"
+    )
+    status_line: str = _setting(
+        "",
+        parse_template,
+        "line below the prompt, with figures in braces, e.g. {model} · {cost}; empty: the built-in one",
+        has_variable=False,
+    )
+    status_command: str = _setting(
+        "",
+        string,
+        "shell command that gets the figures as JSON and prints the line below the prompt",
+        has_variable=False,
+        in_project="never",
     )
     keys: tuple[KeyChoice, ...] = _setting(
         (),

@@ -32,7 +32,12 @@ def load_http(model: ChatModel) -> None:
 
 
 async def send_first_request(
-    start: Start, prompt: Prompt, model: ChatModel, counter: TokenCounter, sessions: SessionManager
+    start: Start,
+    prompt: Prompt,
+    model: ChatModel,
+    counter: TokenCounter,
+    sessions: SessionManager,
+    surroundings: Surroundings,
 ) -> Turn | None:
     """Open the session, prepare the turn, commit its message and send its request. Returns None if the turn has to
     begin without: then the session may be open already. A problem is reported when the turn meets it again."""
@@ -45,7 +50,7 @@ async def send_first_request(
         session = _open_session(start, model, sessions)
         if _has_changed_anchors(session):
             return None
-        prepared = _prepare(start, prompt, model, counter, sessions, specs)
+        prepared = _prepare(start, prompt, model, counter, sessions, specs, surroundings)
         if prepared is None:
             return None
         turn, request = prepared
@@ -88,12 +93,11 @@ def _prepare(
     counter: TokenCounter,
     sessions: SessionManager,
     specs: list[ToolSpec],
+    surroundings: Surroundings,
 ) -> tuple[Turn, ModelRequest] | None:
     """Build the first request; None if it may have to be reduced."""
     settings = start.settings
     profile = model.profile
-    surroundings = Surroundings(start.cwd.resolve(), start.environ)
-    surroundings.begin()
     found = load_project(start, start.trust, window=profile.window)
     system = load_prompt("system", profile.window)
     builder = RequestBuilder(

@@ -12,8 +12,8 @@ from swecli.models.message import ModelChunk, ModelRequest
 
 
 class ChatModel(Protocol):
-    """A model with a streaming request. `name` is `provider/name`. Optional: `review_notice`, a line shown when it
-    starts a review, and `warm()`, which imports in a background thread what its first request needs."""
+    """A model with a streaming request. `name` is `provider/name`. Optional: `no_review`, why it cannot review,
+    and `warm()`, which imports in a background thread what its first request needs."""
 
     name: str
     profile: Profile

@@ -27,6 +27,8 @@ _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # at the end of a name: -20260801, -2026-10-01, @20260801, -2026-10
 _DATE = re.compile(r"[-@](20\d{6}|20\d\d-\d\d(-\d\d)?)$")
 _VERSION = re.compile(r"v?\d{1,2}(\.\d{1,2})*")
+# a dot is a decimal point: xAI's grok-4.20 (of February 2026) is older than its grok-4.3 (of May)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # makes litellm use its local copies instead of fetching these tables
 _LOCAL_TABLES = (
     "MODEL_COST_MAP",
@@ -130,11 +132,11 @@ def _without_date(name: str) -> str:
     return _DATE.sub("", name)
 
 
-def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words and the version numbers of a name: ("claude", "opus"), (4, 7)."""
+def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return the words and the version numbers of a name: ("claude", "opus"), (4.0, 7.0) and ("gpt",), (5.4,)."""
     words = re.split(r"[-_@:/ ]", name.lower())
     versions = [word for word in words if _VERSION.fullmatch(word)]
-    numbers = tuple(int(number) for word in versions for number in word.strip("v").split("."))
+    numbers = tuple(float(number) for word in versions for number in _NUMBER.findall(word))
     return tuple(word for word in words if word not in versions), numbers
 
 

@@ -162,6 +162,8 @@ class Dispatcher:
         line = self._unsaved
         self._unsaved = None
         if line is not None and line.kind == "text":
+            # git is read while the query is written
+            self._program.agent.builder.surroundings.begin()
             self._program.session_manager.store_query(line.text)
 
     async def close(self) -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 
+from swecli.config.status_template import names_in
 from swecli.models.finding import pluralize
+from swecli.models.json_value import Json
 from swecli.models.message import Mode
-from swecli.repl.render.formatting import format_dollars, percent
+from swecli.repl.branch import read_branch
+from swecli.repl.render.formatting import format_dollars, format_tokens, percent, short_path
+from swecli.repl.status_command import StatusCommand
+from swecli.text import sanitize
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -24,6 +32,7 @@ _MODES_BY_KEY: tuple[Mode, ...] = ("ask", "edits", "plan")  # auto never asks: o
 # a call may have started a background job.
 _CHANGES = frozenset({"turn_started", "usage_reported", "tool_finished"})
 _LEAST_PIECES = 2  # the model and the mode
+_COLOR = re.compile(r"(\x1b\[[\d;]*m)")  # the only control sequence that a status line may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +48,8 @@ class _Piece:
 class Footer:
     """The values shown in the footer. `sent_turns` is the number of turns in the window, `context` the used share of it
     in percent, None while unknown. `cost` is in US dollars, None if a price is unknown; `jobs` counts background
-    commands. A `hint` replaces the whole line; `busy` names the background work."""
+    commands. A `hint` replaces the whole line; `busy` names the background work. `template` and `command` are the
+    user's own status line."""
 
     model: str
     mode: Mode
@@ -50,8 +60,14 @@ class Footer:
     jobs: int = 0
     busy: str = ""
     hint: str = ""
+    tokens: int = 0  # of the session's requests and answers
+    session: str = ""  # its id
+    title: str = ""
+    folder: Path | None = None
+    branch: str = ""
+    template: str = ""
+    command: StatusCommand | None = None
     _runtime: Runtime | None = None
-    _session: str = ""
 
     def loaded(self, runtime: Runtime) -> None:
         """Read values from the runtime from now on, and set the mode that was chosen while it was loading."""
@@ -65,12 +81,14 @@ class Footer:
         self.mode = following.get(self.mode, _MODES_BY_KEY[0])
         if self._runtime is not None:
             self._runtime.set_mode(self.mode)
+        self._run_command()
 
     def observe(self, event: Event) -> None:
         """Update the values that an event has changed, during the turn."""
         if event.type == "context_measured":
             measured = cast("ContextMeasured", event)
             self.context = percent(measured.tokens, measured.limit)
+            self._run_command()
         elif event.type in _CHANGES:
             self.refresh()
 
@@ -79,6 +97,7 @@ class Footer:
         if self._runtime is not None and self.context is not None:
             found = self._runtime.context_control.meter(exact=False)
             self.context = percent(found.total, found.limit)
+            self._run_command()
 
     def refresh(self) -> None:
         """Update the values; in another session, reset the context share."""
@@ -87,18 +106,51 @@ class Footer:
         agent, session = self._runtime.agent, self._runtime.sessions.current_session
         self.model, self.mode = agent.model.name, agent.permissions.mode
         self.window = str(session.window if session else self._runtime.settings.window)
-        self.sent_turns, self.cost = (
-            _count_sent_turns(session),
-            self._runtime.sessions.totals().cost,
-        )
+        totals = self._runtime.sessions.totals()
+        self.sent_turns = _count_sent_turns(session)
+        self.cost = totals.cost
+        self.tokens = totals.usage.total
         self.jobs = len(agent.ctx.jobs.running)
-        if session is not None and session.id != self._session:
-            self._session, self.context = session.id, None
+        if session is not None:
+            if session.id != self.session:
+                self.context = None
+            self.session = session.id
+            self.title = session.title
+        if self.folder is not None and (self.template or self.command):
+            self.branch = read_branch(self.folder)
+        self._run_command()
+
+    def figures(self) -> dict[str, Json]:
+        """Return the figures of a status line; None for what is not known yet."""
+        return {
+            "model": self.model,
+            "mode": self.mode,
+            "window": self.window,
+            "turns": self.sent_turns,
+            "context": self.context,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "jobs": self.jobs,
+            "branch": self.branch,
+            "folder": str(self.folder or ""),
+            "title": self.title,
+            "session": self.session,
+            "activity": self.busy,
+        }
+
+    def _run_command(self) -> None:
+        if self.command is not None:
+            self.command.update(self.figures())
 
     def line(self, width: int) -> list[tuple[str, str]]:
-        """Return the footer as styled fragments of at most `width` columns; the least important are dropped first."""
+        """Return the footer as styled fragments of at most `width` columns; the least important are dropped first. The
+        user's own line is cut at its end."""
         if self.hint:
             return [("class:footer.hint", _truncate(self.hint, width))]
+        if self.command is not None and self.command.line:
+            return _color_line(self.command.line, self._style)
+        if self.template:
+            return [(self._style, _truncate(self._fill_template(), width))]
         pieces = self._pieces()
         shown = [piece for piece in pieces if piece.text]
         if _length(shown) > width:
@@ -114,10 +166,37 @@ class Footer:
             fragments += [(style, _SEPARATOR), (piece.style, piece.text)]
         return fragments[1:]
 
+    @property
+    def _style(self) -> str:
+        return "class:footer.auto" if self.mode == "auto" else "class:footer"
+
+    def _fill_template(self) -> str:
+        """Return the template with its figures. A part between separators whose figures are all unknown is left out."""
+        shown = self._show_figures()
+        parts: list[str] = []
+        for part in self.template.split(_SEPARATOR):
+            names = list(names_in(part))
+            if not names or any(shown[name] for name in names):
+                parts.append(part.format_map(shown))
+        return sanitize(_SEPARATOR.join(parts), False)
+
+    def _show_figures(self) -> Mapping[str, str]:
+        """Return the figures as they are shown; "" for what is unknown or none."""
+        figures = {
+            name: "" if value is None else str(value) for name, value in self.figures().items()
+        }
+        return figures | {
+            "context": "" if self.context is None else f"{self.context}%",
+            "tokens": format_tokens(self.tokens),
+            "cost": "cost unknown" if self.cost is None else format_dollars(self.cost),
+            "jobs": pluralize(self.jobs, "job") if self.jobs else "",
+            "folder": "" if self.folder is None else short_path(self.folder),
+        }
+
     def _pieces(self) -> list[_Piece]:
         """Return the parts of the line from left to right; the model and the mode have the largest weights."""
         app = get_app()
-        style = "class:footer.auto" if self.mode == "auto" else "class:footer"
+        style = self._style
         vi = ""
         if app.editing_mode is EditingMode.VI:
             vi = app.vi_state.input_mode.value.replace("-", " ")
@@ -137,6 +216,14 @@ class Footer:
             _Piece(cost, style, 5),
             _Piece(self.busy, "class:footer.busy", 2),
         ]
+
+
+def _color_line(line: str, style: str) -> list[tuple[str, str]]:
+    """Return a line that a command printed, with its colours and without other control sequences."""
+    parts = _COLOR.split(line)
+    safe = [part if _COLOR.fullmatch(part) else sanitize(part, False) for part in parts]
+    colored = to_formatted_text(ANSI("".join(safe)))
+    return [(f"{style} {own}", text) for own, text, *_ in colored]
 
 
 def _length(pieces: Sequence[_Piece]) -> int:

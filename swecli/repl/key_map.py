@@ -127,6 +127,7 @@ class KeyMap:
 
     def __init__(self, choices: Sequence[KeyChoice] = ()) -> None:
         self.notices: list[str] = []
+        self._commands: Mapping[str, str] = {}  # what to type where an action has no key
         chosen: dict[str, tuple[KeySequence, ...]] = {}
         for choice in choices:
             problem = self._find_problem(choice, chosen)
@@ -145,6 +146,7 @@ class KeyMap:
         """Return the keys where lines are read whole: only the one that the terminal turns into a signal."""
         keys = cls()
         keys._keys = dict.fromkeys(_DEFAULTS, ()) | {"interrupt": (parse_key("c-c"),)}
+        keys._commands = {"expand": "/expand"}
         return keys
 
     def _find_problem(
@@ -185,9 +187,10 @@ class KeyMap:
         return _show_all(self._keys[action])
 
     def hint(self, action: str, purpose: str) -> str:
-        """Return what to press for something, as in "Ctrl+O to expand"; "" if no key does it."""
+        """Return what to press or type for something, as in "Ctrl+O to expand"; "" if nothing does it."""
         keys = self._keys[action]
-        return f"{show_key(keys[0])} {purpose}" if keys else ""
+        how = show_key(keys[0]) if keys else self._commands.get(action, "")
+        return f"{how} {purpose}" if how else ""
 
 
 def _show_all(keys: Iterable[KeySequence]) -> str:

@@ -7,12 +7,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli import __version__
+from swecli.config.own_command import own_command
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
@@ -24,11 +26,13 @@ from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import short_path
 from swecli.repl.startup import Build, Startup
+from swecli.repl.status_command import StatusCommand
 from swecli.text import one_line
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.events import Event
+    from swecli.models.session import Session
 
 _SWITCH_INTERVAL = (
     0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
@@ -52,19 +56,29 @@ class REPL(Program):
         self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
         self.footer = Footer(
-            start.choice.name, settings.mode, str(settings.window), busy="starting"
+            start.choice.name,
+            settings.mode,
+            str(settings.window),
+            busy="starting",
+            folder=start.cwd,
+            template=settings.status_line,
         )
+        if settings.status_command:
+            self.footer.command = StatusCommand(
+                settings.status_command,
+                start.cwd,
+                start.environ,
+                shown=lambda: self.prompt.redraw(),
+                failed=self._report_status_command,
+            )
         self._background = Background(self)
         self._startup = Startup(start, build)
         self.queue = LineQueue(
             (["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else [])
         )
         self.prompt: PromptLine | DumbPrompt
-        if start.environ.get("TERM", "") in (
-            "",
-            "dumb",
-            "unknown",
-        ):  # the terminal cannot move its cursor
+        # a terminal without a type cannot move its cursor
+        if settings.plain or start.environ.get("TERM", "") in ("", "dumb", "unknown"):
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)
@@ -99,6 +113,8 @@ class REPL(Program):
 
     async def _close(self) -> None:
         await self._dispatcher.close()
+        if self.footer.command is not None:
+            await self.footer.command.close()
         await self._background.cancel(timeout=CLOSE_TIMEOUT)
         if self._job_watcher is not None:
             self._job_watcher.cancel()
@@ -109,7 +125,17 @@ class REPL(Program):
                 if ended:
                     self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
-                    self.prompt.write(f"to continue this session: swecli --resume {session.id}\n")
+                    self.prompt.write(f"to continue this session: {self._command_for(session)}\n")
+
+    def _command_for(self, session: Session) -> str:
+        """Return the command that continues a session."""
+        here = Path.cwd()
+        command = own_command(sys.argv[0], here, self.start.environ.get("PATH"))
+        is_newest_here = Path(session.working_directory) == here
+        return f"{command} -c" if is_newest_here else f"{command} -r {session.id}"
+
+    def _report_status_command(self, problem: str) -> None:
+        self.report(SwecliError(problem, "It gets JSON, and its first line is shown."))
 
     def start_loading(self) -> asyncio.Task[None]:
         if self._loading is None:

@@ -76,7 +76,13 @@ class Startup:
         from swecli.repl.render.renderer import Renderer
         from swecli.repl.render.screen import Screen
 
-        screen = Screen(prompt, prompt.color, prompt.link_root, prompt.keys)
+        screen = Screen(
+            prompt,
+            prompt.color,
+            prompt.link_root,
+            prompt.keys,
+            plain=isinstance(prompt, DumbPrompt),
+        )
         renderer = Renderer(screen, todos=runtime.agent.ctx.todos)
         self.context = CommandContext(runtime, self.table, renderer, program, prompt, background)
         self.processor = AsyncQueryProcessor(program)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 # none to fall back on, and reading begins long before it.
 _PATIENCE = 0.05
 _FIRST_PATIENCE = 1.0
+_NEW = 5.0  # seconds for which lines that were read ahead of a turn are those of that turn
 _GIT_SECONDS = 5.0
 _MAX_NAMES = 40
 _MAX_SUBJECT = 72  # characters
@@ -31,20 +33,26 @@ class Surroundings:
     def __init__(self, root: Path, environ: Mapping[str, str] | None = None) -> None:
         self._root = root
         self._environ = environ
-        self._thread: Thread | None = None
+        self._thread: Thread | None = None  # the reading whose lines were not asked for yet
+        self._began = 0.0
         self._lines: tuple[str, ...] | None = None
         self._git: RepositoryState | None = None
 
     def begin(self) -> None:
-        """Begin to read, unless that has begun."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = Thread(target=self._read, daemon=True)
-            self._thread.start()
+        """Begin to read, unless that has begun, or what was read just now was not asked for yet."""
+        is_new = monotonic() - self._began < _NEW
+        if self._thread is not None and (is_new or self._thread.is_alive()):
+            return
+        self._began = monotonic()
+        self._thread = Thread(target=self._read, daemon=True)
+        self._thread.start()
 
     def lines(self) -> tuple[str, ...]:
         """Return the newest lines `Label: value`; those read before if reading takes long."""
         if self._thread is not None:
             self._thread.join(_FIRST_PATIENCE if self._lines is None else _PATIENCE)
+            if not self._thread.is_alive():
+                self._thread = None
         return self._lines or ()
 
     def _read(self) -> None:

@@ -29,6 +29,7 @@ _ATTACHMENTS = re.compile(
 )
 # Strategies as listed in the head of the system message, and changed ones as listed in the notes of a turn.
 _STRATEGY = re.compile(r"^- (?:Strategy )?\[(P-\d+)\](?: is new:| now reads:)? (.+)$", re.MULTILINE)
+_TOP_LEVEL = re.compile(r"^- Top level: (.*)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"(?:stopped: .*\()?exit code (\d+)")
 
 
@@ -106,6 +107,17 @@ def strip_attachments(message: ApiMessage) -> str:
     """Return the user's own words of a message."""
     text = message["content"] or ""
     return _ATTACHMENTS.sub("", text).strip() or text.strip()
+
+
+def find_top_level(messages: Sequence[ApiMessage]) -> list[str]:
+    """Return the names at the top of the workspace, folders with a slash, as the notes of a turn list them."""
+    texts = [
+        str(message["content"])
+        for message in messages
+        if message["role"] == "user" and _TOP_LEVEL.search(str(message["content"]))
+    ]
+    found = _TOP_LEVEL.search(texts[-1]) if texts else None
+    return [name for name in found[1].split(", ") if name] if found else []
 
 
 def query_start(messages: Sequence[ApiMessage]) -> int:

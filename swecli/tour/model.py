@@ -19,6 +19,7 @@ from swecli.models.message import (
 from swecli.text import fence
 from swecli.tour.conversation import (
     Call,
+    find_top_level,
     parse_calls,
     parse_strategies,
     query_start,
@@ -35,23 +36,26 @@ _ABOUT = """\
 This is the tour: a stand-in that shows how swecli works, without a network. It is not a language model and \
 understands six sentences, one per line:
 
-- `list shop`: what is in a folder
-- `read shop/prices.py`, or `read lines 1-20 of shop/prices.py`
-- `search for "TAX" in shop`
-- `change "0.19" to "0.21" in shop/prices.py`: shown as a diff, done when you allow it
+- `list {folder}`: what is in a folder
+- `read {file}`, or `read lines 1-20 of {file}`
+- `search for "TODO" in {folder}`
+- `change "old words" to "new words" in {file}`: shown as a diff, done when you allow it
 - `run the tests`, or `run the tests with "npm test"`: asked first, then the exit code
-- `remember that prices are in cents`: kept in the playbook
+- `remember that tests come first`: kept in the playbook
 
 For real work name a model: set a key such as `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` and start again, or choose one \
 with `swecli -m provider/name` or `/model provider/name`. `swecli models` lists the models you can use."""
+
+_BEGINNING = _ABOUT[:40]  # tells that it was said
+
+_NOT_UNDERSTOOD = """\
+This is the tour, no language model, and this is none of its six sentences; `tour` lists them. One is `read {file}`.
+For real work name a model: `swecli -m provider/name`, or `/model provider/name` here."""
 
 _REMEMBERED = """\
 The words are yours and no model is needed: swecli stores them itself, right after this answer. The line with `+` \
 shows it, `/playbook` lists it, `/prompt` shows it in the next request."""
 
-_NO_REVIEW = (
-    "The tour reviews nothing, so it finds nothing. Name a model for a review: -m provider/name"
-)
 _NO_LESSONS = '{"strategies": [], "lessons": [], "findings": []}'
 
 
@@ -60,7 +64,7 @@ class _Tour:
 
     name = "demo"
     profile = Profile(32_000, 4_096, offline=True, estimates=True)
-    review_notice = _NO_REVIEW
+    no_review = "The tour reviews nothing."
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the reply to a request. Raises nothing."""
@@ -83,8 +87,6 @@ def _reply(request: ModelRequest) -> tuple[str, Call | None]:
         return _NO_LESSONS, None
     if request.purpose == "condense":
         return _condense(messages[:-1]), None
-    if request.purpose == "review":
-        return _NO_REVIEW, None
     start = query_start(messages)
     lines = [
         line
@@ -96,12 +98,33 @@ def _reply(request: ModelRequest) -> tuple[str, Call | None]:
     )
     calls = [step.call.name for step in steps or () if step.call]
     if steps is None or not {spec.name for spec in request.tools}.issuperset(calls):
-        return _ABOUT, None
+        return _explain(messages, lines), None
     finished = parse_calls(messages, start)
     if len(finished) < min(len(calls), _MAX_CALLS):
         step = [step for step in steps if step.call][len(finished)]
         return step.text, step.call
     return _answer(steps, finished), None
+
+
+def _explain(messages: Sequence[ApiMessage], lines: Sequence[str]) -> str:
+    """Return what the tour is, in two lines if it was said before. The examples name what the folder holds."""
+    names = find_top_level(messages)
+    folders = [name.rstrip("/") for name in names if name.endswith("/")]
+    files = [name for name in names if not name.endswith("/")]
+    place = {
+        "folder": _word(folders[0]) if folders else ".",
+        "file": _word(files[0]) if files else "NAME",
+    }
+    is_asked = [line.strip(" ?!.").lower() for line in lines] == ["tour"]
+    said = any(
+        message["role"] == "assistant" and _BEGINNING in str(message.get("content"))
+        for message in messages
+    )
+    return (_NOT_UNDERSTOOD if said and not is_asked else _ABOUT).format(**place)
+
+
+def _word(name: str) -> str:
+    return f'"{name}"' if " " in name else name
 
 
 def _answer(steps: Sequence[_Step], finished: Sequence[Call]) -> str:

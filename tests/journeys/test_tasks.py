@@ -18,7 +18,7 @@ from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 from tests.support.shell import script, swecli
 
-READ_ONLY = ["list_files", "read_file", "read_result", "search_files"]
+READ_ONLY = ["list_files", "read_file", "read_result", "repo_map", "search_files"]
 
 
 def is_task_request(request: ModelRequest) -> bool:
@@ -285,3 +285,28 @@ def test_the_cost_of_a_task_is_in_the_headless_result(form: str) -> None:
     done = swecli("-p", "go", "-m", replies, "--output-format", form, "--no-reflect")
     assert done.code == 0, done.err
     assert json.loads(done.out.strip().splitlines()[-1])["total_cost_usd"] == 1.25
+
+
+async def test_other_results_of_the_same_reply_are_shown_while_a_task_runs() -> None:
+    Path("a.txt").write_text("KIWI\n")
+    inside = [Reply("Found.", delay=1.0)]
+    both = calls(task(), ("read_file", {"path": "a.txt"}))
+    runtime = make_runtime(script_model(inside, [both, "Done."]))
+    events = await run_turn(runtime, "look", learn=False)
+    finished = [event.call.name for event in events if isinstance(event, ToolFinished)]
+    assert finished == ["read_file", "task"]
+    calls_of_reply = [message.tool_calls for message in runtime.sessions.session.messages]
+    assert [call.name for call in calls_of_reply[1]] == ["task", "read_file"], "as the model wrote"
+    runtime.close()
+
+
+async def test_results_that_come_at_about_the_same_time_are_shown_in_the_order_of_the_calls() -> (
+    None
+):
+    Path("a.txt").write_text("KIWI\n")
+    both = calls(task(), ("read_file", {"path": "a.txt"}))
+    runtime = make_runtime(script_model(["Found."], [both, "Done."]))
+    events = await run_turn(runtime, "look", learn=False)
+    finished = [event.call.name for event in events if isinstance(event, ToolFinished)]
+    assert finished == ["task", "read_file"]
+    runtime.close()

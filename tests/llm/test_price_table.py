@@ -94,6 +94,15 @@ def test_a_newer_name_is_like_the_newest_of_its_family(
     assert row == resembled
 
 
+def test_a_dot_in_a_version_is_a_decimal_point() -> None:
+    named = [re.fullmatch(r"xai/grok-(\d+(\.\d+)?)", name) for name in chat_models(TABLE, "xai")]
+    numbers = [float(name[1]) for name in named if name]
+    assert 4.2 in numbers, "grok-4.20, which is older than grok-4.3"
+    found = guess_row("xai", "grok-99")
+    assert found is not None
+    assert found[0] == f"grok-{max(numbers)}"
+
+
 def test_all_providers_are_listed() -> None:
     assert {
         "openai",

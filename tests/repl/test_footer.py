@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.footer import Footer, _truncate
+from swecli.repl.footer import Footer, _color_line, _truncate
 
 FACTS = Footer("openrouter/anthropic/claude-sonnet", "ask", "5+3", 6, 12, 0.0123)
 
@@ -100,3 +102,35 @@ def test_the_footer_never_exceeds_its_width(facts: Footer, width: int) -> None:
 
 def test_a_clipped_text_ends_in_an_ellipsis() -> None:
     assert [_truncate("abcdef", width) for width in (6, 4, 1, 0)] == ["abcdef", "abc…", "…", ""]
+
+
+def test_the_users_template_shows_the_figures_and_leaves_out_parts_without_one() -> None:
+    footer = Footer(
+        "m/gpt",
+        "ask",
+        "5+3",
+        6,
+        None,
+        0.0123,
+        tokens=8_100,
+        branch="main",
+        folder=Path.home() / "shop",
+        template="{folder} ({branch}) · {model} · ctx {context} · {jobs} · {{x}} · {tokens} {cost}",
+    )
+    assert footer_text(footer, 100) == "~/shop (main) · m/gpt · {x} · 8.1k $0.01"
+    footer.context = 12
+    footer.jobs = 2
+    assert "ctx 12% · 2 jobs" in footer_text(footer, 100)
+    assert footer_text(footer, 20) == "~/shop (main) · m/g…"
+    footer.hint = "Press Ctrl+C again to quit"
+    assert footer_text(footer, 100) == footer.hint
+
+
+def test_what_a_command_printed_keeps_its_colours_and_nothing_else_that_controls_the_screen() -> (
+    None
+):
+    line = _color_line(
+        "\x1b[31mred\x1b[0m \x1b[2Jplain\x1b]0;title\x07\ttab\x1b[5A", "class:footer"
+    )
+    assert "".join(text for _, text in line) == "red plain tab"
+    assert line[0][0] == "class:footer ansired"

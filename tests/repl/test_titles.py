@@ -77,5 +77,5 @@ async def test_the_resume_command_is_printed_at_the_end_unless_the_session_is_em
     done = await play("hello\rexit\r", ["ok"])
     session = done.runtimes[0].sessions.current_session
     assert session is not None
-    assert re.search(rf"to continue this session: swecli --resume {session.id}\n$", done.text)
-    assert "--resume" not in (await play("exit\r")).text
+    assert re.search(r"to continue this session: \S+ -c\n$", done.text)
+    assert "to continue" not in (await play("exit\r")).text

@@ -42,6 +42,19 @@ def test_a_repository_is_described_by_branch_changes_and_last_commits(tmp_path: 
     assert after["Last commits"] == before["Last commits"]
 
 
+def test_what_was_read_ahead_is_told_once_and_then_read_again(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "first").touch()
+    surroundings = Surroundings(folder)
+    surroundings.begin()
+    assert surroundings._thread is not None
+    surroundings._thread.join()
+    (folder / "second").touch()
+    assert read(surroundings)["Top level"] == "first"
+    assert read(surroundings)["Top level"] == "first, second"
+
+
 def test_reading_leaves_the_index_as_it_is(tmp_path: Path) -> None:
     git(tmp_path, "init")
     (tmp_path / "a.py").write_text("1\n")

@@ -17,14 +17,12 @@ from swecli.config.settings import Settings
 from swecli.context.repair import normalize
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
-from swecli.models.errors import ModelNotFound
-from swecli.models.events import Notice
+from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import Decision, ModelRequest, ToolSpec
-from swecli.models.review_events import ReviewFinished
 from swecli.playbook.learning.answer import Asked, read_answer
 from tests.support.histories import Message, call, result, wild_histories
 from tests.support.model_requests import ask
-from tests.support.reviews import begin_review, collect
+from tests.support.reviews import begin_review
 from tests.support.runtime import NO, User, make_runtime, run_turn
 from tests.support.shell import ROOT
 
@@ -221,16 +219,25 @@ async def test_a_summary_names_the_request_files_and_exit_codes() -> None:
     assert all(part in reply.text for part in ("mend it", "- f59", "`make`: exit code 2"))
 
 
-async def test_a_review_has_no_findings_and_reports_that_nothing_was_reviewed(
+async def test_a_review_is_refused_before_it_begins(project: Path) -> None:
+    runtime = make_runtime(tour_model())
+    with pytest.raises(BadInput, match="The tour reviews nothing") as refused:
+        await begin_review(runtime, "shop")
+    assert "-m provider/name" in refused.value.hint
+
+
+async def test_what_is_not_understood_names_files_that_are_there_and_is_two_lines_from_then_on(
     project: Path,
 ) -> None:
+    Path("README.md").write_text("# Shop\n")
     runtime = make_runtime(tour_model())
-    review = await begin_review(runtime, "shop")
-    events = await collect(review)
-    assert isinstance(events[-1], ReviewFinished)
-    assert events[-1].total == 0
-    notices = [event.text for event in events if isinstance(event, Notice)]
-    assert ["The tour reviews nothing" in notice for notice in notices] == [True]
+    first = await answer_to(runtime, "fix the failing test")
+    assert "`list shop`" in first
+    assert "`read README.md`" in first
+    second = await answer_to(runtime, "no, that was wrong")
+    assert len(second.splitlines()) == 2
+    assert "`read README.md`" in second
+    assert await answer_to(runtime, "tour") == first
 
 
 @given(wild_histories, st.sampled_from(["turn", "reflect", "condense", "review"]), st.booleans())

@@ -1,9 +1,10 @@
-"""The prompt for terminals that cannot move their cursor: reads and runs one line at a time."""
+"""The prompt for screen readers, and for terminals that cannot move their cursor: reads and runs one line at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import termios
@@ -31,7 +32,8 @@ _MARK = "> "
 class DumbPrompt:
     """Has the methods of `PromptLine`; the terminal driver itself edits the line."""
 
-    color, link_root, size = False, None, (80, 24)
+    color = False
+    link_root = None
     is_asking = False  # no live line hides what it asks
 
     def __init__(self, program: Program, start: Start) -> None:
@@ -79,6 +81,11 @@ class DumbPrompt:
         self._error = self._error or error
         if self._reader is not None:
             self._reader.cancel()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Return the terminal's columns and rows."""
+        return shutil.get_terminal_size()
 
     def set_draft(self, text: str) -> None:
         """Print a line that was not sent: this terminal's line cannot be filled."""

@@ -14,6 +14,7 @@ from swecli.repl.render.prefix import add_prefix
 from swecli.text import one_line, sanitize
 
 _OUTPUT_ROWS = 4
+_MAX_TITLE = 44  # characters of a call, so that 80 columns have room for its output behind it
 _MAX_LINE = 300  # characters shown of a line of output
 _MAX_BUFFER = 4_000  # characters kept of output, of which the end is shown
 _SPINNER_FRAMES = "◐◓◑◒"
@@ -25,6 +26,20 @@ class _RunningCall:
     summary: str
     started_at: float
     output: str = ""
+
+    def last_lines(self, count: int) -> list[str]:
+        """Return the last lines of the output, cut."""
+        lines = sanitize(self.output).rstrip("\n").split("\n")
+        return [line[:_MAX_LINE] for line in lines[-count:]]
+
+
+def _render_row(call: _RunningCall) -> RenderableType:
+    """Render `Task look for the cause · Search x in src` on one line, cut at the end of the screen."""
+    text = Text(one_line(call.summary, _MAX_TITLE), no_wrap=True, overflow="ellipsis")
+    [last] = call.last_lines(1)
+    if last.strip():
+        text.append(f" · {last.strip()}", "output")
+    return add_prefix(text, "    ")
 
 
 @dataclass(slots=True)
@@ -60,14 +75,14 @@ class Activity:
             call.output = (call.output + text)[-_MAX_BUFFER:]
 
     def render_output(self) -> list[RenderableType]:
-        """Render the last lines of output of each running call."""
-        rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
+        """Render the last lines of output of the running call; of several one line each, after what it is."""
+        if len(self.running) > 1:
+            return [*map(_render_row, self.running.values())]
         rendered: list[RenderableType] = []
         for call in self.running.values():
-            lines = sanitize(call.output).rstrip("\n").split("\n")
-            for line in lines[-rows:]:
+            for line in call.last_lines(_OUTPUT_ROWS):
                 if line.strip():
-                    rendered.append(add_prefix(Text(line[:_MAX_LINE], "output"), "    "))
+                    rendered.append(add_prefix(Text(line, "output"), "    "))
         return rendered
 
     def render_spinner(self, width: int) -> Text:

@@ -8,6 +8,7 @@ from markdown_it.token import Token
 from rich.console import RenderableType
 from rich.text import Text
 
+from swecli.repl.render.prefix import Sign
 from swecli.text import sanitize
 
 _SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
@@ -35,7 +36,8 @@ def render_leaf_block(tokens: Block, color: bool) -> RenderableType:
         case "heading_open":
             return _render_heading(first, tokens[1], color)
         case "hr":
-            return Text("─" * _RULE_WIDTH, style="quiet", overflow="crop", no_wrap=True)
+            rule = Text("─" * _RULE_WIDTH, style="quiet", overflow="crop", no_wrap=True)
+            return Sign(rule, "---")
         case "paragraph_open":
             return render_inline(tokens[1], color)
         case "inline":

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.repl.render.formatting import ESCAPED
-from swecli.repl.render.prefix import add_prefix
+from swecli.repl.render.prefix import Sign, add_prefix
 from swecli.text import sanitize
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -165,7 +165,7 @@ def _span(words: Sequence[str], first: int, end: int) -> Span:
 
 def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
     if row.style == "gap":
-        return Text(" " * (width - 1) + "┆")
+        return Sign(Text(" " * (width - 1) + "┆"), "...")
     line = render_line(row.text, max_chars, row.style, _TAB)
     for start, end in row.marked:
         line.stylize("marked", start, min(end, max_chars or end))

@@ -1,4 +1,8 @@
-"""Put a mark before the first line of a renderable, and spaces or another mark before the others."""
+"""Put a mark before the first line of a renderable, and spaces or another mark before the others.
+
+For a console that shows only ASCII, as it is rendered for a screen reader, marks are words, or left out where the line
+says by itself what it is: a reader would say "black circle".
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 _MIN_WIDTH = 12  # columns below which content is not indented
+_SPOKEN = {"•": "- ", "▌": "quote: "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +25,41 @@ class _PrefixedBlock:
     rest: Text | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rest = self.rest or Text(" " * self.first.cell_len, end="")
-        width = options.max_width - max(self.first.cell_len, rest.cell_len)
+        first = self.first
+        rest = self.rest
+        if options.ascii_only:
+            first = _speak(first)
+            rest = None
+        rest = rest or Text(" " * first.cell_len, end="")
+        width = options.max_width - max(first.cell_len, rest.cell_len)
         if width < _MIN_WIDTH:
             yield self.content
             return
         inner = options.update(width=width, height=None)
         for index, line in enumerate(console.render_lines(self.content, inner, pad=False)):
-            yield from (rest if index else self.first).render(console)
+            yield from (rest if index else first).render(console)
             yield from line
             yield Segment.line()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A line of signs, and what it is where only ASCII is shown."""
+
+    text: Text
+    spoken: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(self.spoken) if options.ascii_only else self.text
+
+
+def _speak(prefix: Text) -> Text:
+    """Return the prefix in ASCII: its word, or its indentation."""
+    plain = prefix.plain
+    if plain.isascii():
+        return prefix
+    indentation = plain[: len(plain) - len(plain.lstrip())]
+    return Text(f"{indentation}{_SPOKEN.get(plain.strip(), '')}", end="")
 
 
 def add_prefix(

@@ -62,9 +62,15 @@ class _Surface(Protocol):
         """Replace the lines of the live region; [] removes them."""
 
 
+class _AsciiBuffer(io.StringIO):
+    """Tells rich, which asks for the encoding, to draw in ASCII; what is written may hold any characters."""
+
+    encoding = "ascii"
+
+
 class Screen:
     """Prints above `surface`; `color` allows escape codes, and `link_root` links of changed files to paths below it.
-    `keys` are named in hints."""
+    `keys` are named in hints. `plain`: without signs and columns, for a screen reader."""
 
     def __init__(
         self,
@@ -72,10 +78,13 @@ class Screen:
         color: bool,
         link_root: Path | None = None,
         keys: KeyMap | None = None,
+        plain: bool = False,
     ) -> None:
+        self._plain = plain
         self.keys = keys or KeyMap()
         self.color, self.link_root = color, link_root
-        self._surface, self._buffer = surface, io.StringIO()
+        self._surface = surface
+        self._buffer = _AsciiBuffer() if plain else io.StringIO()
         self._console = Console(
             file=self._buffer,
             theme=Theme(_STYLES),
@@ -119,7 +128,7 @@ class Screen:
         text = Text().append(sanitize(message).strip(), "error")
         if hint:
             text.append(f" · {sanitize(hint).strip()}", "quiet")
-        self.print(add_prefix(text, "✗ ", "error"))
+        self.print(add_prefix(text, "error: " if self._plain else "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
         stream = MarkdownStream(self.color)
@@ -165,7 +174,9 @@ class Screen:
         )
 
     def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
-        """Show the last `rows` lines in the live region; None clears it."""
+        """Show the last `rows` lines in the live region; None clears it. A plain screen has none."""
+        if self._plain:
+            return
         lines = (
             [] if renderable is None else self.render(renderable, self.width - 1).split("\n")[:-1]
         )

@@ -64,7 +64,7 @@ class TableRows:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = self.shape.fit(options.max_width)
-        if widths is None:
+        if widths is None or options.ascii_only:  # a screen reader reads line by line
             yield from self._as_records()
             return
         table = Table(
@@ -89,7 +89,9 @@ class TableRows:
             if index or not self.has_header:
                 lines.append(Text(""))
             for header, cell in zip(self.shape.header, row, strict=False):
-                name = Text.assemble((header.plain, "head"), ": ", end="")
+                if not (header.plain or cell.plain):
+                    continue
+                name = Text.assemble((header.plain, "head"), ": " if header.plain else "", end="")
                 lines.append(Text.assemble(name, cell) if cell.plain else name.copy())
         return [add_prefix(line, "", rest="  ") for line in lines]
 

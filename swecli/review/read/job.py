@@ -115,6 +115,8 @@ async def begin_job(
 ) -> ReviewJob:
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
     requests in a thread, so that Ctrl-C interrupts. Raises SwecliError."""
+    if problem := getattr(agent.model, "no_review", ""):
+        raise BadInput(problem, "Name a model for a review: -m provider/name")
     before = store.unfinished()
     old = before if spec is None else None
     if spec is None and old is None:

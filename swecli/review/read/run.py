@@ -62,8 +62,6 @@ class Review:
         yield job.plan.to_event(self.record.id, job.rules)
         for line in job.notices:
             yield Notice(line, "warning")
-        if notice := getattr(job.agent.model, "review_notice", ""):
-            yield Notice(notice, "warning")
         try:
             async for event in self._read():
                 yield event

@@ -195,7 +195,7 @@ async def test_a_window_named_by_a_refusal_reduces_the_tools_in_the_same_turn() 
         )
 
 
-@pytest.mark.parametrize("window", [3_000, 4_096])
+@pytest.mark.parametrize("window", [3_200, 4_096])
 async def test_two_turns_in_an_unknown_small_window_finish_with_at_most_five_requests(
     window: int,
 ) -> None:

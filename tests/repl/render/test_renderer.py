@@ -184,6 +184,22 @@ def test_output_of_a_running_call_is_shown_until_the_call_ends() -> None:
     assert "● Run pytest -q · 3.2 s" in seen
 
 
+def test_each_of_several_running_calls_is_named_with_its_last_line() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    first, second = canned.RUN, replace(canned.RUN, id="other")
+    stage.show(
+        ToolStarted(first, "Task look for the cause"),
+        ToolStarted(second, "Task count the tests"),
+        ToolProgress(first.id, "Read a.py\nSearch x in docs\n"),
+    )
+    stage.clock.now += 1
+    stage.renderer.draw()
+    assert "    Task look for the cause · Search x in docs" in stage.seen()
+    assert "    Task count the tests" in stage.seen()
+    assert "Running 2 tools" in stage.seen()[-1]
+
+
 def test_an_unfinished_block_is_shown_live_and_printed_once_when_finished() -> None:
     stage = Stage()
     stage.renderer.begin()

@@ -18,7 +18,7 @@ _GROUPS = (
     ("Learning", "playbook reflect good bad"),
     ("Review", "review findings"),
     ("Approval", "permissions plan yolo trust"),
-    ("Program", "config theme effort status cost stats sql doctor"),
+    ("Program", "config theme expand effort status cost stats sql doctor"),
 )
 
 

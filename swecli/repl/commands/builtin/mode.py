@@ -28,7 +28,7 @@ async def _mode(ctx: CommandContext, args: str) -> None:
     present = ctx.runtime.agent.permissions.mode
     ctx.screen.table(
         ("", "mode", "what it does"),
-        [("●" if m == present else "", m, _MODE_HELP[m]) for m in MODES],
+        [("now" if m == present else "", m, _MODE_HELP[m]) for m in MODES],
     )
 
 

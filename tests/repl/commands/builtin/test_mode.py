@@ -88,7 +88,7 @@ async def test_other_modes_are_not_asked_about(bare: Runtime, mode: str) -> None
 
 
 async def test_mode_alone_marks_the_present_one(ctx: ScriptedContext) -> None:
-    assert "●  ask" in " ".join((await ctx.type("/mode")).split(" ")).replace("   ", "  ")
+    assert "now  ask" in " ".join((await ctx.type("/mode")).split(" ")).replace("   ", "  ")
 
 
 async def test_an_unknown_mode_is_refused_with_the_known_ones(ctx: ScriptedContext) -> None:

@@ -21,7 +21,7 @@ async def test_new_starts_a_session_and_prints_the_id_of_the_old_one(
     assert now is not None
     assert now.id != old.id
     assert now.title == "second"
-    assert old.id in printed
+    assert f"/resume {old.id[:13]}" in printed
     assert ctx.waited_for_background
 
 
@@ -88,7 +88,7 @@ async def test_a_session_is_offered_by_its_name_unless_another_has_it(
     await run_turn(runtime, "second thing")
     second = runtime.sessions.session
     assert second.title == "tools"
-    assert f"is kept: /resume {second.id}\n" in await ctx.type("/new")
+    assert f"is kept: /resume {second.id[:13]}\n" in await ctx.type("/new")
 
 
 async def test_resuming_an_unknown_session_is_refused(ctx: ScriptedContext) -> None:

@@ -1,0 +1,39 @@
+"""The git branch of a folder, read from git's files: starting git takes longer than a key may wait, and a repository
+can make git run programs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from swecli.regular_files import read_regular
+
+_MAX_BYTES = 4_096  # of `HEAD`, and of the file `.git` of a worktree
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_SHORT_COMMIT = 7  # characters, as git abbreviates
+
+
+def read_branch(folder: Path) -> str:
+    """Return the branch, of a detached HEAD the beginning of its commit; "" outside of a repository."""
+    for parent in (folder, *folder.parents):
+        mark = parent / ".git"
+        if mark.is_dir():
+            return _read_head(mark)
+        if mark.is_file():  # a worktree
+            _, _, path = _read_line(mark).partition("gitdir: ")
+            return _read_head(parent / path) if path else ""
+    return ""
+
+
+def _read_head(git_folder: Path) -> str:
+    head = _read_line(git_folder / "HEAD")
+    if head.startswith("ref: "):
+        return head.removeprefix("ref: ").removeprefix("refs/heads/")
+    return head[:_SHORT_COMMIT] if _COMMIT.fullmatch(head) else ""
+
+
+def _read_line(path: Path) -> str:
+    try:
+        return read_regular(path, _MAX_BYTES).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

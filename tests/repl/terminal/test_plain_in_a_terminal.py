@@ -1,0 +1,84 @@
+"""Test the mode for screen readers in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.shell import script
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+ANSWER = """# Title
+
+- one
+- two
+
+> quoted
+
+---
+
+| name | size |
+|------|------|
+| a.py | 12   |
+| b.py | 7    |
+"""
+EDIT = {
+    "name": "edit_file",
+    "arguments": {
+        "path": "numbers.txt",
+        "edits": [{"old_text": "row 3\n", "new_text": "row three\n"}],
+    },
+}
+RUN = {"name": "run_command", "arguments": {"command": "seq 40"}}
+READ = {"name": "read_file", "arguments": {"path": "numbers.txt"}}
+
+
+def start(*replies: object, flags: tuple[str, ...] = ("--plain",), **environ: str) -> Terminal:
+    return Terminal(
+        "-m", script("s.json", *replies), *flags, rows=60, environ={"SWECLI_LEARN": "0", **environ}
+    )
+
+
+def test_nothing_is_redrawn_and_no_sign_is_printed() -> None:
+    Path("numbers.txt").write_text("".join(f"row {n}\n" for n in range(9)))
+    calls = {"text": "", "calls": [READ, RUN]}
+    with start(ANSWER, calls, {"text": "", "calls": [EDIT]}, "done") as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("show me\r")
+        screen = terminal.wait("no cost")
+        assert "\n- one\n- two\n\nquote: quoted\n\n---\n\nname: a.py\nsize: 12\n" in screen
+        terminal.keys("edit it\r")
+        terminal.wait("^3 no$")
+        for _ in range(20):
+            terminal.pump()
+        terminal.keys("1\r")
+        screen = terminal.wait("^allowed: Edit numbers.txt")
+        assert "\nRun seq 40\n  … 35 lines above (/expand to expand)\n  36\n" in screen
+        terminal.wait(r"^done$")
+        terminal.keys("/nosuch\r")
+        terminal.wait("^error: Unknown command /nosuch")
+        terminal.keys("\x04")
+        assert terminal.wait_for_exit() == 0
+        printed = terminal.raw.decode()
+    assert "\x1b" not in printed
+    assert "\x08" not in printed
+    assert not re.search("[\u2500-\u25ff\u2700-\u27bf•]", printed)
+
+
+def test_ctrl_c_interrupts_and_the_prompt_returns() -> None:
+    sleep = {"name": "run_command", "arguments": {"command": "sleep 31"}}
+    with start(
+        {"text": "", "calls": [sleep]}, "next", flags=("--mode", "auto"), SWECLI_PLAIN="1"
+    ) as it:
+        it.keys("/window\r")
+        it.wait("the next request contains")
+        it.keys("wait\r")
+        for _ in range(20):
+            it.pump()
+        it.keys("\x03")
+        it.wait("interrupted")
+        it.keys("again\r")
+        it.wait("^next$")
