@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from swecli.similar_names import similar_names
+
 
 def string(value: Any) -> str:
     """Parse text without NUL and lone surrogates."""
@@ -67,7 +69,4 @@ def list_of(
 
 def closest_name(name: str, names: Mapping[str, object]) -> str:
     """Return the known name most similar to a wrong one, or ""."""
-    # late: settings are read before the first key, wrong names are rare
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
+    return next(iter(similar_names(name, names, 1)), "")

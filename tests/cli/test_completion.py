@@ -90,7 +90,7 @@ def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> Non
         cwd=tmp_path,
     )
     assert done.stdout.splitlines() == [
-        "show\tThe conversation of one session.",
+        "show\tShow the conversation of one session.",
         "review",
         "base.db",
     ], done.stderr

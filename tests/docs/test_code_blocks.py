@@ -1,6 +1,7 @@
 """Run every code block of the documentation and compare its output with the block.
 
-- ```swecli     a conversation at the prompt: `> line` is typed, `[key]` is pressed, other lines must appear in order
+- ```swecli     a conversation at the prompt: `> line` is typed, `[key]` is pressed, other lines must appear in order;
+                with the title "in the same session" it goes on in the session of the block before
 - ```console    `$ command` is run in the same project, with its continuation lines `> `; the lines after it must be
                 its output, `...` matches any lines; `cd` changes the folder for the rest of the page
 - ```python     is run
@@ -26,7 +27,8 @@ from tests.support.project import make_project
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONTINUED = ' title="in the same session"'
+BLOCK = re.compile(rf"^```(\w*(?:{CONTINUED})?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 KINDS = {"swecli", "console", "python", "toml", "text", "sh", "yaml", "json"}
 
 
@@ -40,7 +42,7 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_code_block_has_a_known_kind(page: Path) -> None:
-    assert {kind for kind, _ in blocks(page)} <= KINDS
+    assert {kind.removesuffix(CONTINUED) for kind, _ in blocks(page)} <= KINDS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -77,6 +79,8 @@ def test_code_blocks_produce_the_documented_output(page: Path, tmp_path: Path) -
     for kind, text in blocks(page):
         if kind == "swecli":
             converse(text, project, env)
+        elif kind == f"swecli{CONTINUED}":
+            converse(f"$ swecli -c\n{text}", project, env)
         elif kind == "console":
             project = run_console(text, project, env)
         elif kind == "python":
