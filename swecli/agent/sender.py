@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Protocol
 
 from swecli.context.tokens import TokenCounter
@@ -69,9 +70,15 @@ class Sending:
     keeps_broken: bool = False
     """Whether an answer that was begun and not finished is recorded too."""
     outgoing: Outgoing | None = None
-    partial: str = ""
+    received: StringIO = field(default_factory=StringIO)
+    """The text of the answer so far. A string would be copied with each of the pieces, which may be 300,000."""
     reply: ModelReply = field(default_factory=ModelReply)
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def partial(self) -> str:
+        """The text of the answer so far."""
+        return self.received.getvalue()
 
     @property
     def estimated(self) -> bool:
@@ -105,9 +112,9 @@ class Sending:
                 if overflows == _MAX_OVERFLOWS or (was_answered and overflows > 0):
                     raise
                 source.record_refusal(error)
-                if self.partial:
+                if self.received.tell():
                     why = "the answer was made without all of the request"
-                    self.partial = ""
+                    self.received = StringIO()
                     yield StepRetried(overflows + 1, 0.0, why, True)
                 reason = error.reported or _TOO_LONG
                 yield Notice(f"{reason}: retrying with a smaller request", "warning")
@@ -126,7 +133,7 @@ class Sending:
                 async for item in chunks:
                     if isinstance(item, Retry):
                         builder.reset()
-                        self.partial = ""
+                        self.received = StringIO()
                         if not item.notice:
                             yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
                         elif item.reason:
@@ -137,9 +144,9 @@ class Sending:
                     if item.reasoning:
                         yield ReasoningDelta(item.reasoning)
                     if text := item.text + item.refusal:
-                        self.partial += text
+                        self.received.write(text)
                         yield TextDelta(text)
-                    if self.max_characters and len(self.partial) > self.max_characters:
+                    if self.max_characters and self.received.tell() > self.max_characters:
                         break
             finished = True
         finally:

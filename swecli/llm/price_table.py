@@ -235,8 +235,9 @@ def _parsed(table: bytes) -> dict[str, dict[str, Any]]:
     """Return the rows of a table, {} if it is damaged."""
     with suppress(ValueError, RecursionError):
         whole = json.loads(table or b"{}")
-        rows = whole["models"] if table.startswith(FETCHED_HEAD) else whole
-        return {name: row for name, row in rows.items() if isinstance(row, dict)}
+        rows = whole.get("models") if table.startswith(FETCHED_HEAD) else whole
+        if isinstance(rows, dict):
+            return {name: row for name, row in rows.items() if isinstance(row, dict)}
     return {}
 
 

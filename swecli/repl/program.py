@@ -50,8 +50,8 @@ class Program(Protocol):
     def unfold(self) -> None:
         """Print what was folded last, then all of the turn, then fold again."""
 
-    def set_draft(self, text: str) -> None:
-        """Set the text of the input line."""
+    def set_draft(self, text: str, offered: bool = False) -> None:
+        """Put a line back into the input line; one that is only `offered` gives way to what is typed."""
 
     def report(self, error: BaseException | str) -> None:
         """Print an error in one line."""

@@ -226,8 +226,8 @@ class REPL(Program):
         if self._startup.is_loaded:
             self.renderer.unfold()
 
-    def set_draft(self, text: str) -> None:
-        self.prompt.set_draft(text)
+    def set_draft(self, text: str, offered: bool = False) -> None:
+        self.prompt.set_draft(text, offered)
 
     def show(self, event: Event) -> None:
         self.renderer.show(event)

@@ -117,6 +117,32 @@ async def test_an_interrupted_turn_leaves_a_valid_history(key: str) -> None:
     assert roles.count("user") == 2
 
 
+@pytest.mark.parametrize("key", [CTRL_C, ESC])
+async def test_a_turn_interrupted_before_any_output_gives_its_line_back(key: str) -> None:
+    keyboard: list[PipeInput] = []
+    repls: list[REPL] = []
+    drafts: list[str] = []
+
+    def hooks(pipe: PipeInput, repl: REPL) -> None:
+        keyboard.append(pipe)
+        repls.append(repl)
+
+    def hang(request: ModelRequest) -> Reply:
+        loop = asyncio.get_running_loop()
+        keyboard[0].send_text(key)
+        loop.call_later(1.5, lambda: drafts.append(repls[0].prompt.buffer.text))  # type: ignore[union-attr]
+        loop.call_later(1.6, keyboard[0].send_text, "\r")
+        return Reply("never seen", delay=60)
+
+    def leave(request: ModelRequest) -> Reply:
+        keyboard[0].send_text("exit\r")
+        return Reply("Done.")
+
+    played = await play("fix the tests\r", [hang, leave], hooks=hooks)
+    assert drafts == ["fix the tests"]
+    assert played.model.requests[1].messages[-1]["content"].startswith("fix the tests")
+
+
 async def test_queued_lines_are_held_after_an_interrupt_until_enter() -> None:
     keyboard: list[PipeInput] = []
     seen: list[tuple[tuple[str, ...], bool]] = []

@@ -9,11 +9,12 @@ from contextlib import aclosing
 from swecli.context.keyed import strip_keys
 from swecli.context.prepare import prepare_messages
 from swecli.models.errors import BadInput
-from swecli.models.events import TurnStarted
+from swecli.models.events import ReasoningDelta, TextDelta, ToolStarted, TurnStarted
 from swecli.models.message import ApiMessage
 from swecli.repl.program import Program
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
+_OUTPUT = (TextDelta, ReasoningDelta, ToolStarted)  # what a user waits for
 _SHARED = 4_000, 6_000  # characters of the head and the tail of a shared output
 
 
@@ -32,9 +33,11 @@ class AsyncQueryProcessor:
         return strip_keys(prepare_messages(session, prompt, query, enhanced_query))
 
     async def process_query(self, query: str) -> None:
-        """Run one turn and show its events. Cancelling interrupts the turn, with a note. Raises SwecliError if the turn
-        cannot start."""
-        repl, interaction = self.repl, 0
+        """Run one turn and show its events. Cancelling interrupts the turn, with a note; before any output the line is
+        given back. Raises SwecliError if the turn cannot start."""
+        repl = self.repl
+        interaction = 0
+        has_output = False
         try:
             turn = repl.agent.prepare(query)
         except BadInput:  # nothing was sent: put the query back into the input line
@@ -48,10 +51,15 @@ class AsyncQueryProcessor:
                     if isinstance(event, TurnStarted):
                         interaction = event.interaction
                         repl.start_reflecting()
+                    has_output = has_output or isinstance(event, _OUTPUT)
                     repl.show(event)
         except asyncio.CancelledError:
             repl.renderer.end()
             repl.renderer.screen.note("interrupted")
+            if (
+                not has_output and not repl.queue
+            ):  # else Enter on the empty line sends what is queued
+                repl.set_draft(query, offered=True)
             raise
         finally:
             repl.renderer.end()

@@ -244,6 +244,8 @@ class LineHistory(FileHistory):
             self._error = f"the line history cannot be {action}: {error.strerror} ({self._path})"
 
 
+_RESTORED_HINT = "   (restored · / replaces it)"
+_OFFERED_HINT = "   (not answered · typing replaces it, ← edits it)"
 _UNREAD_SECONDS = (
     0.7  # a draft that has just been restored was not read yet, so Enter does not send it
 )
@@ -252,10 +254,12 @@ _UNREAD_SECONDS = (
 class LineBuffer(Buffer):
     """The text of the input line, in which the placeholder of a paste is one piece.
 
-    A draft may be restored into it: the user has not typed it, and does not have to send it.
+    A draft may be restored into it: the user has not typed it, and does not have to send it. One that is only offered
+    gives way to any text, as the user may go on typing without a look.
     """
 
     _restored = ""
+    _is_offered = False
     _restored_at = 0.0
 
     def __init__(self, history: LineHistory, **options: Any) -> None:
@@ -278,13 +282,21 @@ class LineBuffer(Buffer):
         """Return True if the text was restored so recently that no key can be meant for it."""
         return self.is_restored and time.monotonic() - self._restored_at < _UNREAD_SECONDS
 
-    def restore(self, text: str) -> None:
+    @property
+    def restored_hint(self) -> str:
+        """Return what to show behind a restored draft that was not touched; else ""."""
+        if not self.is_restored:
+            return ""
+        return _OFFERED_HINT if self._is_offered else _RESTORED_HINT
+
+    def restore(self, text: str, offered: bool = False) -> None:
         """Put a line back, in place of one restored before. What the user is typing stays; then ↑ has the line."""
         text = self._pastes.collapse(text)
         if self.text and not self.is_restored:
             self.history.append_string(text)
             return
         self._restored = text
+        self._is_offered = offered
         self._restored_at = time.monotonic()
         self.document = Document(text)
 
@@ -295,8 +307,8 @@ class LineBuffer(Buffer):
         move_cursor: bool = True,
         fire_event: bool = True,
     ) -> None:
-        """Insert text; a command replaces a restored draft, which ↑ has then."""
-        if self.is_restored and data.startswith("/"):
+        """Insert text; a command replaces a restored draft, and any text one that is only offered. ↑ has it then."""
+        if self.is_restored and (self._is_offered or data.startswith("/")):
             self.reset(append_to_history=True)
         at = self.cursor_position
         start, end = self._pastes.widen(self.text, at, at)

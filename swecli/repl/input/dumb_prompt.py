@@ -87,9 +87,9 @@ class DumbPrompt:
         """Return the terminal's columns and rows."""
         return shutil.get_terminal_size()
 
-    def set_draft(self, text: str) -> None:
-        """Print a line that was not sent: this terminal's line cannot be filled."""
-        self.write(f"not sent: {sanitize(text)}\n")
+    def set_draft(self, text: str, offered: bool = False) -> None:
+        """Print a line that can be sent again: this terminal's line cannot be filled."""
+        self.write(f"to send again: {sanitize(text)}\n")
 
     def write(self, text: str) -> None:
         self._output.write_raw(text)

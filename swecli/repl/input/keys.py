@@ -232,13 +232,12 @@ def _add_enter_keys(keys: _ActionKeys, program: Program) -> None:
 
     @keys.bind("send", _TYPING & completion_is_selected)
     def accept_completion(event: KeyPressEvent) -> None:
-        """Insert a file; send a command."""
+        """Send the line with the completion; after a folder, go on with what is in it."""
         buffer = event.app.current_buffer
         buffer.complete_state = None
-        if buffer.text.startswith("/"):
+        is_folder = buffer.document.text_before_cursor.endswith("/")
+        if not is_folder and _can_send(buffer, program):
             buffer.validate_and_handle()
-        elif not buffer.document.text_before_cursor.endswith("/"):
-            buffer.insert_text(" ")
 
     keys.bind("send", _TYPING & _EMPTY & is_held)(lambda _: program.queue.release())
 

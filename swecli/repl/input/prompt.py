@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
 
 _MARK = "> "
-_RESTORED = "   (restored · / replaces it)"
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
@@ -76,7 +75,7 @@ class _RestoredMark(Processor):
             return Transformation(fragments)
         dim: StyleAndTextTuples = [("class:quiet", text) for _, text, *_ in fragments]
         if transformation_input.lineno == transformation_input.document.line_count - 1:
-            dim.append(("class:quiet", _RESTORED))
+            dim.append(("class:quiet", self._buffer.restored_hint))
         return Transformation(dim)
 
 
@@ -170,9 +169,9 @@ class PromptLine:
         """Return True while a question is open."""
         return self.question is not None
 
-    def set_draft(self, text: str) -> None:
+    def set_draft(self, text: str, offered: bool = False) -> None:
         """Restore a line that can be sent again: see `LineBuffer.restore`."""
-        self.buffer.restore(text)
+        self.buffer.restore(text, offered)
 
     def write(self, text: str) -> None:
         """Print whole lines above the input line."""
@@ -344,7 +343,7 @@ class PromptLine:
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
-        text = f"{self.buffer.text}{_RESTORED if self.buffer.is_restored else ''}"
+        text = f"{self.buffer.text}{self.buffer.restored_hint}"
         needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in text.split("\n"))
         return min(needed, max(1, rows // 2))
 

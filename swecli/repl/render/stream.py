@@ -49,7 +49,7 @@ class MarkdownStream:
         self._lines += "".join([*self._partial, head]).split("\n")
         self._partial = [rest]
         self._checked = 0
-        size = sum(map(len, self._lines))
+        size = _size(self._lines)
         if size > _ALWAYS_PARSED and size < _GROWTH * self._parsed:
             return []
         return [*self._print_lines(), *self._pop_rows(width)]
@@ -63,7 +63,7 @@ class MarkdownStream:
 
     def tail(self, rows: int, width: int) -> RenderableType | None:
         """Render the end of what is pending in about `rows` rows of `width` columns; None if it is blank."""
-        size = sum(map(len, self._lines)) + sum(map(len, self._partial))
+        size = _size(self._lines) + sum(map(len, self._partial))
         if size > _MAX_TAIL:
             ending = "\n".join([*self._lines[-rows:], "".join(self._partial)[-rows * width :]])
             return Text(ending[-rows * width :])
@@ -82,7 +82,7 @@ class MarkdownStream:
         printing = self._printing(self._lines)
         pieces, self._flow = printing.print_final(self._flow)
         self._lines = printing.left
-        self._parsed = sum(map(len, self._lines))
+        self._parsed = _size(self._lines)
         return pieces
 
     def _pop_rows(self, width: int) -> list[RenderableType]:
@@ -123,6 +123,11 @@ class MarkdownStream:
 
     def _render(self, text: str) -> str:
         return render_inline(self._parser.parseInline(text)[0], self._color).plain
+
+
+def _size(lines: Sequence[str]) -> int:
+    """Return the characters of whole lines, their ends too: also empty ones take time."""
+    return sum(map(len, lines)) + len(lines)
 
 
 def _words_of_last_row(words: Sequence[str], width: int) -> int:

@@ -55,6 +55,24 @@ def test_other_text_continues_a_restored_draft_which_is_the_users_from_then_on(
     assert edit(line, change) == "two in src/app.py"
 
 
+def test_any_text_replaces_a_line_that_is_only_offered_and_moving_in_it_makes_it_the_users(
+    line: LineBuffer,
+) -> None:
+    def type_anew() -> None:
+        line.restore("two", offered=True)
+        line.insert_text("three")
+
+    def edit_it() -> None:
+        line.restore("two", offered=True)
+        line.cursor_position = 0
+        line.insert_text("not ")
+
+    assert edit(line, type_anew) == "three"
+    assert line.history.get_strings() == ["two"]
+    line.reset()
+    assert edit(line, edit_it) == "not two"
+
+
 def test_a_slash_before_a_restored_draft_is_inserted(line: LineBuffer) -> None:
     def change() -> None:
         line.restore("help")

@@ -113,6 +113,12 @@ def test_the_work_of_streaming_is_linear_in_the_length_of_the_text(unit: str) ->
     assert count_calls(large) <= 8 * count_calls(small)
 
 
+@pytest.mark.slow
+def test_empty_lines_of_code_are_not_looked_at_again_with_each_new_one() -> None:
+    small = count_calls("```\n" + "\n" * 5_000)
+    assert count_calls("```\n" + "\n" * 25_000) <= 8 * small
+
+
 def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
     out = io.StringIO()
     screen, stream = Screen(TextSurface(out, 60), False), MarkdownStream(False)

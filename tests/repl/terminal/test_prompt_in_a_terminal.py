@@ -115,6 +115,15 @@ def test_a_long_paste_is_shown_as_a_placeholder(demo: Terminal) -> None:
     demo.wait(r"> see \[Pasted text #1 · 30 lines\]")
 
 
+def test_enter_sends_a_line_with_a_completed_file_at_once(demo: Terminal) -> None:
+    demo.keys("read @note")
+    demo.wait("notes.txt")
+    demo.keys("\t")
+    demo.wait("^> read @notes.txt")
+    demo.keys("\r")
+    demo.wait(r"\d in / ")
+
+
 def test_shift_tab_cycles_through_the_modes(demo: Terminal) -> None:
     for mode in ("edits", "plan", "ask", "edits"):
         demo.keys("\x1b[Z")
