@@ -127,7 +127,8 @@ class Runtime:
 
     def resume(self, ref: str | None) -> None:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
-        self.restore_todos(self.sessions.resume(ref, str(self.cwd)))
+        attended = self.start.attended
+        self.restore_todos(self.sessions.resume(ref, str(self.cwd), attended=attended))
 
     def restore_todos(self, session: Session) -> None:
         """Restore the to-do list of the session in use, unless its turn ended with an answer."""

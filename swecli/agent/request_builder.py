@@ -18,7 +18,7 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
-from swecli.models.message import ApiMessage, Image, Mode
+from swecli.models.message import CANCELLED, ApiMessage, Image, Mode
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
@@ -264,6 +264,8 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
     last = session.messages[-1] if session.messages else None
     if last is not None and last.status == "partial":
         yield "Your last answer above was interrupted; it is incomplete."
+    elif last is not None and any(call.error == CANCELLED for call in last.tool_calls):
+        yield "The user interrupted your last turn during the calls above, before you answered."
     elif last is not None and last.tool_calls:
         yield "Your last turn ended before you answered: it was interrupted or reached a limit."
     if jobs is not None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from swecli.cli.flags import SUBCOMMANDS, Parser, subcommand
 from swecli.config.settings import SETTINGS
 from swecli.models.action import ActionResult
+from swecli.models.errors import SwecliError
 from swecli.models.message import MODES
 
+_SESSIONS = 50  # the newest, as a list of completions
 _SCRIPTS = {
     "bash": r"""_swecli() {
   local IFS=$'\n'
@@ -77,10 +79,17 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
         parser = next((one[word] for one in _action_parsers(parser) if word in one), parser)
     last = parser._option_string_actions.get(before[-1]) if before else None
     if last is not None and last.nargs != 0:
+        if last.dest in ("resume", "session"):
+            yield from _sessions(typed)
         yield from ((value, "") for value in _values_of(last) if value.startswith(typed))
         return
     if before in (["config", "get"], ["config", "set"]):
         yield from ((name, one.doc) for name, one in SETTINGS.items() if name.startswith(typed))
+    if before[:2] == ["config", "set"] and len(before) == 3 and before[2] in SETTINGS:
+        values = SETTINGS[before[2]].choices
+        yield from ((value, "") for value in values if value.startswith(typed))
+    if not typed.startswith("-") and any(one.dest == "session" for one in _positionals(parser)):
+        yield from _sessions(typed)
     for names in _action_parsers(parser):
         yield from (
             (name, one.description or "") for name, one in names.items() if name.startswith(typed)
@@ -100,7 +109,28 @@ def _values_of(flag: argparse.Action) -> list[str]:
         from swecli.cli.models import known_models
 
         return ["demo", *known_models()]
+    if isinstance(flag.metavar, str) and flag.metavar.islower() and "|" in flag.metavar:
+        return flag.metavar.split("|")
     return [str(choice) for choice in flag.choices or ()]
+
+
+def _positionals(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [one for one in parser._actions if not one.option_strings]
+
+
+def _sessions(typed: str) -> Iterator[tuple[str, str]]:
+    """Yield the ids of the newest sessions, with their titles; none if there is no database that can be read."""
+    # late: only where a session fits
+    from swecli.cli.subcommands import open_sessions
+
+    try:
+        with open_sessions(Parser.for_run().parse_known_args([])[0]) as sessions:
+            newest = sessions.catalog.list_sessions(None, _SESSIONS)
+    except SwecliError:
+        return
+    for one in newest:
+        if one.id.startswith(typed):
+            yield one.id, one.shown_title
 
 
 def _action_parsers(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:

@@ -8,10 +8,11 @@ import os
 from swecli.headless import writers
 from swecli.llm import default_models
 from swecli.models.errors import UsageError
+from swecli.similar_names import similar_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
     Declare = Callable[["Parser"], None]  # adds the actions or arguments of a subcommand
@@ -36,6 +37,7 @@ SUBCOMMANDS = {  # name -> summary for --help
     "completion": "bash, zsh, fish: completion in your shell",
 }
 _MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one of their own
+_MAX_MEANT = 3  # subcommands that a hint names
 _MAX_SHOWN = 80  # characters of an argument in an error
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
 # flags that are subcommands of other programs
@@ -168,6 +170,11 @@ class Parser(argparse.ArgumentParser):
         )
         return asked if asked in _format_names() else "text"
 
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The actions of a subcommand."""
+        return tuple(self._by_name.choices) if self._by_name is not None else ()
+
     def action(self, name: str, run: Run, about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._by_name is None:
@@ -208,7 +215,7 @@ class Parser(argparse.ArgumentParser):
         known = {option.lstrip("-"): option for option in self._option_string_actions}
         translated = _FLAGS_OF_OTHERS.get(name) if "mode" in known else None
         meant = translated or " or ".join(
-            known[found] for found in _closest(name.lstrip("-"), known)
+            known[found] for found in similar_names(name.lstrip("-"), known)
         )
         hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
         if any(action.dest == "words" for action in self._actions):
@@ -271,23 +278,24 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
             "Put the subcommand first.",
             f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}",
         )
-    found = _closest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
-    meant = "".join(
-        f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_MAX_SHOWN]}".rstrip()
-        for name in found
+    meant = " or ".join(
+        f"`{f'swecli {name} {words[:_MAX_SHOWN]}'.rstrip()}`" for name in _meant(word.lower())
     )
     send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"' if rest else _SEND
     if rest and not meant:
         raise UsageError(f"Unexpected arguments: {words}.", send)
-    hint = f"Did you mean `{meant}`?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
+    hint = f"Did you mean {meant}?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
     raise UsageError(f"Unknown subcommand {word[:_MAX_SHOWN]!r}.", f"{hint} {send}")
 
 
-def _closest(word: str, known: Iterable[str]) -> list[str]:
-    # late: only for typos
-    from difflib import get_close_matches
-
-    return get_close_matches(word, list(known), n=2)
+def _meant(word: str) -> list[str]:
+    """Return what a word that is no subcommand may mean: the action of one or more, else a name like it."""
+    parsers = {name: Parser.for_subcommand(name) for name in SUBCOMMANDS}
+    actions = [f"{name} {word}" for name, one in parsers.items() if word in one.action_names]
+    if actions:
+        return actions[:_MAX_MEANT]
+    found = similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
+    return [f"--{name}" if name in _STANDALONE else name for name in found]
 
 
 def _format_names() -> tuple[str, ...]:

@@ -37,6 +37,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     counter = TokenCounter(model.profile.encoding, exact=False)
     load_http(model)
     sessions = SessionManager.open(start.database)
+    sessions.is_attended = False
     ahead = None
     if not is_stream and schema is None:
         ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)

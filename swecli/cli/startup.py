@@ -36,7 +36,14 @@ def make_start(args: argparse.Namespace) -> Start:
     choice = choose_model(configured.settings, os.environ)
     resume = given.get("resume")
     session = "" if given.get("continue_last") else resume or None
-    return replace(configured, choice=choice, resume=session, pick=resume == "", prompt=prompt)
+    return replace(
+        configured,
+        choice=choice,
+        resume=session,
+        pick=resume == "",
+        attended=not given.get("headless"),
+        prompt=prompt,
+    )
 
 
 def offer_tutorial(start: Start) -> Start:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from swecli.config.parsers import boolean, closest_name, integer, list_of, one_of, string
+from swecli.config.parsers import OneOf, boolean, closest_name, integer, list_of, string
 
 _RESERVED_HEADERS = (
     "authorization", "x-api-key", "host", "content-length", "content-type", "transfer-encoding", "connection",
@@ -126,7 +126,7 @@ class ModelEntry:
 
     name: str
     api: Literal["openai", "responses", "anthropic", "litellm"] | None = _key(
-        one_of("api", ("openai", "responses", "anthropic", "litellm")),
+        OneOf("api", ("openai", "responses", "anthropic", "litellm")),
         "protocol; without it `model` is provider/name",
     )
     model: str | None = _key(string, "the model's name there; without it the table's own name")
@@ -156,7 +156,7 @@ class ModelEntry:
     system_role: bool | None = _key(boolean, "whether the model supports a system message")
     images: bool | None = _key(boolean, "whether the model supports images")
     cache: str | None = _key(
-        one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts"
+        OneOf("cache", ("none", "prefix", "marks")), "how the service caches prompts"
     )
     first_byte: int | None = _key(_seconds, "seconds without a byte after the request was sent")
     first_token: int | None = _key(_seconds, "seconds without a token while keep-alives come")

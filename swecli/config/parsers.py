@@ -4,7 +4,10 @@ ValueError."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from swecli.similar_names import similar_names
 
 
 def string(value: Any) -> str:
@@ -39,15 +42,18 @@ def integer(low: int, high: int) -> Callable[[Any], int]:
     return parse
 
 
-def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
-    """Return a parser that accepts one of `choices`; `what` names them in its error."""
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A parser that accepts one of `choices`; `what` names them in its error."""
 
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"unknown {what} {value!r:.40} (choose: {', '.join(choices)})")
+    what: str
+    choices: Sequence[str]
+
+    def __call__(self, value: Any) -> str:
+        if value not in self.choices:
+            listed = ", ".join(self.choices)
+            raise ValueError(f"unknown {self.what} {value!r:.40} (choose: {listed})")
         return str(value)
-
-    return parse
 
 
 def list_of(
@@ -67,7 +73,4 @@ def list_of(
 
 def closest_name(name: str, names: Mapping[str, object]) -> str:
     """Return the known name most similar to a wrong one, or ""."""
-    # late: settings are read before the first key, wrong names are rare
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
+    return next(iter(similar_names(name, names, 1)), "")

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from swecli.config.key_choices import KeyChoice, parse_keys
 from swecli.config.model_entry import ModelEntry, parse_models
-from swecli.config.parsers import boolean, closest_name, integer, list_of, one_of, string
+from swecli.config.parsers import OneOf, boolean, closest_name, integer, list_of, string
 from swecli.config.paths import Paths, project_root
 from swecli.config.status_template import parse_template
 from swecli.config.toml_files import format_toml, parse_toml, read_toml
@@ -89,6 +89,13 @@ class Setting:
     def variable(self) -> str:
         """The environment variable that sets it, or ""."""
         return f"SWECLI_{self.name.upper()}" if self.has_variable else ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that it may have, () if they are not a short list."""
+        if isinstance(self.parse, OneOf):
+            return tuple(self.parse.choices)
+        return ("true", "false") if self.parse is boolean else ()
 
     def parse_words(self, words: list[str]) -> Any:
         """Parse a value from the words of a command line; list settings take several. Raises ConfigError."""
@@ -172,7 +179,7 @@ class Settings:
         5, integer(0, 10_000), "minutes a provider keeps its cache of the prompt"
     )
     mode: Mode = _setting(
-        "ask", one_of("mode", MODES), "ask, edits, plan or auto", in_project="stricter"
+        "ask", OneOf("mode", MODES), "ask, edits, plan or auto", in_project="stricter"
     )
     max_turns: int = _setting(
         50, integer(1, 10_000), "requests to the model in one turn, at most", in_project="stricter"
@@ -193,7 +200,7 @@ class Settings:
     reflect_with_model: bool = _setting(True, boolean, "let a model reflect too")
     reflect: Reflect = _setting(
         "auto",
-        one_of("choice", get_args(Reflect)),
+        OneOf("choice", get_args(Reflect)),
         "which turns a model reflects on: auto, always or friction",
     )
     reflect_at_end: bool = _setting(True, boolean, "reflect at the end of a run without a screen")
@@ -228,7 +235,7 @@ class Settings:
     command_timeout: int = _setting(120, integer(1, 86_400), "seconds a command may run")
     sandbox: SandboxChoice = _setting(
         "auto",
-        one_of("choice", get_args(SandboxChoice)),
+        OneOf("choice", get_args(SandboxChoice)),
         "run commands in a sandbox: auto (where there is one), required (or not at all) or off",
         in_project="stricter",
     )
@@ -265,11 +272,11 @@ class Settings:
     )
     theme: str = _setting(
         "auto",
-        one_of("theme", ("auto", "dark", "light", "none")),
+        OneOf("theme", ("auto", "dark", "light", "none")),
         "colours on the screen: auto, dark, light or none",
     )
     editing_mode: str = _setting(
-        "emacs", one_of("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi"
+        "emacs", OneOf("editing mode", ("emacs", "vi")), "keys of the prompt: emacs or vi"
     )
     status_line: str = _setting(
         "",
@@ -293,7 +300,7 @@ class Settings:
     )
     notify: str = _setting(
         "auto",
-        one_of("way to notify", ("auto", "osc9", "osc777", "bell", "off")),
+        OneOf("way to notify", ("auto", "osc9", "osc777", "bell", "off")),
         "how a long turn's end and a waiting question are notified: auto, osc9, osc777, bell or off",
     )
     notify_after: int = _setting(
@@ -345,9 +352,9 @@ def render_template() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The configuration of a run. `resume` is None for a new session, "" for this directory's last one, else an id,
-    prefix or title; with `pick` the user chooses one. `prompt` becomes the first message. `notices` are shown before
-    the first prompt. `config` is the file given with `--config`."""
+    """The configuration of a run. `resume` is None for a new session, "" for this directory's last one (if `attended`
+    one that is not a script's alone), else an id, prefix or title; with `pick` the user chooses one. `prompt` becomes
+    the first message. `notices` are shown before the first prompt. `config` is the file given with `--config`."""
 
     settings: Settings
     paths: Paths
@@ -356,6 +363,7 @@ class Start:
     choice: ModelChoice = ModelChoice("", "")
     resume: str | None = None
     pick: bool = False
+    attended: bool = False
     prompt: str = ""
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()

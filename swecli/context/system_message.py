@@ -178,6 +178,11 @@ def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
         texts = [
             f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)
         ]
+    if kind == "todo":
+        texts = [
+            f"{text} (list of T{item.interaction})"
+            for text, item in zip(texts, newest, strict=True)
+        ]
     return f"- {title}{left}:" + "".join(f"\n  - {text}" for text in texts)
 
 

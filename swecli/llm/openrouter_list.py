@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from swecli.llm.price_table import Row, token_count
 from swecli.llm.public_json import fetch_object
 from swecli.models.errors import Unavailable
 
+_log = logging.getLogger(__name__)
 NAME = "openrouter"
 _FRESH_SECONDS = 86_400.0
 _SECONDS = 2.0  # before the first prompt, once a day
@@ -41,8 +43,10 @@ def find_listed(model: str, address: str, environ: Mapping[str, str], *, ask: bo
     path = _path(environ)
     rows = _stored(path, address)
     if ask and (rows is None or _age(path) > _FRESH_SECONDS):
-        with suppress(Unavailable):
+        try:
             rows = update_list(address, environ)
+        except Unavailable as error:
+            _log.warning("%s's list of models is not read: %s", NAME, error)
     rows = rows or {}
     base, _, _variant = model.partition(":")  # name:nitro and name:online are the same model
     row = rows.get(model) or rows.get(base)

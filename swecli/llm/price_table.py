@@ -15,6 +15,7 @@ from typing import Any
 
 from swecli.config.paths import Paths
 from swecli.models.message import Usage
+from swecli.similar_names import similar_names
 
 Row = Mapping[str, Any]
 _PRICES = "model_prices_and_context_window_backup.json"
@@ -176,10 +177,7 @@ def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return "Did you mean ...?" with similar known words; "" if there are none or the word is known."""
-    # late: only for a mistyped name
-    from difflib import get_close_matches
-
-    near = [] if word in known else get_close_matches(word, dict.fromkeys(known), n=3, cutoff=0.5)
+    near = [] if word in known else similar_names(word, dict.fromkeys(known), 3)
     return f"Did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -237,8 +235,9 @@ def _parsed(table: bytes) -> dict[str, dict[str, Any]]:
     """Return the rows of a table, {} if it is damaged."""
     with suppress(ValueError, RecursionError):
         whole = json.loads(table or b"{}")
-        rows = whole["models"] if table.startswith(FETCHED_HEAD) else whole
-        return {name: row for name, row in rows.items() if isinstance(row, dict)}
+        rows = whole.get("models") if table.startswith(FETCHED_HEAD) else whole
+        if isinstance(rows, dict):
+            return {name: row for name, row in rows.items() if isinstance(row, dict)}
     return {}
 
 

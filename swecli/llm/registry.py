@@ -133,16 +133,7 @@ def _make_service_model(
             )
         owner = (find_row("", name) or {}).get("litellm_provider")
         if not owner:
-            models = model_table()
-            near = did_you_mean(
-                name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)]
-            )
-            way = (
-                f'Set api = "openai" or "anthropic" in [models.{entry}]'
-                if entry
-                else "Write it as provider/name"
-            )
-            raise ModelNotFound(f"There is no model {name!r}.", near or f"{way}, or use demo.")
+            raise ModelNotFound(f"There is no model {name!r}.", _hint_for_unknown(name, entry))
         name, head = f"{owner}/{name}", owner
     if head not in SERVICES:
         known = provider_names()
@@ -159,6 +150,20 @@ def _make_service_model(
     facts = LearnedFacts.find(environ)
     row, layer = _known_row(endpoint, environ, may_ask=not keyless)
     return model_at(endpoint, row, facts, entry, layer)
+
+
+def _hint_for_unknown(name: str, entry: ModelEntry | None) -> str:
+    """Return what helps with a name without a provider that no table knows."""
+    models = model_table()
+    known = [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)]
+    near = did_you_mean(name, known)
+    if near:
+        return near
+    if entry:
+        return f'Set api = "openai" or "anthropic" in [models.{entry}], or use demo.'
+    if name and any(name in model for model in known):
+        return f"It is a part of several names: see swecli models {name}."
+    return "Write it as provider/name, or use demo."
 
 
 def _known_row(

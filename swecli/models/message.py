@@ -22,6 +22,7 @@ HEAD_OPENS = "\n\n# What is known in this session"
 
 UNCHANGED = "[Unchanged: "  # prefix of the line that replaces a result equal to an earlier one
 STEER = "steer"
+CANCELLED = "cancelled"  # the error of a call that the user interrupted
 INTERRUPTED_RESULT = (
     "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 )

@@ -19,6 +19,8 @@ FORMATS = ("html", "md", "json")
 _Archive = Mapping[str, Any]  # of `SessionManager.export`, redacted, or a part of it
 _TOKEN_COUNTS = ("input", "cache_read", "cache_write", "output")
 _CHART_HEIGHT = 160  # SVG units
+_DIFF_HEAD = 3  # lines of a unified diff before the first line of text
+_OPEN_LINES = 60  # of a diff that is not folded: about a screen
 # Raw HTML is escaped; pictures are disabled, because a browser would fetch them.
 _MARKDOWN = (
     MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
@@ -48,7 +50,8 @@ def _session_html(session: _Archive) -> str:
 
 
 def _session_markdown(session: _Archive) -> str:
-    """Format queries as headings, answers as they are, and calls with their results as code blocks."""
+    """Format queries as headings, answers as they are, thoughts folded, and calls with their diffs or results as code
+    blocks."""
     lines = [f"# {_title(session)}", ""]
     lines += [f"{session['model']} · {session['directory']} · {session['created_at'][:10]}", ""]
     for message in session["messages"]:
@@ -57,12 +60,24 @@ def _session_markdown(session: _Archive) -> str:
                 f"\n\n{image['label']} {image['name']}" for image in message.get("images") or ()
             )
             lines += [f"## T{message['interaction']}: {message['content'].strip()}{images}", ""]
-        elif message["content"].strip():
+            continue
+        if thoughts := _thoughts(message):
+            lines += ["<details><summary>Thoughts</summary>", "", fence(thoughts), "", "</details>"]
+            lines.append("")
+        if message["content"].strip():
             lines += [message["content"].strip(), ""]
         for call in message["tool_calls"]:
-            result = _result(call)
-            lines += [f"**{call['name']}** {_format_arguments(call)}", "", fence(result), ""]
+            lines += [f"**{call['name']}** {_format_arguments(call)}", ""]
+            changes = "\n".join(f"{sign}{line}" for sign, line in _diff(call))
+            if changes:
+                lines += [fence(changes, "diff"), ""]
+            if not changes or _has_failed(call):
+                lines += [fence(_result(call)), ""]
     return "\n".join(lines)
+
+
+def _thoughts(message: _Archive) -> str:
+    return (message.get("reasoning") or "").strip()
 
 
 def _title(session: _Archive) -> str:
@@ -103,21 +118,29 @@ def _message(message: _Archive) -> dict[str, Any]:
         "role": message["role"],
         "text": message["content"] if is_query else "",
         "images": message.get("images") or (),
+        "thoughts": _thoughts(message),
         "html": "" if is_query else str(_MARKDOWN.render(message["content"])),
         "calls": [_call(call) for call in message["tool_calls"]],
     }
 
 
 def _call(call: _Archive) -> dict[str, Any]:
-    has_failed = bool(call["error"]) or call["exit_code"] not in (None, 0)
-    is_refused = call["approved"] is False
+    diff = _diff(call)
     return {
         "name": call["name"],
         "arguments": _format_arguments(call),
-        "failed": has_failed or is_refused,
-        "diff": _diff(call),
+        "failed": _has_failed(call),
+        "outcome": "refused" if call["approved"] is False else "failed",
+        "diff": diff,
+        "is_open": 0 < len(diff) <= _OPEN_LINES,
         "result": _result(call),
     }
+
+
+def _has_failed(call: _Archive) -> bool:
+    """Return whether a call failed or was refused."""
+    is_refused = call["approved"] is False
+    return is_refused or bool(call["error"]) or call["exit_code"] not in (None, 0)
 
 
 def _format_arguments(call: _Archive) -> str:
@@ -139,7 +162,8 @@ def _result(call: _Archive) -> str:
 
 
 def _diff(call: _Archive) -> list[tuple[str, str]]:
-    """Return the lines that an edit or a write changed, each with "+", "-" or " "."""
+    """Return the lines that an edit or a write changed, with three lines around them, each with "+", "-" or " "; "…"
+    stands for what is left out."""
     edits = call["parameters"].get("edits")
     content = call["parameters"].get("content")
     changes: list[tuple[str, str]] = []
@@ -151,9 +175,11 @@ def _diff(call: _Archive) -> list[tuple[str, str]]:
 
     lines: list[tuple[str, str]] = []
     for old, new in changes:
-        for line in difflib.ndiff(old.splitlines(), new.splitlines()):
-            if line[0] in "+- ":  # not the lines that mark where a line differs
-                lines.append((line[0], line[2:]))
+        compared = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="")
+        if lines:
+            lines.append((" ", "…"))
+        for line in [*compared][_DIFF_HEAD:]:
+            lines.append((" ", "…") if line.startswith("@@") else (line[0], line[1:]))
     return lines
 
 

@@ -220,7 +220,7 @@ _ACTIONS = (
             ActionFlag("--pin", "put it into every prompt"),
             ActionFlag("--off", "keep it, but out of prompts"),
             ActionFlag("--on", "use it again, also one that was removed"),
-            ActionFlag("--scope", "project or user: where it applies", "SCOPE"),
+            ActionFlag("--scope", "where it applies", "project|user"),
             ActionFlag("--when", "more words that bring it into a prompt", "WORDS"),
         ),
     ),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from swecli.models.errors import BadInput
-from swecli.models.session import SessionInfo
+from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
 from swecli.store.found import SearchHit
 from swecli.store.journal.reader import Reader
@@ -36,6 +36,18 @@ class SessionCatalog:
             replace(info, title=redact(info.title), first_query=redact(info.first_query))
             for info in found
         ]
+
+    def reference(self, session: Session) -> str:
+        """Return what finds this session when it is resumed: its title if no other session has it, else its id."""
+        title = session.title.strip()
+        if not title:
+            return session.id
+        with self._database.read() as db:
+            try:
+                found = Reader(db).find_session(clean_text(title), "")
+            except BadInput:  # another session has it too
+                return session.id
+        return title if found == session.id else session.id
 
     def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the beginnings of the last texts of "user" and "assistant" by session id."""

@@ -19,7 +19,7 @@ from swecli.store.catalog import SessionCatalog
 from swecli.store.context import ContextStore
 from swecli.store.file_changes import FileChanges
 from swecli.store.found import FoundInteraction, TextMatch
-from swecli.store.journal.reader import NEWEST, Reader, first_loaded
+from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded
 from swecli.store.journal.values import clean_text
 from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
 from swecli.store.playbook.store import PlaybookStore
@@ -45,6 +45,7 @@ class SessionManager:
     def __init__(self, database: Database, *, parent: SessionManager | None = None) -> None:
         """Use a database. `parent` has the turn whose task runs in these sessions: it bears their usage."""
         self.database = database
+        self.is_attended = True  # False: its requests are marked as those of a script
         self.current_session: Session | None = None
         self.catalog = SessionCatalog(database)
         self.context = ContextStore(database)
@@ -120,15 +121,25 @@ class SessionManager:
         session.parent_id = self.session.id
         return task
 
-    def resume(self, ref: str | None, directory: str, window_hint: int = NEWEST) -> Session:
+    def resume(
+        self,
+        ref: str | None,
+        directory: str,
+        window_hint: int = NEWEST,
+        *,
+        attended: bool = False,
+    ) -> Session:
         """Resume a session with its newest `window_hint` interactions and its playbook. `ref` is an id, a title or a
-        unique prefix of an id; None or "" is the newest of the directory. Turns of dead processes are marked as
-        interrupted first, unless the store is read-only. Raises BadInput, DamagedDatabase."""
+        unique prefix of an id; None or "" is the newest of the directory, if `attended` one that is not a script's
+        alone. Turns of dead processes are marked as interrupted first, unless the store is read-only. Raises BadInput,
+        DamagedDatabase."""
         database = self.database
         begin = database.read if database.is_read_only else database.write
         with begin() as db:
             reader = Reader(db)
-            session_id = reader.find_session(ref and clean_text(ref), clean_text(directory))
+            session_id = reader.find_session(
+                ref and clean_text(ref), clean_text(directory), attended=attended
+            )
             if not database.is_read_only:
                 Writer(db).settle_interrupted(session_id)
             session = reader.session(session_id, window_hint)
@@ -244,6 +255,8 @@ class SessionManager:
             number = turn.interactions if turn else 0
             self._parent.record_request(replace(record, purpose="task", interaction=number))
         else:
+            if not self.is_attended:
+                record = replace(record, extra=record.extra | {UNATTENDED: True})
             with self.database.write() as db:
                 cost = Writer(db).record_request(session, record)
             session.cost = cost

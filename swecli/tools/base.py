@@ -71,9 +71,9 @@ class Memory(Protocol):
 class ChangeRecorder(Protocol):
     """Records the files that tool calls change, for undo."""
 
-    def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
+    def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[list[str]]:
         """Record what a permitted call changes: of these workspace-relative paths, or of all files that are not ignored
-        if there are none. Never raises."""
+        if there are none. The list is filled at the end, with the files that differ. Never raises."""
         ...
 
     def take_notices(self) -> list[str]:

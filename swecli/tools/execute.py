@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import (
+    CANCELLED,
     Ask,
     AskRequest,
     Decision,
@@ -25,6 +26,7 @@ from swecli.models.message import (
     ToolResult,
     ToolSpec,
 )
+from swecli.text import escape_hidden
 from swecli.tools import builtin
 from swecli.tools.arguments import read_arguments
 from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan
@@ -37,6 +39,7 @@ _log = logging.getLogger(__name__)
 _CANCELLED = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
+_MAX_CHANGED = 10  # files named after a command; more are only counted
 
 
 class ToolRegistry(dict[str, Tool]):
@@ -66,16 +69,18 @@ async def execute(
     """Execute a call and return its result and one-line summary. Raises nothing but CancelledError.
 
     `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
-    for the model (the caller truncates it), `duration_ms` excludes the wait for approval. On cancellation the result
-    has the output so far (`ctx.output`)."""
+    for the model (the caller truncates it), `duration_ms` excludes the wait for the user's answers. On cancellation the
+    result has the output so far (`ctx.output`)."""
     readers = frozenset(
         {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
     )
+    question = _TimedAsk(ask)
+    ask_plan = partial(_ask_plan, call, question, permissions)
     ctx = replace(
         ctx,
         may_read=partial(permissions.may_read, readers=readers),
-        ask_user=partial(_ask_user, call, ask),
-        ask_plan=partial(_ask_plan, call, ask, permissions) if permissions.mode == "plan" else None,
+        ask_user=partial(_ask_user, call, question),
+        ask_plan=ask_plan if permissions.mode == "plan" else None,
     )
     try:
         tool = _find_tool(call, registry, ctx, problem)
@@ -95,19 +100,31 @@ async def execute(
         return _store(call, refusal), summary
     ctx.profile = _choose_profile(tool, plan, ctx, verdict)
     ctx.on_start(call, summary)
-    async with _recording(tool, call.effects, ctx):
-        result = await _run(call, tool, params, plan, ctx)
-        if note:
-            result = replace(result, for_model=f"{result.for_model}\n{note}")
-        return _store(call, result), summary
+    async with _recording(tool, call.effects, ctx) as changed:
+        result = await _run(call, tool, params, plan, ctx, question)
+    notes = [note] if note else []
+    if changed and tool.kind.may_change == "any file":
+        notes.append(_describe_changes(changed))
+    if notes:
+        result = replace(result, for_model="\n".join([result.for_model, *notes]))
+    return _store(call, result), summary
 
 
-def _recording(tool: Tool, effects: Effects, ctx: ToolContext) -> AbstractAsyncContextManager[None]:
+def _describe_changes(changed: Sequence[str]) -> str:
+    """Return the line on the files that differ after a call that may change any."""
+    named = ", ".join(escape_hidden(path, keep="") for path in changed[:_MAX_CHANGED])
+    more = len(changed) - _MAX_CHANGED
+    return f"[files that differ now: {named}{f' and {more} more' if more > 0 else ''}]"
+
+
+def _recording(
+    tool: Tool, effects: Effects, ctx: ToolContext
+) -> AbstractAsyncContextManager[list[str]]:
     """Return what records the changes of a permitted call, which are those that its kind may make. That a command ran
     without approval is no proof that it changed nothing; in the read-only sandbox nothing can change."""
     may_change = tool.kind.may_change
     if ctx.changes is None or may_change == "nothing" or ctx.profile == "read-only":
-        return nullcontext()
+        return nullcontext([])
     return ctx.changes.around(effects.changed if may_change == "subject" else ())
 
 
@@ -171,7 +188,7 @@ async def _check_permission(
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
-        call.error = "cancelled"
+        call.error = CANCELLED
         call.result = _CANCELLED
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
@@ -218,8 +235,10 @@ def _approval_request(
 
 def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> str:
     """Return what would end the questions about such calls, "" if a plain yes for the session does."""
-    if plan.guard_is_for_place:
+    if plan.guard_is_for_place and rule:
         return f"a rule for its folder allows it: {rule}"
+    if plan.guard_is_for_place:
+        return "a rule for a folder in it allows that folder"
     if not verdict.exact_only:
         return ""
     if verdict.why == plan.guard:
@@ -269,14 +288,34 @@ def _refusal_text(decision: Decision) -> str:
     return "The user refused this call and nothing was done. Do not try it again unchanged; ask what is wanted instead."
 
 
+class _TimedAsk:
+    """Asks the user, and counts the seconds that a call waited for the answers."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.seconds = 0.0
+
+    async def __call__(self, request: AskRequest) -> Decision:
+        started = time.monotonic()
+        try:
+            return await self._ask(request)
+        finally:
+            self.seconds += time.monotonic() - started
+
+
 async def _run(
-    call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ctx: ToolContext
+    call: ToolCall,
+    tool: Tool,
+    params: BaseModel,
+    plan: ToolPlan,
+    ctx: ToolContext,
+    question: _TimedAsk,
 ) -> ToolResult:
     started = time.monotonic()
     try:
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
-        call.error = "cancelled"
+        call.error = CANCELLED
         output = ctx.output.text() if ctx.output else ""
         call.result = interrupted_text(
             f"Stopped by the user after {time.monotonic() - started:.0f} s", output
@@ -285,7 +324,7 @@ async def _run(
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _exception_result(tool.name, error)
     finally:
-        call.duration_ms = round((time.monotonic() - started) * 1000)
+        call.duration_ms = round((time.monotonic() - started - question.seconds) * 1000)
 
 
 def _summary_without_plan(call: ToolCall) -> str:

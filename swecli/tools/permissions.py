@@ -254,7 +254,7 @@ class Permissions:
         `exact_only`: the rule covers only this exact subject."""
         if not exact_only and plan.session_rule:
             return plan.session_rule, plan.session_label
-        if not plan.subject:
+        if not plan.subject or plan.subject.endswith("/"):  # a folder's covers all that is in it
             return "", ""
         kind = tool.kind
         only_this = kind.escape(plan.subject)

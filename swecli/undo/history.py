@@ -34,15 +34,16 @@ class _ChangeRecorder:
         self._reported = 0
 
     @asynccontextmanager
-    async def around(self, changed: Sequence[str]) -> AsyncIterator[None]:
+    async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
         """Record the changes of a call: of these files with the folders that it creates for them, or of all files that
-        are not ignored if there are none."""
+        are not ignored if there are none. The list is filled at the end, with the files that differ."""
+        differ: list[str] = []
         paths = self._with_new_folders(changed)
         before = self._snapshot(paths) if paths else await asyncio.to_thread(self._snapshot, paths)
         complete = self._versions.is_complete
         begun = self._begin(before, paths)
         try:
-            yield
+            yield differ
         finally:
             cancelled = (task := asyncio.current_task()) is not None and task.cancelling()
             scan_now = paths or cancelled
@@ -52,7 +53,7 @@ class _ChangeRecorder:
                 else await asyncio.to_thread(self._snapshot, paths)
             )
             is_complete = bool(paths) or (complete and self._versions.is_complete)
-            self._record(before, after, is_complete, begun)
+            differ += self._record(before, after, is_complete, begun)
 
     def _begin(self, before: _States, paths: Iterable[Path]) -> list[int]:
         """Store the state of an edit's file before the edit, so that an undo knows it if the process is killed before
@@ -78,9 +79,9 @@ class _ChangeRecorder:
 
     def _record(
         self, before: _States, after: _States, complete: bool, begun: Collection[int]
-    ) -> None:
+    ) -> list[str]:
         """Store the differences in place of what `_begin` stored; after an incomplete scan only those of paths that are
-        in both or no longer exist."""
+        in both or no longer exist. Returns the names of the files among them."""
         differ = sorted(
             path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
         )
@@ -101,6 +102,8 @@ class _ChangeRecorder:
                     f"{change.path} changed, and cannot be undone: it is too large or not readable"
                 )
         self._store(found, begun)
+        files = [one.path for one in found if not stat.S_ISDIR(one.before.mode or one.after.mode)]
+        return [str(Path(path).relative_to(self._versions.root)) for path in files]
 
     def _store(self, changes: Sequence[FileChange], replaced: Collection[int] = ()) -> list[int]:
         session = self._sessions.current_session

@@ -41,7 +41,7 @@ def test_subcommands_actions_flags_and_choices_are_completed() -> None:
     assert "--model" in complete("--mo")
     assert complete("-p", "x", "--output-format", "stream") == ["stream-json"]
     assert complete("--", "--mo") != []
-    assert complete("sessions", "show", "") == [], "ids are not completed, files are"
+    assert complete("sessions", "show", "") == [], "there is no session yet"
     assert complete("--db", "") == [], "files are completed"
     assert complete("no such", "") == []
 
@@ -53,6 +53,17 @@ def test_modes_models_and_names_of_settings_are_completed() -> None:
     assert complete("config", "set", "review_ver") == ["review_verify_model"]
     assert "mode" in complete("config", "get", "m")
     assert complete("config", "set", "mode", "x") == []
+    assert complete("config", "set", "mode", "e") == ["edits"]
+    assert complete("config", "set", "learn", "") == ["true", "false"]
+    assert complete("playbook", "edit", "P-1", "--scope", "") == ["project", "user"]
+
+
+def test_sessions_are_completed_with_their_titles(run: Run) -> None:
+    run("-p", "list files", "-m", "demo")
+    [session] = run("sessions", "list", "--json").json
+    for words in (["-r", ""], ["sessions", "show", session["id"][:9]]):
+        out = run("completion", "words", "--", *words).out
+        assert out == f"{session['id']}\tlist files\n"
 
 
 def test_a_completed_word_is_printed_with_its_description(run: Run) -> None:
@@ -90,7 +101,7 @@ def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> Non
         cwd=tmp_path,
     )
     assert done.stdout.splitlines() == [
-        "show\tThe conversation of one session.",
+        "show\tShow the conversation of one session.",
         "review",
         "base.db",
     ], done.stderr

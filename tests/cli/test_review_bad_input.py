@@ -88,7 +88,7 @@ def test_a_file_with_conflicts_is_not_read_and_a_detached_head_is_reviewed(
     (shop / "README.md").write_text("mine\n")
     run_git("commit", "-qam", "mine")
     run_git("merge", "other", check=False)
-    done = run("review", "-m", "demo")
+    done = run("review", "-m", script_findings())
     assert done.code == 3
     assert "not read (conflict markers): README.md" in done.err
     run_git("merge", "--abort")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from swecli.cli.review import write_event
+from swecli.cli.reviewing import write_event
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
 from swecli.models.review_events import (

@@ -207,6 +207,23 @@ async def test_the_model_is_told_that_its_last_answer_was_interrupted() -> None:
     runtime.close()
 
 
+async def test_the_model_is_told_that_the_user_interrupted_its_call() -> None:
+    command = ("run_command", {"command": "touch began; sleep 300"})
+    model = ScriptedModel([calls(command), "I go on.", "Yes."])
+    runtime = make_runtime(model, mode="auto")
+    running = asyncio.ensure_future(run_turn(runtime, "go", learn=False))
+    while not Path("began").exists():
+        await asyncio.sleep(0.02)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    for query, told in (("go on", True), ("and?", False)):
+        await run_turn(runtime, query, learn=False)
+        asked = str(model.requests[-1].messages[-1]["content"])
+        assert ("The user interrupted your last turn during the calls above" in asked) is told
+    runtime.close()
+
+
 async def test_exit_asks_before_it_stops_background_jobs() -> None:
     runtime = make_runtime([calls(background_call("sleep 300")), "It runs."], mode="auto")
     ctx = ScriptedContext(runtime, "3", "1")

@@ -48,3 +48,26 @@ async def test_a_request_begins_with_the_messages_of_the_previous_one() -> None:
     await run_turn(runtime, "two")
     first, second = (r.messages for r in runtime.agent.model.requests)  # type: ignore[attr-defined]
     assert second[: len(first)] == first
+
+
+async def test_a_person_continues_their_own_session_and_a_script_the_newest() -> None:
+    mine = make_runtime(["One."])
+    await run_turn(mine, "my question")
+    script = make_runtime(["Two."])
+    script.sessions.is_attended = False  # as in `swecli -p`
+    await run_turn(script, "a script's question")
+    manager, folder = script.sessions, str(script.cwd)
+    ids = [runtime.sessions.session.id for runtime in (mine, script)]
+    assert manager.resume(None, folder, attended=True).id == ids[0]
+    assert manager.resume(None, folder).id == ids[1]
+    again = make_runtime(["Three."], resume=ids[1])
+    await run_turn(again, "I go on with it")
+    assert manager.resume(None, folder, attended=True).id == ids[1], "it is no script's alone"
+
+
+async def test_where_only_scripts_ran_the_last_one_is_continued() -> None:
+    script = make_runtime(["One."])
+    script.sessions.is_attended = False
+    await run_turn(script, "a script's question")
+    own = script.sessions.session.id
+    assert script.sessions.resume(None, str(script.cwd), attended=True).id == own

@@ -57,6 +57,8 @@ def test_limits_and_encoding_come_from_the_local_table(
         ("opnai/gpt-4.1", "Did you mean openai"),
         ("antropic/claude", "Did you mean anthropic"),
         ("gpt-4.l", "Did you mean openai/gpt-4"),
+        ("sonnet", "swecli models sonnet"),
+        (" ", "provider/name"),
         ("openrouter", "openrouter/NAME"),
         ("mistral", "mistral/mistral-large"),
         ("qqqqqq/x", "provider/name"),

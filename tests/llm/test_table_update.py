@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.price_table import cost_of, fetched_table_path, find_row, guess_row, shipped_table
+from swecli.llm.price_table import (
+    FETCHED_HEAD,
+    cost_of,
+    fetched_table_path,
+    find_row,
+    guess_row,
+    model_table,
+    shipped_table,
+)
 from swecli.llm.public_json import fetch_object
 from swecli.llm.registry import make_model
 from swecli.llm.table_update import ADDRESS_VARIABLE, TableUpdate, update_table
@@ -81,8 +89,10 @@ def test_a_price_that_is_none_makes_the_cost_unknown(price: float) -> None:
         lambda whole: whole.replace(b'"version": 1,', b'"version": 2,'),
         lambda whole: whole.replace(b'"max_input_tokens": 777000', b'"max_input_tokens": 777000 oops'),
         lambda whole: b"\xff" * 5_000,
+        lambda whole: FETCHED_HEAD + b' "models": [1]}',
+        lambda whole: FETCHED_HEAD + b' "rows": {}}',
     ],
-    ids=["empty", "cut off", "page", "future", "inside", "bytes"],
+    ids=["empty", "cut off", "page", "future", "inside", "bytes", "list", "no rows"],
 )  # fmt: skip
 def test_a_damaged_or_newer_table_gives_way_to_the_installed_one(
     damage: Callable[[bytes], bytes],
@@ -92,6 +102,7 @@ def test_a_damaged_or_newer_table_gives_way_to_the_installed_one(
     path.write_bytes(damage(path.read_bytes()))
     assert find_row("openai", "gpt-99") is None
     assert find_row("openai", "gpt-4.1") == SHIPPED["gpt-4.1"]
+    assert model_table()["gpt-4.1"] == SHIPPED["gpt-4.1"]
 
 
 def test_a_table_that_is_older_than_the_installed_one_is_not_used() -> None:

@@ -4,6 +4,7 @@ load or run."""
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,57 @@ async def test_an_html_export_shows_turns_calls_and_diffs_and_loads_no_script_or
     assert [line for line in seen.texts if line[:2] in ("+ ", "- ")] == ["- a - b", "+ a + b"]
 
 
+def exported(*messages: dict[str, Any]) -> dict[str, Any]:
+    """Return an exported session of one turn with these messages of the assistant."""
+    whole = {"role": "assistant", "content": "", "interaction": 1, "tool_calls": []}
+    query = whole | {"role": "user", "content": "mend it"}
+    turn = {"number": 1, "status": "done", "started_at": "2026", "cited": (), "shown": ()}
+    head = dict.fromkeys(("title", "model", "directory", "created_at", "first_query"), "")
+    lists = {"interactions": [turn], "requests": [], "playbook": []}
+    return head | lists | {"messages": [query, *(whole | one for one in messages)]}
+
+
+def an_edit(edits: list[dict[str, str]], **more: Any) -> dict[str, Any]:
+    call = {
+        "name": "edit_file",
+        "parameters": {"path": "a.py", "edits": edits},
+        "result": "Edited.",
+    }
+    return {"tool_calls": [call | {"error": None, "exit_code": None, "approved": True} | more]}
+
+
+def test_a_markdown_export_shows_an_edit_as_a_diff_and_its_result_only_if_it_failed() -> None:
+    old = "".join(f"line {number}\n" for number in range(20))
+    edits = [
+        {"old_text": "a - b", "new_text": "a + b"},
+        {"old_text": old, "new_text": old.replace("line 9", "line nine")},
+    ]
+    text = format_session("md", exported(an_edit(edits)))
+    assert "```diff\n-a - b\n+a + b\n …\n line 6\n line 7\n line 8\n-line 9\n+line nine\n" in text
+    assert "line 13" not in text, "three lines around a change"
+    assert "Edited." not in text
+    refused = format_session("md", exported(an_edit(edits, approved=False, error="Refused.")))
+    assert "+a + b" in refused
+    assert "Refused." in refused
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_an_export_has_the_thoughts_folded(form: str) -> None:
+    text = format_session(
+        form, exported({"reasoning": "I think </details> so.", "content": "Yes."})
+    )
+    seen = PageTags(text)
+    assert seen.tags.count("details") == 1
+    assert any("I think" in one for one in seen.texts)
+
+
+def test_a_short_diff_of_a_page_is_open_and_a_long_one_folded() -> None:
+    short = [{"old_text": "a", "new_text": "b"}]
+    long = [{"old_text": "", "new_text": "line\n" * 100}]
+    assert "<details open>" in format_session("html", exported(an_edit(short)))
+    assert "<details>" in format_session("html", exported(an_edit(long)))
+
+
 async def test_a_markdown_export_has_the_turns_in_order_and_a_fence_for_each_call() -> None:
     text = format_session("md", export_session(await run_session("mend add", "and now?")))
     assert (
@@ -94,7 +146,7 @@ async def test_a_markdown_export_has_the_turns_in_order_and_a_fence_for_each_cal
         < text.index("**read_file** calc.py")
         < text.index("## T2: and now?")
     )
-    assert text.count("```\n") == 4, "two calls, each with its fence"
+    assert len(re.findall("^```", text, re.MULTILINE)) == 4, "two calls, each with its fence"
 
 
 @pytest.mark.slow

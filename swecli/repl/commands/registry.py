@@ -7,7 +7,6 @@ front matter has `description` and `argument-hint`.
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from swecli.models.errors import BadInput
 from swecli.regular_files import decode_text, read_regular
 from swecli.repl.commands import builtin
 from swecli.repl.commands.base import Command, CommandContext
+from swecli.similar_names import similar_names
 
 _ENTRY_POINTS = "swecli.commands"
 _MAX_LENGTH = 32_768  # characters
@@ -61,7 +61,7 @@ class CommandTable:
         """Return up to `count` names similar to a mistyped one, best first."""
         word = name.lower()
         begun = [w for w in self._by_word if len(word) > 1 and w.startswith(word)]
-        close = difflib.get_close_matches(word, self._by_word, n=count * 2, cutoff=0.6)
+        close = similar_names(word, self._by_word, count * 2)
         return list(dict.fromkeys(self._by_word[w].name for w in begun + close))[:count]
 
 

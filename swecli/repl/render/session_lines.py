@@ -36,11 +36,6 @@ def session_name(session: Session) -> str:
     return session.title or session.id[:13]
 
 
-def resume_line(session: Session) -> str:
-    """Return the line that continues a session: by its title, or by the beginning of its id."""
-    return f"/resume {session_name(session)}"
-
-
 def format_session(info: SessionInfo) -> str:
     """Return title, turns and age of a session, for a list."""
     words = info.shown_title or info.id

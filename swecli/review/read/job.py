@@ -115,8 +115,6 @@ async def begin_job(
 ) -> ReviewJob:
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
     requests in a thread, so that Ctrl-C interrupts. Raises SwecliError."""
-    if problem := getattr(agent.model, "no_review", ""):
-        raise BadInput(problem, "Name a model for a review: -m provider/name")
     before = store.unfinished()
     old = before if spec is None else None
     if spec is None and old is None:
@@ -130,6 +128,8 @@ async def begin_job(
         plan_review, agent, store, old.spec if old else spec or (), options
     )
     try:
+        if problem := getattr(agent.model, "no_review", ""):
+            raise BadInput(problem, "Name a model for a review: -m provider/name")
         return await _make_job(agent, store, options, plan, old, before)
     except BaseException:
         plan.target.sources.close()

@@ -45,6 +45,14 @@ PIN = "pin"
 _FIRST_QUERY = 200  # characters of the first query that are stored for lists
 NEWEST = 12  # interactions that are loaded, unless the epoch holds more
 _NEWEST_FIRST = "updated_at DESC, number DESC"
+UNATTENDED = "unattended"  # in a request's `extra`: it was made by a script, without a person
+_TURN_REQUEST = (
+    "SELECT 1 FROM model_request r WHERE r.session_id = session.id AND r.purpose = 'turn'"
+)
+_ATTENDED = (
+    f"(NOT EXISTS ({_TURN_REQUEST})"
+    f" OR EXISTS ({_TURN_REQUEST} AND json_extract(r.extra, '$.{UNATTENDED}') IS NULL))"
+)
 # Bullets that are visible in a session; a session without an id has none of its own.
 APPLIES = (
     "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
@@ -170,13 +178,16 @@ class Reader:
         }
         return replace(sum(by.values(), UsageTotals()), by_purpose=by)
 
-    def find_session(self, ref: str | None, directory: str) -> str:
+    def find_session(self, ref: str | None, directory: str, *, attended: bool = False) -> str:
         """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
-        directory. Both must be clean text. Raises BadInput."""
+        directory, if `attended` the newest that is not a script's alone, if there is one. Both must be clean text.
+        Raises BadInput."""
         if not ref:
-            newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {_NEWEST_FIRST} LIMIT 1"
-            for (found,) in self.db.execute(newest, (directory,)):
-                return str(found)
+            for which in ([_ATTENDED] if attended else []) + ["1"]:
+                newest = f"SELECT id FROM session WHERE directory = ? AND {which}"
+                newest += f" ORDER BY {_NEWEST_FIRST} LIMIT 1"
+                for (found,) in self.db.execute(newest, (directory,)):
+                    return str(found)
             raise BadInput("There is no session in this directory yet.", "Start one: swecli")
         ref = ref.strip()
         for condition, value in (

@@ -16,7 +16,8 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 from swecli.tools.globs import Glob
 from swecli.tools.guards import visible_files, when_ignored
 from swecli.tools.limits import count_of
-from swecli.tools.paths import not_found_error, relative_path, resolve_path
+from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 
 _MAX_ENTRIES = 500  # stated in list_files.md
 _DEFAULT_DEPTH = 2
@@ -34,12 +35,15 @@ class ListFilesParams(Params):
 
 
 def _plan(params: ListFilesParams, ctx: ToolContext) -> ToolPlan:
-    folder = resolve_path(ctx.root, params.path)
+    folder = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, folder)
-    shown = "." if subject == "." else f"{subject}/"
+    shown = "." if subject == "." else f"{subject.rstrip('/')}/"
     only = f" ({params.pattern})" if params.pattern else ""
+    summary = f"List {shown}{only}"
+    if not is_inside(ctx.root, folder):
+        return plan_outside(summary, folder, ctx)
     return ToolPlan(
-        f"List {shown}{only}",
+        summary,
         state=folder,
         subject=subject,
         guard=when_ignored(ctx.root, subject),
@@ -57,14 +61,15 @@ async def list_files(params: ListFilesParams, ctx: ToolContext, plan: ToolPlan) 
         raise ToolError(f"{name} is a file, not a folder. Use read_file to read it.")
 
     # in a thread: listing a large tree must not block the screen
-    entries = await asyncio.to_thread(_find_entries, params, ctx, plan.subject)
+    place = SearchPlace.of(ctx, folder)
+    entries = await asyncio.to_thread(_find_entries, params, place.ctx, place.start)
     folders = sum(entry.endswith("/") for entry in entries)
     head = count_of(len(entries) - folders, "file")
     if folders:
         head += f", {count_of(folders, 'folder')}"
 
     lines = [f"{name}: {head}"]
-    lines += [escape_hidden(entry, keep="") for entry in entries[:_MAX_ENTRIES]]
+    lines += [escape_hidden(f"{place.prefix}{entry}", keep="") for entry in entries[:_MAX_ENTRIES]]
     left_out = len(entries) - _MAX_ENTRIES
     if left_out > 0:
         lines.append(f"[… {left_out} more not shown: name a folder, a pattern or a smaller depth]")

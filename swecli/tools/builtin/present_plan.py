@@ -41,13 +41,13 @@ class PresentPlanParams(Params):
     )
 
 
-class _Outline(NamedTuple):
+class PlanOutline(NamedTuple):
     """A plan as one text, for the user to read and to edit."""
 
     text: str
 
     @classmethod
-    def of(cls, plan: str, steps: list[str]) -> _Outline:
+    def of(cls, plan: str, steps: list[str]) -> PlanOutline:
         lines = [f"{number}. {step}" for number, step in enumerate(steps, 1)]
         return cls("\n".join([plan, "", _STEPS, "", *lines]))
 
@@ -72,12 +72,12 @@ def _plan(params: PresentPlanParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError(f"A step has at most {_MAX_STEP} characters: explain it in the plan.")
     if ctx.questions:
         raise ToolError("Another question is open. Present the plan when it is answered.")
-    return ToolPlan("Present a plan", state=_Outline.of(plan, steps))
+    return ToolPlan("Present a plan", state=PlanOutline.of(plan, steps))
 
 
 @tool(READ, PresentPlanParams, _plan, Offer(in_tasks=False, in_reviews=False))
 async def present_plan(params: PresentPlanParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    shown: _Outline = plan.state
+    shown: PlanOutline = plan.state
     assert ctx.ask_plan is not None, "a plan is made only in plan mode"
     ctx.questions.append(plan.summary)
     try:
@@ -86,7 +86,7 @@ async def present_plan(params: PresentPlanParams, ctx: ToolContext, plan: ToolPl
         ctx.questions.remove(plan.summary)
     if not decision.allow:
         return _refused(decision)
-    accepted = _Outline(decision.answer or shown.text)
+    accepted = PlanOutline(decision.answer or shown.text)
     text = _ACCEPTED.format(what="the plan")
     if accepted != shown:
         text = _ACCEPTED.format(what="the plan with changes") + f" It reads now:\n\n{accepted.text}"

@@ -13,9 +13,9 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.guards import before_reading
 from swecli.tools.limits import escape_invalid_bytes
+from swecli.tools.outside import plan_outside
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
 from swecli.tools.paths import is_inside, relative_path, resolve_for_reading
-from swecli.tools.sensitive import read_guard
 from swecli.tools.text_files import decode, split_lines
 
 _NOT_UTF8 = (
@@ -38,34 +38,13 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> ToolPlan:
         lines = f" {params.start_line}-{params.end_line or ''}"
     summary = f"Read {subject}{lines}"
     if not is_inside(ctx.root, path):
-        return _plan_outside(summary, path, ctx)
+        return plan_outside(summary, path, ctx)
     return ToolPlan(
         summary,
         state=path,
         subject=subject,
         guard=before_reading(ctx.root, subject),
         effects=Effects(read=(subject,), origin="repository"),
-    )
-
-
-def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> ToolPlan:
-    """Return the plan for a file outside the workspace, such as a library's: every mode asks, and a rule for a folder
-    may allow it, but for files that may hold secrets."""
-    subject = path.as_posix()
-    secret = read_guard(subject)
-    folder = path.parent
-    is_wide = ctx.root.resolve().is_relative_to(folder) or len(folder.parts) <= 2
-    rule = "" if secret or is_wide else f"read({READ.escape(folder.as_posix())}/**)"
-    return ToolPlan(
-        summary,
-        preview=Display(body=escape_hidden(subject, keep="")),
-        state=path,
-        subject=subject,
-        session_label=f"files in {escape_hidden(str(folder), keep='')}",
-        session_rule=rule,
-        guard=secret or f"{escape_hidden(subject, keep='')} is outside the workspace",
-        guard_is_for_place=not secret,
-        effects=Effects(origin="repository"),
     )
 
 

@@ -14,7 +14,8 @@ from swecli.text import escape_hidden
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.guards import before_reading, visible_files, when_ignored
 from swecli.tools.limits import count_of
-from swecli.tools.paths import not_found_error, relative_path, resolve_path
+from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 from swecli.tools.reference_rank import Definition, rank_definitions
 from swecli.tools.source_tags import GRAMMARS
 from swecli.tools.tag_reading import TagReading
@@ -35,12 +36,15 @@ class RepoMapParams(Params):
 
 
 def _plan(params: RepoMapParams, ctx: ToolContext) -> ToolPlan:
-    path = resolve_path(ctx.root, params.path)
+    path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
     is_folder = path.is_dir()
+    summary = f"Map {subject}{'/' if is_folder and subject != '.' else ''}"
+    if not is_inside(ctx.root, path):
+        return plan_outside(summary, path, ctx)
     guard = when_ignored(ctx.root, subject) if is_folder else before_reading(ctx.root, subject)
     return ToolPlan(
-        f"Map {subject}{'/' if is_folder and subject != '.' else ''}",
+        summary,
         state=path,
         subject=subject,
         guard=guard,
@@ -53,20 +57,21 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: ToolPlan) -> T
     path: Path = plan.state
     if not path.exists():
         raise not_found_error(ctx.root, path)
-    paths = await asyncio.to_thread(_find_sources, ctx, path, plan.subject)
+    place = SearchPlace.of(ctx, path)
+    paths = await asyncio.to_thread(_find_sources, place, path)
     if not paths:
         known = ", ".join(sorted(GRAMMARS))
         name = escape_hidden(plan.subject, keep="")
         raise ToolError(f"{name}: no source file of a known language ({known}).")
 
-    reading = TagReading(ctx, paths)
+    reading = TagReading(place.ctx, paths)
     is_whole = await reading.run(ctx.timeout)
     ranked = await asyncio.to_thread(lambda: [*rank_definitions(reading.files)])
-    lines, shown = _draw(ranked, params.tokens, ctx)
+    lines, shown = _draw(ranked, params.tokens, place)
 
     files = f"{len({one.path for one in shown})} of {count_of(len(reading.files), 'file')}"
     head = f"{len(shown)} of {count_of(len(ranked), 'definition')} in {files}"
-    notes = _notes(reading.problems)
+    notes = _notes(place, reading.problems)
     if not is_whole:
         left = len(paths) - len(reading.files) - len(reading.problems)
         notes.append(
@@ -78,30 +83,31 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: ToolPlan) -> T
     return ToolResult(True, text, Display(title=head, body="\n".join(lines)))
 
 
-def _find_sources(ctx: ToolContext, path: Path, subject: str) -> list[str]:
+def _find_sources(place: SearchPlace, path: Path) -> list[str]:
     """Return the source files of known languages, those at the top first: if time runs out, what is deep is left
     out."""
-    found: Iterable[str] = [subject]
+    found: Iterable[str] = [place.start]
     if path.is_dir():
-        found = (one for one in visible_files(ctx, subject) if ctx.may_read(one))
+        visible = visible_files(place.ctx, place.start)
+        found = (one for one in visible if place.ctx.may_read(one))
     known = (one for one in found if PurePosixPath(one).suffix.lower() in GRAMMARS)
     return sorted(known, key=lambda one: (one.count("/"), one))
 
 
 def _draw(
-    ranked: Sequence[Definition], tokens: int, ctx: ToolContext
+    ranked: Sequence[Definition], tokens: int, place: SearchPlace
 ) -> tuple[list[str], list[Definition]]:
     """Return the lines of the map, and the definitions in it: as many as fit, best first, by file and line."""
     chosen: dict[str, list[Definition]] = defaultdict(list)
-    left = _Room(tokens, ctx.page_limit, ctx.count_tokens)
+    left = _Room(tokens, place.ctx.page_limit, place.ctx.count_tokens)
     for one in ranked:
-        head = "" if one.path in chosen else _file_line(one.path)
+        head = "" if one.path in chosen else _file_line(place, one.path)
         if not left.take(f"{head}{_definition_line(one)}\n"):
             break
         chosen[one.path].append(one)
     lines: list[str] = []
     for path, definitions in chosen.items():
-        lines.append(_file_line(path).rstrip("\n"))
+        lines.append(_file_line(place, path).rstrip("\n"))
         lines += map(_definition_line, sorted(definitions, key=lambda one: one.line))
     return lines, [one for definitions in chosen.values() for one in definitions]
 
@@ -121,19 +127,20 @@ class _Room:
         return self._tokens >= 0 and self._characters >= 0
 
 
-def _file_line(path: str) -> str:
-    return f"{escape_hidden(path, keep='')}\n"
+def _file_line(place: SearchPlace, path: str) -> str:
+    return f"{escape_hidden(place.prefix + path, keep='')}\n"
 
 
 def _definition_line(one: Definition) -> str:
     return f"  {one.line}: {escape_hidden(one.text, keep='')}"
 
 
-def _notes(problems: dict[str, str]) -> list[str]:
+def _notes(place: SearchPlace, problems: dict[str, str]) -> list[str]:
     if not problems:
         return []
     named = [
-        f"{escape_hidden(path, keep='')} ({why})" for path, why in [*problems.items()][:_MAX_NAMED]
+        f"{escape_hidden(place.prefix + path, keep='')} ({why})"
+        for path, why in [*problems.items()][:_MAX_NAMED]
     ]
     more = f" and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""
     return [f"[not read: {', '.join(named)}{more}]"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 from swecli.tools.guards import before_reading, when_ignored
 from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.matches import FileMatches, Query, Search, Show
-from swecli.tools.paths import not_found_error, relative_path, resolve_path
+from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 
 
 class SearchFilesParams(Params):
@@ -34,17 +36,31 @@ class SearchFilesParams(Params):
 
 
 def _plan(params: SearchFilesParams, ctx: ToolContext) -> ToolPlan:
-    path = resolve_path(ctx.root, params.path)
+    path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
+    summary = f'Search "{one_line(params.pattern)}"{where}{only}'
+    if not is_inside(ctx.root, path):
+        return _plan_outside(summary, path, ctx)
     return ToolPlan(
-        f'Search "{one_line(params.pattern)}"{where}{only}',
+        summary,
         state=path,
         subject=subject,
         guard=_guard(ctx, path, subject),
         effects=Effects(origin="repository"),
     )
+
+
+def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> ToolPlan:
+    plan = plan_outside(summary, path, ctx)
+    if path.is_dir() or ctx.may_read(plan.subject):
+        return plan
+    return replace(plan, guard=_barred(plan.subject), guard_is_for_place=False, session_rule="")
+
+
+def _barred(subject: str) -> str:
+    return f"a rule bars {escape_hidden(subject, keep='')} from being read"
 
 
 def _guard(ctx: ToolContext, path: Path, subject: str) -> str:
@@ -54,7 +70,7 @@ def _guard(ctx: ToolContext, path: Path, subject: str) -> str:
         return when_ignored(ctx.root, subject)
     why = before_reading(ctx.root, subject)
     if not why and not ctx.may_read(subject):
-        return f"a rule bars {escape_hidden(subject, keep='')} from being read"
+        return _barred(subject)
     return why
 
 
@@ -79,8 +95,11 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: ToolPl
         params.context,
         params.max_results,
     )
-    search = Search(ctx, plan.subject, query)
+    place = SearchPlace.of(ctx, path)
+    search = Search(place.ctx, place.start, query)
     end = await search.run()
+    for file in search.files:
+        file.path = f"{place.prefix}{file.path}"
     rows = _rows(search.files, params.show)
     shown = fit_rows((row.text for row in rows), ctx.page_limit)
     has_more = search.has_more or len(shown) < len(rows)

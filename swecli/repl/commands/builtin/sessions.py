@@ -9,13 +9,13 @@ from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.session_lines import (
     describe_session,
     format_session,
-    resume_line,
     session_name,
     show_session,
 )
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
+    from swecli.models.session import Session
 
 _MAX_COMPLETED = 20  # the newest ones
 _MAX_LISTED = 200
@@ -66,7 +66,11 @@ async def _fork(ctx: CommandContext, args: str) -> None:
     ctx.runtime.resume(copy.id)
     ending = f" that ends with T{upto}" if upto else ""
     ctx.screen.note(f"continuing in a copy{ending}: {copy.id}")
-    ctx.screen.note(f"the original is kept: {resume_line(before)}")
+    ctx.screen.note(f"the original is kept: /resume {_reference(ctx, before)}")
+
+
+def _reference(ctx: CommandContext, session: Session) -> str:
+    return ctx.runtime.sessions.catalog.reference(session)
 
 
 @command(aliases=("clear", "reset"), usage="[NAME]")
@@ -78,7 +82,7 @@ async def _new(ctx: CommandContext, args: str) -> None:
     named = f" {args}" if args else ""
     ctx.screen.note(f"new session{named}: nothing of the previous one is sent")
     if before.interactions:
-        ctx.screen.note(f"the previous one is kept: {resume_line(before)}")
+        ctx.screen.note(f"the previous one is kept: /resume {_reference(ctx, before)}")
         ctx.background.start(ctx.background.reflect_ended(ctx.runtime.learning))
 
 

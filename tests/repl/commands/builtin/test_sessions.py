@@ -79,6 +79,18 @@ async def test_resume_finds_a_session_by_its_name(runtime: Runtime, ctx: Scripte
     assert "session the big one · 1 turn" in await ctx.type("/resume the big one")
 
 
+async def test_a_session_is_offered_by_its_name_unless_another_has_it(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
+    await run_turn(runtime, "first thing")
+    await ctx.type("/rename tools")
+    assert "is kept: /resume tools\n" in await ctx.type("/new tools")
+    await run_turn(runtime, "second thing")
+    second = runtime.sessions.session
+    assert second.title == "tools"
+    assert f"is kept: /resume {second.id}\n" in await ctx.type("/new")
+
+
 async def test_resuming_an_unknown_session_is_refused(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput):
         await ctx.type("/resume nosuch")
