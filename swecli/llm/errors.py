@@ -23,9 +23,12 @@ from swecli.models.errors import (
 )
 from swecli.text import sanitize, truncate
 
-CUT_TRIES, EMPTY_TRIES = 3, 2
-_LONGEST = 300
+CUT_TRIES = 3  # requests in all, after an answer that broke off
+EMPTY_TRIES = 2  # the same after an empty one
+_LONGEST = 300  # characters of foreign text in an error
 _TRANSIENT_STATUSES = (408, 409, 425)
+_OVERFLOW_STATUSES = (400, 422, 500)
+_OR_ANOTHER = "or choose another model with -m."
 _OVERFLOW = re.compile(
     r"context[_ ]?(length|window|size|limit)|(prompt|input|string) (is )?too long|too many tokens|request_too_large|"
     r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|超长|"
@@ -72,74 +75,97 @@ _STATUSES = {
 }  # fmt: skip
 
 
-def _error_for_status(
-    status: int, words: str, wait: float | None, endpoint: Endpoint
-) -> ProviderError:
-    """Return the error for an HTTP status, the service's message and its Retry-After in seconds."""
-    at, tail, other = (
-        endpoint.address,
-        f": {words}" if words else ".",
-        "or choose another model with -m.",
-    )
-    if status == 402 or _NO_MONEY.search(words):
-        hint = f"Add credit there, {other}"
-        return ProviderError(
-            f"{at} reports that the account has no credit left ({status}){tail}",
-            hint,
-            status=status,
-        )
-    if _WITHHELD in words:  # of the request, before there is an answer
-        return ProviderError(
-            f"{at} withheld the answer ({status}){tail}", "Rephrase the request.", status=status
-        )
-    if status == 407:
-        hint = "Put its user and password into HTTPS_PROXY (http://user:password@host:port)."
-        words = f"The proxy between here and {at} wants a login ({status}){tail}"
-        return ProviderError(words, hint, status=status)
-    if status in (401, 403) or (status == 400 and re.search("api[_ ]key", words, re.IGNORECASE)):
-        if status == 403:
-            hint = f"Its words say whether this is about the key, the model or the request: change that, {other}"
-            does = "does not allow this with"
-        else:
-            hint = f"Set {endpoint.key_name} to a valid key, {other}"
-            does = "refused"
-        if not endpoint.has_own_key_name:
-            return AuthFailed(
-                f"{at} {does} the login that litellm uses ({status}){tail}",
-                f"litellm's page on {endpoint.provider} says which login it needs.",
-                status=status,
+@dataclass(frozen=True, slots=True)
+class _FailedRequest:
+    """An error status, with the service's words on one line and its Retry-After in seconds."""
+
+    status: int
+    words: str
+    wait: float | None
+    endpoint: Endpoint
+
+    def to_error(self) -> ProviderError:
+        """Return the error for it."""
+        known = self._about_account() or self._about_request() or self._about_service()
+        if known is not None:
+            return known
+        hint = "Check the address and the model's name and settings; swecli's log has more."
+        return self._refusal("refused the request", hint)
+
+    def _say(self, what: str) -> str:
+        tail = f": {self.words}" if self.words else "."
+        return f"{self.endpoint.address} {what} ({self.status}){tail}"
+
+    def _refusal(self, what: str, hint: str) -> ProviderError:
+        return ProviderError(self._say(what), hint, status=self.status)
+
+    def _about_account(self) -> ProviderError | None:
+        """Return the error if it is about credit, the login or the network's own login."""
+        if self.status == 402 or _NO_MONEY.search(self.words):
+            return self._refusal(
+                "reports that the account has no credit left", f"Add credit there, {_OR_ANOTHER}"
             )
-        return AuthFailed(
-            f"{at} {does} the key in {endpoint.key_name} ({status}){tail}", hint, status=status
-        )
-    if status == 404:
-        near = endpoint.similar_models()
-        hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
-        return ModelNotFound(
-            f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404
-        )
-    if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(words)):
-        return _context_overflow(words, endpoint, status)
-    if (
-        status == 429 and "request too large" in words.lower()
-    ):  # above the per-minute limit even alone
-        hint = f"Make the window smaller (/window), {other}"
-        return ProviderError(
-            f"{at} never accepts a request of this size (429){tail}", hint, status=status
-        )
-    if status == 429:
-        hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
-        words = f"{at} has reached its rate limit (429){tail}"
-        return Unavailable(words, hint, status=status, retry_after=wait)
-    if "tool_use_failed" in words:  # the service could not parse the model's tool call
-        return Unavailable(
-            f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES
-        )
-    if status in _TRANSIENT_STATUSES or status >= 500:
-        words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
-        return Unavailable(words, f"Try again later, {other}", status=status, retry_after=wait)
-    hint = "Check the address and the model's name and settings; swecli's log has more."
-    return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
+        if _WITHHELD in self.words:  # of the request, before there is an answer
+            return self._refusal("withheld the answer", "Rephrase the request.")
+        if self.status == 407:
+            tail = f": {self.words}" if self.words else "."
+            return ProviderError(
+                f"The proxy between here and {self.endpoint.address} wants a login (407){tail}",
+                "Put its user and password into HTTPS_PROXY (http://user:password@host:port).",
+                status=407,
+            )
+        is_about_key = self.status == 400 and re.search("api[_ ]key", self.words, re.IGNORECASE)
+        if self.status in (401, 403) or is_about_key:
+            return self._about_login()
+        return None
+
+    def _about_login(self) -> AuthFailed:
+        key = self.endpoint.key_name
+        does = "refused"
+        hint = f"Set {key} to a valid key, {_OR_ANOTHER}"
+        if self.status == 403:
+            does = "does not allow this with"
+            hint = f"Its words say whether this is about the key, the model or the request: change that, {_OR_ANOTHER}"
+        login = f"the key in {key}"
+        if not self.endpoint.has_own_key_name:
+            login = "the login that litellm uses"
+            hint = f"litellm's page on {self.endpoint.provider} says which login it needs."
+        return AuthFailed(self._say(f"{does} {login}"), hint, status=self.status)
+
+    def _about_request(self) -> ProviderError | None:
+        """Return the error if it is about the model's name or the request's size."""
+        at = self.endpoint
+        if self.status == 404:
+            advice = f"Check the name after -m, and the address if you set one; {at.address} is what was asked."
+            hint = f"{at.similar_models()} {advice}".lstrip()
+            words = self._say(f"does not know the model {at.model}")
+            return ModelNotFound(words, hint, status=404)
+        is_overflow = self.status in _OVERFLOW_STATUSES and _OVERFLOW.search(self.words)
+        if self.status == 413 or is_overflow:
+            return _context_overflow(self.words, at, self.status)
+        # above the limit of a minute even alone
+        if self.status == 429 and "request too large" in self.words.lower():
+            hint = f"Make the window smaller (/window), {_OR_ANOTHER}"
+            return self._refusal("never accepts a request of this size", hint)
+        return None
+
+    def _about_service(self) -> Unavailable | None:
+        """Return the error if the same request may succeed later."""
+        if self.status == 429:
+            pause = f"{self.wait:.0f} s" if self.wait else "a little"
+            hint = f"Wait {pause} and try again, {_OR_ANOTHER}"
+            return self._passing("has reached its rate limit", hint)
+        if "tool_use_failed" in self.words:  # the service could not parse the model's tool call
+            return Unavailable(
+                self._say("sent no answer"), "Try again.", status=self.status, tries=EMPTY_TRIES
+            )
+        if self.status in _TRANSIENT_STATUSES or self.status >= 500:
+            does = "is overloaded" if self.status in (503, 529) else "failed"
+            return self._passing(does, f"Try again later, {_OR_ANOTHER}")
+        return None
+
+    def _passing(self, what: str, hint: str) -> Unavailable:
+        return Unavailable(self._say(what), hint, status=self.status, retry_after=self.wait)
 
 
 def error_for_response(
@@ -153,7 +179,7 @@ def error_for_response(
             f"{endpoint.address} redirects to {target} ({status}).", hint, status=status
         )
     wait = _retry_after(headers, text)
-    error = _error_for_status(status, parse_error_body(text).words, wait, endpoint)
+    error = _FailedRequest(status, parse_error_body(text).words, wait, endpoint).to_error()
     if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
         error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
     return error
@@ -164,10 +190,10 @@ def error_for_event(
 ) -> ProviderError | None:
     """Return the error for a stream event that is or contains an error object, else None. The last event of a stream
     that broke off is an error also if it only has a message."""
-    error = event.get("error") or (
-        (event.get("object") == "error" or str(event.get("type")) in _STATUSES) and event
-    )
-    error = _find_error(event) if is_last else error
+    is_error = event.get("object") == "error" or str(event.get("type")) in _STATUSES
+    error = event.get("error") or (event if is_error else None)
+    if is_last:
+        error = _find_error(event)
     return error_in_answer(error, endpoint) if error else None
 
 
@@ -175,13 +201,12 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     """Return the error for an error object or message inside an answer of good status."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(endpoint.mask(_with_details(inner, _message(inner) or json.dumps(inner))))
-    named = [
-        _STATUSES.get(str(inner.get(key)), str(inner.get(key)))
-        for key in ("type", "code", "status")
-    ]
-    status = next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0)
-    if status := status or 402 * bool(_NO_MONEY.search(words)):
-        return _error_for_status(status, words, _retry_after({}, json.dumps(error)), endpoint)
+    status = _named_status(inner)
+    if not status and _NO_MONEY.search(words):
+        status = 402
+    if status:
+        wait = _retry_after({}, json.dumps(error))
+        return _FailedRequest(status, words, wait, endpoint).to_error()
     if _OVERFLOW.search(words):
         return _context_overflow(words, endpoint, None)
     return Unavailable(
@@ -189,49 +214,50 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     )
 
 
+def _named_status(error: Mapping[str, Any]) -> int:
+    """Return the HTTP status that an error object names, itself or by its type; 0 for none."""
+    for key in ("type", "code", "status"):
+        word = str(error.get(key))
+        status = str(_STATUSES.get(word, word))
+        if re.fullmatch(r"[45]\d\d", status):
+            return int(status)
+    return 0
+
+
 def error_for_transport(
     error: BaseException, endpoint: Endpoint, *, answering: bool
 ) -> ProviderError:
     """Return the error for a failure below HTTP; `answering` is True if the response had started."""
-    at, chain = endpoint.address, exception_chain(error)
+    at = endpoint.address
+    chain = exception_chain(error)
     names = {kind.__name__ for kind in type(error).__mro__}
-    faults = [link for link in chain if isinstance(link, ssl.SSLError)]
-    if faults and not isinstance(
-        faults[0], ssl.SSLWantReadError
-    ):  # SSLWantReadError: the handshake timed out
-        why = one_line(
-            str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0])
-        )
-        hint = "For a private authority set SSL_CERT_FILE to its certificate."
+    fault = next((link for link in chain if isinstance(link, ssl.SSLError)), None)
+    # SSLWantReadError: the handshake timed out
+    if fault is not None and not isinstance(fault, ssl.SSLWantReadError):
+        why = one_line(str(getattr(fault, "verify_message", "") or fault.reason or fault))
         return ProviderError(
-            f"The certificate or TLS version of {at} is not accepted: {why}.", hint
+            f"The certificate or TLS version of {at} is not accepted: {why}.",
+            "For a private authority set SSL_CERT_FILE to its certificate.",
         )
     if "DecodingError" in names:
-        return Unavailable(
-            f"{at} sent a content encoding that cannot be read.", "Try again.", tries=EMPTY_TRIES
-        )
+        words = f"{at} sent a content encoding that cannot be read."
+        return Unavailable(words, "Try again.", tries=EMPTY_TRIES)
     if answering or names & {"ReadError", "RemoteProtocolError"}:
         return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
-    if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(
-        error, UnicodeError
-    ):
+    is_refused_here = names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
+    if is_refused_here or isinstance(error, UnicodeError):
         reason = one_line(endpoint.mask(str(error)))
         hint = f"Check the address, and the key in {endpoint.key_name}."
         return ProviderError(f"{at} cannot be used: {reason}", hint)
-    if isinstance(error, OSError) and not isinstance(
-        error, ConnectionError
-    ):  # unreadable certificate files
-        return ProviderError(
-            f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE."
-        )
-    hint = (
-        "Is it running, and is the address right?"
-        if endpoint.local
-        else "Check the network and the address."
-    )
-    return Unavailable(
-        f"{at} cannot be reached ({endpoint.mask(_reason(chain))}).", hint, tries=CUT_TRIES
-    )
+    # unreadable certificate files
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+        words = f"The certificates cannot be loaded: {one_line(str(error))}"
+        return ProviderError(words, "Check SSL_CERT_FILE.")
+    hint = "Check the network and the address."
+    if endpoint.local:
+        hint = "Is it running, and is the address right?"
+    reason = endpoint.mask(_reason(chain))
+    return Unavailable(f"{at} cannot be reached ({reason}).", hint, tries=CUT_TRIES)
 
 
 def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
@@ -262,9 +288,10 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     if reset := _RESET_TIME.search(text):
         return max(0.0, int(reset[1]) - time.time())
     found = _RETRY_DELAY.search(text)
-    return (
-        3600.0 * int(found[1] or 0) + 60.0 * int(found[2] or 0) + float(found[3]) if found else None
-    )
+    if found is None:
+        return None
+    hours, minutes, seconds = found.groups()
+    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +315,7 @@ def parse_error_body(text: str) -> ErrorBody:
     text_of_page = without_tags(text)
     if text_of_page != text:
         return ErrorBody(one_line(text_of_page), is_page=True)
-    start = text.find("{")
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
-    except (ValueError, RecursionError):
-        value = None
-    inner = _find_error(value) if isinstance(value, dict) else None
+    inner = _find_error(_first_object(text))
     if isinstance(inner, str) and inner.lstrip().startswith("<"):
         return parse_error_body(inner)
     if not isinstance(inner, dict):
@@ -303,46 +325,61 @@ def parse_error_body(text: str) -> ErrorBody:
     return ErrorBody(words, param if isinstance(param, str) else "")
 
 
+def _first_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that begins first in a text, {} if there is none that can be parsed."""
+    _, brace, rest = text.partition("{")
+    if not brace:
+        return {}
+    with suppress(ValueError, RecursionError):
+        value, _ = json.JSONDecoder().raw_decode(brace + rest)
+        return dict(value)
+    return {}
+
+
 def _find_error(body: Mapping[str, Any]) -> Any:
     """Return the error of a JSON body, usually an object under `error`; None if it has no message."""
-    found = next((body[key] for key in ("error", "errors", "base_resp") if body.get(key)), body)
-    found = found[0] if isinstance(found, list) else found
-    return found if not isinstance(found, dict) or _message(found) else None
+    found = _first_set(body, "error", "errors", "base_resp") or body
+    if isinstance(found, list):
+        found = found[0]
+    if isinstance(found, dict) and not _message(found):
+        return None
+    return found
 
 
 def _message(error: Mapping[str, Any]) -> Any:
     """Return the message of an error object, None if it has none."""
-    return next(
-        (
-            error[key]
-            for key in ("message", "detail", "error", "msg", "status_msg")
-            if error.get(key)
-        ),
-        None,
-    )
+    return _first_set(error, "message", "detail", "error", "msg", "status_msg")
+
+
+def _first_set(holder: Mapping[str, Any], *keys: str) -> Any:
+    return next((holder[key] for key in keys if holder.get(key)), None)
 
 
 def _with_details(error: Mapping[str, Any], message: Any) -> str:
     """Return the message, extended by the error's code, context size and upstream message if it lacks them."""
-    code, size = error.get("code"), str(error.get("n_ctx") or "")
-    holders = (("metadata", "raw"), ("value", "error_message"))  # the upstream error of a router
-    raw = next(
-        (
-            one[key]
-            for name, key in holders
-            if isinstance(one := error.get(name), dict) and key in one
-        ),
-        None,
-    )
-    words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    code, behind = (
-        (code if isinstance(code, str) else ""),
-        (parse_error_body(raw).words if isinstance(raw, str) else ""),
-    )
-    beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}
-    return words + "".join(
-        f" ({shown})" for word, shown in beside.items() if word and word not in words
-    )
+    words = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    code = _word_code(error)
+    size = str(error.get("n_ctx") or "")
+    upstream = _upstream_words(error)
+    details = {code: code, size: f"context size {size}", upstream: upstream}
+    missing = [detail for told, detail in details.items() if told and told not in words]
+    return words + "".join(f" ({detail})" for detail in missing)
+
+
+def _word_code(error: Mapping[str, Any]) -> str:
+    """Return the error's code if it is a word, "" for a number: that is the status again."""
+    code = error.get("code")
+    return code if isinstance(code, str) and not code.isdigit() else ""
+
+
+def _upstream_words(error: Mapping[str, Any]) -> str:
+    """Return what the service behind a router said, "" if that is not told."""
+    for holder, key in (("metadata", "raw"), ("value", "error_message")):
+        inner = error.get(holder)
+        if isinstance(inner, dict) and key in inner:
+            raw = inner[key]
+            return parse_error_body(raw).words if isinstance(raw, str) else ""
+    return ""
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

@@ -8,7 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from swecli.models.errors import (
     Unavailable,
     UnsupportedFeature,
 )
-from swecli.models.message import ApiMessage, ModelChunk, ModelRequest
+from swecli.models.message import ApiMessage, ModelChunk, ModelRequest, StopReason
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
@@ -36,12 +36,21 @@ _JOIN_SECONDS = 0.03
 _TEACHING = (400, 404, 422, 500)
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
 _MAX_ERROR_BYTES = 1 << 16
+# what a service did, and the requests that are made in all
 _NO_ANSWER = ("sent no answer", errors.EMPTY_TRIES)
+_CUT_OFF = ("cut its answer off", errors.CUT_TRIES)
 _BROKEN_OFF = (None, "error", "network_error", "insufficient_system_resource", "abort")
-_ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
-_PendingAnswer = tuple[
-    dict[str, Any], Answer, asyncio.Task[None]
-]  # request body, answer, and the task that reads it
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """A request that was sent, its answer, and the task that reads it."""
+
+    body: dict[str, Any]
+    answer: Answer
+    reading: asyncio.Task[None]
 
 
 class NativeModel(ABC):
@@ -57,14 +66,16 @@ class NativeModel(ABC):
     def __init__(
         self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None
     ) -> None:
-        self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
+        self.name = endpoint.name
+        self.endpoint = endpoint
+        self.profile = profile
         self._facts = facts
         # learned, and not yet confirmed by a successful answer; each with the refusal's words
         self._unconfirmed: list[tuple[Lesson, str]] = []
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._has_looked_again = False
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
-        self._prefetched: _PendingAnswer | None = None
+        self._prefetched: _Exchange | None = None
 
     @property
     def origin(self) -> str:
@@ -98,47 +109,58 @@ class NativeModel(ABC):
         """Send a request now and return when its last byte is written or it failed. The next `stream` call reads this
         answer if it is given the same request, and cancels it otherwise."""
         self._prefetched = self._start_request(request)
-        await self._prefetched[1].request_sent.wait()
+        await self._prefetched.answer.request_sent.wait()
 
-    def _start_request(self, request: ModelRequest) -> _PendingAnswer:
-        body, answer = self.body(request), self.answer()
-        task = asyncio.create_task(self._run_request(request, body, answer))
-        task.add_done_callback(lambda _: answer.data_arrived.set())
-        task.add_done_callback(lambda _: answer.request_sent.set())
-        return body, answer, task
+    def _start_request(self, request: ModelRequest) -> _Exchange:
+        body = self.body(request)
+        answer = self.answer()
+        reading = asyncio.create_task(self._run_request(request, body, answer))
+        reading.add_done_callback(lambda _: answer.data_arrived.set())
+        reading.add_done_callback(lambda _: answer.request_sent.set())
+        return _Exchange(body, answer, reading)
+
+    def _take_prefetched(self, request: ModelRequest) -> _Exchange | None:
+        """Return what was sent ahead for this request, None if that was nothing or another request."""
+        ahead = self._prefetched
+        self._prefetched = None
+        if ahead is not None and ahead.body != self.body(request):
+            ahead.reading.cancel()
+            return None
+        return ahead
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the answer to one request, without retries: the first piece at once, later ones merged, at most one
         chunk every 30 ms. The last chunk has usage, cost and `stop`. Raises ProviderError at any point; Unavailable
         also for a stalled, empty or incomplete answer."""
-        ahead, self._prefetched = self._prefetched, None
-        if ahead is not None and ahead[0] != self.body(request):
-            ahead[2].cancel()
-            ahead = None
-        body, answer, asking = ahead or self._start_request(request)
+        asked = self._take_prefetched(request) or self._start_request(request)
+        answer = asked.answer
+        reading = asked.reading
         try:
             await answer.request_sent.wait()
             yield ModelChunk()
-            since, seen = 0.0, None
-            while not (asking.done() or answer.finished):
-                state = answer.size, answer.finish_reason
-                since, seen = asyncio.get_running_loop().time() if state != seen else since, state
+            since = 0.0  # when the last content came
+            seen = None
+            while not (reading.done() or answer.finished):
+                state = (answer.size, answer.finish_reason)
+                if state != seen:
+                    since = asyncio.get_running_loop().time()
+                    seen = state
                 await self._wait_for_data(answer, since)
                 for chunk in answer.pop_chunks():
                     yield chunk
-                await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
+                await asyncio.wait({reading}, timeout=_JOIN_SECONDS)
             if answer.finished:
-                await asyncio.wait({asking}, timeout=_END_SECONDS)
+                await asyncio.wait({reading}, timeout=_END_SECONDS)
             for chunk in answer.pop_chunks(is_last=True):
                 yield chunk
             if not (answer.finished or answer.finish_reason):
-                await asking
-            last = self._final_chunk(body, answer)
+                await reading
+            last = self._final_chunk(asked.body, answer)
             await self._look_again()
             yield last
         finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
     async def _look_again(self) -> None:
         """Ask a local server for the window once more, after the first answer: some load a model with its first
@@ -153,16 +175,18 @@ class NativeModel(ABC):
     async def _wait_for_data(self, answer: Answer, since: float) -> None:
         """Wait for the next bytes of an answer; `since` is the time of the request or the last content. Raises
         Unavailable on a stall; after the finish reason, the answer counts as finished."""
-        at, past = self.endpoint, asyncio.get_running_loop().time() - since
-        limit = at.quiet if answer.size else at.first_byte
-        what = "stopped in its answer and sent no data" if answer.size else "sent no data"
+        at = self.endpoint
+        past = asyncio.get_running_loop().time() - since
+        limit = at.first_byte
+        what = "sent no data"
+        if answer.size:
+            limit = at.quiet
+            what = "stopped in its answer and sent no data"
         seconds = limit
         if at.first_token - past < limit:  # only keep-alives come
-            limit, seconds, what = (
-                at.first_token - past,
-                at.first_token,
-                "sent no text of an answer",
-            )
+            limit = at.first_token - past
+            seconds = at.first_token
+            what = "sent no text of an answer"
         if answer.finish_reason:  # some send it with every delta
             limit = at.after_finish - past
         try:
@@ -207,22 +231,20 @@ class NativeModel(ABC):
         headers = {**self.headers, **at.headers, **key}
         async with open_post(url, _to_bytes(body), headers, answer.request_sent) as response:
             if not response.is_success:
-                read = b""
-                async for piece in response.aiter_bytes():
-                    if len(read := read + piece) > _MAX_ERROR_BYTES:
-                        break
-                refusal = at.mask(read.decode("utf-8", "replace"))
+                refusal = at.mask((await _read_error(response)).decode("utf-8", "replace"))
                 failed = errors.error_for_response(
                     int(response.status_code), response.headers, refusal, at
                 )
                 raise self._refusal_error(request, body, failed, errors.parse_error_body(refusal))
             answer.response_started = True
             answer.data_arrived.set()
-            events, found = EventReader(), 0
+            events = EventReader()
+            found = 0
             async for piece in response.aiter_bytes():
                 found += self._read_events(events.feed(piece), answer)
                 answer.data_arrived.set()
-            if not found + self._read_events(events.end(), answer):
+            found += self._read_events(events.end(), answer)
+            if not found:
                 received = b"\n".join(events.non_event_lines)
                 answer.read_complete(self._parse_object(received, *_NO_ANSWER))
 
@@ -264,61 +286,69 @@ class NativeModel(ABC):
 
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
-        at, word = self.endpoint.address, answer.finish_reason
-        failed = (
-            errors.error_for_event(answer.unknown, self.endpoint, is_last=True)
-            if word in _BROKEN_OFF
-            else None
-        )
-        if failed is not None:
-            raise failed
-        if word is None and answer.finished and answer.has_content:
-            word = "no reason"
+        word = answer.finish_reason
         if word in _BROKEN_OFF:
-            way, tries = (
-                ("cut its answer off", errors.CUT_TRIES) if answer.has_content else _NO_ANSWER
-            )
-            raise Unavailable(f"{at} {way}.", "Try again.", tries=tries)
+            word = self._check_cut(answer)
         stop = STOPS.get(str(word), "stop")
-        if not answer.has_content and stop in ("content_filter", "refusal"):
-            raise ProviderError(
-                f"{at} withheld the answer (content filter).", "Rephrase the request."
-            )
-        if not answer.has_content and stop == "length":
-            raise OutputLimitReached(
-                f"{at} reached the length limit before it began to answer.", "Raise max_tokens."
-            )
+        if not answer.has_content:
+            self._check_for_nothing(body, answer, stop)
+        self._confirm()
+        note = ""
+        if word not in STOPS:
+            shown = errors.one_line(str(word), EXCERPT_CHARS)
+            note = f"{self.endpoint.address} ended the answer with {shown!r}"
+        cost = answer.cost
+        if cost is None and answer.usage:
+            cost = cost_of(answer.usage, self.profile.price)
+        blocks = self._blocks(body, answer)
+        return ModelChunk(usage=answer.usage, cost=cost, stop=stop, blocks=blocks, note=note)
+
+    def _check_cut(self, answer: Answer) -> str:
+        """Return the end of an answer that is complete and names none. Raises ProviderError for any other that did not
+        end by itself."""
+        told = errors.error_for_event(answer.unknown, self.endpoint, is_last=True)
+        if told is not None:
+            raise told
+        if answer.finish_reason is None and answer.finished and answer.has_content:
+            return "no reason"
+        problem, tries = _CUT_OFF if answer.has_content else _NO_ANSWER
+        raise Unavailable(f"{self.endpoint.address} {problem}.", "Try again.", tries=tries)
+
+    def _check_for_nothing(self, body: Mapping[str, Any], answer: Answer, stop: StopReason) -> None:
+        """Raise ProviderError for an answer without text and calls, unless another rule deals with it."""
+        at = self.endpoint.address
+        if stop in ("content_filter", "refusal"):
+            words = f"{at} withheld the answer (content filter)."
+            raise ProviderError(words, "Rephrase the request.")
+        if stop == "length":
+            words = f"{at} reached the length limit before it began to answer."
+            raise OutputLimitReached(words, "Raise max_tokens.")
         is_lost = stop == "tool_calls" and "tools" in body  # see `stream_with_retry`
-        if not answer.has_content and stop in ("stop", "tool_calls") and not is_lost:
-            reasoning_start = errors.one_line(
-                self.endpoint.mask(answer.reasoning_start), EXCERPT_CHARS
-            )
-            detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
-            if word not in STOPS:  # for example malformed_function_call
-                detail = f" and ended it with {errors.one_line(str(word), EXCERPT_CHARS)!r}."
-            raise Unavailable(
-                f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES
-            )
-        self._key_renewed = False  # a success confirms the key and the learned facts
+        if is_lost or stop not in ("stop", "tool_calls"):
+            return
+        thoughts = self.endpoint.mask(answer.reasoning_start)
+        shown = errors.one_line(thoughts, EXCERPT_CHARS)
+        detail = f" with reasoning only: {shown}" if shown else "."
+        if answer.finish_reason not in STOPS:  # for example malformed_function_call
+            word = errors.one_line(str(answer.finish_reason), EXCERPT_CHARS)
+            detail = f" and ended it with {word!r}."
+        words = f"{at} sent an empty answer{detail}"
+        raise Unavailable(words, "Try again.", tries=errors.EMPTY_TRIES)
+
+    def _confirm(self) -> None:
+        """Store what earlier refusals revealed: a success confirms it, and the key."""
+        self._key_renewed = False
         for lesson, words in self._unconfirmed:
             if self._facts is not None:
                 self._facts.learn(self.endpoint.origin, lesson.field, lesson.value, words)
         self._unconfirmed.clear()
-        note = (
-            ""
-            if word in STOPS
-            else f"{at} ended the answer with {errors.one_line(str(word), EXCERPT_CHARS)!r}"
-        )
-        cost = answer.cost
-        if cost is None and answer.usage:
-            cost = cost_of(answer.usage, self.profile.price)
+
+    def _blocks(self, body: Mapping[str, Any], answer: Answer) -> Blocks | None:
+        """Return the answer's opaque blocks with their origin, None if there are none to send back."""
         content = [] if self.profile.think_back == "never" else answer.blocks()
-        kept: Blocks | None = (
-            {"origin": self.origin, "prefix": self.prefix(body), "content": content}
-            if content
-            else None
-        )
-        return ModelChunk(usage=answer.usage, cost=cost, stop=stop, blocks=kept, note=note)
+        if not content:
+            return None
+        return {"origin": self.origin, "prefix": self.prefix(body), "content": content}
 
     def prefix(self, body: Mapping[str, Any]) -> str:
         """Return a hash of the request's prefix that signed blocks are bound to, "" if they are not."""
@@ -329,11 +359,9 @@ class NativeModel(ABC):
         blocks = blocks_of(message)
         if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.origin:
             return []
-        return (
-            []
-            if self._rejected_blocks and _to_bytes(blocks) in self._rejected_blocks
-            else list(blocks["content"])
-        )
+        if self._rejected_blocks and _to_bytes(blocks) in self._rejected_blocks:
+            return []
+        return list(blocks["content"])
 
     def _adapt_request(self, request: ModelRequest) -> ModelRequest:
         """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
@@ -361,9 +389,10 @@ class NativeModel(ABC):
     ) -> ProviderError:
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
         first 401, allow the request to be repeated; else `error`. A web page reveals nothing."""
-        at, status = self.endpoint, error.status
-        if status == 401 and at.key_command and not self._key_renewed:
-            self.endpoint, self._key_renewed = replace(at, key=None), True
+        status = error.status
+        if status == 401 and self.endpoint.key_command and not self._key_renewed:
+            self.endpoint = replace(self.endpoint, key=None)
+            self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)
         lesson = self._lesson(body, status, refusal)
         learned = [earlier.field for earlier, _ in self._unconfirmed]
@@ -403,13 +432,30 @@ class NativeModel(ABC):
         return lesson
 
 
+async def _read_error(response: Any) -> bytes:
+    """Return the body of an error response, or its beginning if it is longer than an error is."""
+    read = b""
+    async for piece in response.aiter_bytes():
+        read += piece
+        if len(read) > _MAX_ERROR_BYTES:
+            break
+    return read
+
+
 def without_fields(value: Any, names: Collection[str]) -> Any:
-    """Return a deep copy of a JSON value without the fields of these names, at any depth."""
-    if isinstance(value, dict):
-        return {
-            name: without_fields(inner, names) for name, inner in value.items() if name not in names
-        }
-    return [without_fields(inner, names) for inner in value] if isinstance(value, list) else value
+    """Return a deep copy of a JSON value without the fields of these names, at any depth. The keys of a schema's
+    `properties` are no fields."""
+    if isinstance(value, list):
+        return [without_fields(inner, names) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    kept: dict[str, Any] = {}
+    for name, inner in value.items():
+        if name == "properties" and isinstance(inner, dict):
+            kept[name] = {key: without_fields(one, names) for key, one in inner.items()}
+        elif name not in names:
+            kept[name] = without_fields(inner, names)
+    return kept
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:

@@ -29,6 +29,7 @@ from swecli.llm.price_table import (
 from swecli.llm.profile import Profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import ModelChoice
+from swecli.similar_names import similar_names
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -41,6 +42,7 @@ _APIS = {
 }  # and the provider whose names they take
 _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
+_MAX_SIMILAR = 3
 _MAX_LISTED = 20  # models of one server
 
 
@@ -155,10 +157,13 @@ def _make_service_model(
 def _hint_for_unknown(name: str, entry: ModelEntry | None) -> str:
     """Return what helps with a name without a provider that no table knows."""
     models = model_table()
-    known = [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)]
-    near = did_you_mean(name, known)
+    known: dict[str, str] = {}  # the whole name by the one without a provider
+    for service in (*LOCAL, *KEYED):
+        for model in chat_models(models, service.name):
+            known.setdefault(model.partition("/")[2], model)
+    near = [known[similar] for similar in similar_names(name, known, _MAX_SIMILAR)]
     if near:
-        return near
+        return f"Did you mean {' or '.join(near)}?"
     if entry:
         return f'Set api = "openai" or "anthropic" in [models.{entry}], or use demo.'
     if name and any(name in model for model in known):

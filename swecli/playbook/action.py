@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
     from swecli.store.session_manager import SessionManager
 
 DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
+ACCEPTED = "accepted"  # source of the evidence that the user said yes to a proposal
 REPLACES = "replaces"  # source of the evidence that names the strategy a waiting one is to replace
 _CONTENT = 90
 _MAX_BYTES = 20_000_000

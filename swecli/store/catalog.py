@@ -15,6 +15,7 @@ from swecli.store.journal.values import clean_text
 from swecli.store.sqlite.database import Database
 
 _ENDING = 400  # characters
+_PREFIX = 13  # characters of an id: the millisecond of its start
 _ENDINGS = (
     "SELECT session_id, role, substr(content, 1, :most) FROM message WHERE id IN (SELECT max(id) FROM message WHERE"
     " session_id IN (SELECT value FROM json_each(:ids)) AND content != '' GROUP BY session_id, role)"
@@ -38,16 +39,17 @@ class SessionCatalog:
         ]
 
     def reference(self, session: Session) -> str:
-        """Return what finds this session when it is resumed: its title if no other session has it, else its id."""
+        """Return what finds this session when it is resumed: its title if no other session has it, else the beginning
+        of its id."""
         title = session.title.strip()
         if not title:
-            return session.id
+            return session.id[:_PREFIX]
         with self._database.read() as db:
             try:
-                found = Reader(db).find_session(clean_text(title), "")
+                Reader(db).find_session(clean_text(title), "")
             except BadInput:  # another session has it too
-                return session.id
-        return title if found == session.id else session.id
+                return session.id[:_PREFIX]
+        return title
 
     def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the beginnings of the last texts of "user" and "assistant" by session id."""

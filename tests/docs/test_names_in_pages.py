@@ -70,6 +70,8 @@ def test_each_listed_feature_has_a_page_and_a_test_or_is_marked_as_missing() -> 
         f"{len(rows)} features that users of coding assistants ask for; swecli has {len(has)} of them"
         in text
     )
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{len(has)} of {len(rows)} features that users ask for are there" in readme
 
 
 def test_the_glossary_names_each_term_once() -> None:

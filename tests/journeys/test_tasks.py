@@ -156,7 +156,7 @@ async def test_a_task_asks_for_approval_of_its_tools_and_has_no_others() -> None
     assert "There is no tool 'run_command'" in str(model.requests[3].messages), (
         "the task has no such tool"
     )
-    assert finished_tool(events).summary == "Task find the word, write_file"
+    assert finished_tool(events).summary == "Task find the word (with write_file)"
     runtime.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,11 @@ def _json(value: dict[str, Any]) -> Reply:
 
 def _limit_output(most: int, words: str) -> Callable[[Received], Reply | Refusal]:
     return _refuse_if(words, lambda body: body["max_tokens"] > most)
+
+
+def _has_default(body: dict[str, Any]) -> bool:
+    """Return whether a schema of a tool has the field; an argument of that name is followed by its schema."""
+    return re.search(r'"default": [^{]', json.dumps(body["tools"])) is not None
 
 
 def _no_endpoint(received: Received) -> Refusal | Reply:
@@ -419,7 +425,7 @@ _UNSUPPORTED = (
         400, "Invalid 'tools': array too long. Expected an array with maximum length 128.")], 1, 1,
         "array too long", "", wires=ALL),
     Quirk("`default` in a tool's schema is not supported", lambda: _refuse_if(
-        "Unknown name \"default\" at 'tools[0].parameters'", lambda body: '"default":' in json.dumps(body["tools"])),
+        "Unknown name \"default\" at 'tools[0].parameters'", _has_default),
         2, 0, "does not accept default", wires=CHAT),
     Quirk("the system role is not supported", lambda: _refuse_if(
         "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, 0, "has no system role",

@@ -8,12 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
-from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.native import NativeModel, safe_call_id, without_fields
 from swecli.llm.prefix import PrefixHash
 from swecli.models.api_message import ToolMessage, calls_of, images_of
-from swecli.models.message import ApiMessage, ModelRequest
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
+_LEAST_BUDGET = 1_024  # tokens; the service refuses fewer
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER = {"message_start": "message", "content_block_start": "content_block"}
 _DELTAS = {  # by delta type: its field, and the block field that it extends
@@ -34,22 +35,27 @@ class _MessageAnswer(Answer):
         self._pieces: dict[tuple[int, str], list[str]] = {}  # deltas by block and field
 
     def read(self, event: dict[str, Any]) -> None:
-        kind, index = event.get("type"), event.get("index")
-        index = index if isinstance(index, int) else 0
+        kind = event.get("type")
+        index = event.get("index")
+        if not isinstance(index, int):
+            index = 0
         inner = typed_field(event, _INNER.get(str(kind), "delta"), dict)
-        if kind == "message_start":
-            self._count(inner.get("usage"))
-        elif kind == "content_block_start":
-            self._start_block(index, inner)
-        elif kind == "content_block_delta":
-            self._delta(index, inner)
-        elif kind == "content_block_stop":
-            self._finish(index)
-        elif kind == "message_delta":
-            self._count(event.get("usage"))
-            self._end(inner)
-        self.finished = self.finished or kind == "message_stop"
-        self.unknown = self.unknown if kind else event
+        match kind:
+            case "message_start":
+                self._count(inner.get("usage"))
+            case "content_block_start":
+                self._start_block(index, inner)
+            case "content_block_delta":
+                self._delta(index, inner)
+            case "content_block_stop":
+                self._finish(index)
+            case "message_delta":
+                self._count(event.get("usage"))
+                self._end(inner)
+            case "message_stop":
+                self.finished = True
+        if not kind:
+            self.unknown = event
 
     def read_complete(self, event: dict[str, Any]) -> None:
         self.unknown = event
@@ -63,14 +69,18 @@ class _MessageAnswer(Answer):
     def blocks(self) -> list[Any]:
         """Return all blocks in order if one is opaque and all tool inputs can be parsed, else []."""
         for (index, name), pieces in self._pieces.items():
-            text, block = "".join(pieces), self._content.get(index, {})
+            text = "".join(pieces)
+            block = self._content.get(index, {})
+            if name != "input":
+                block[name] = str(block.get(name) or "") + text
+                continue
             try:
-                before = str(block.get(name) or "")
-                block[name] = before + text if name != "input" else json.loads(text)
+                block[name] = json.loads(text)
             except (ValueError, RecursionError):
                 return []
         whole = [block for _, block in sorted(self._content.items())]
-        return whole if any(block.get("type") not in _PLAIN for block in whole) else []
+        has_opaque = any(block.get("type") not in _PLAIN for block in whole)
+        return whole if has_opaque else []
 
     def _start_block(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
@@ -82,28 +92,25 @@ class _MessageAnswer(Answer):
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
-        if piece := typed_field(delta, field, str):
-            self._pieces.setdefault((index, name), []).append(piece)
-            self.add(
-                text=piece if name == "text" else "", reasoning=piece if name == "thinking" else ""
-            )
-            if (
-                name == "input"
-                and self._content.get(index, {}).get("type", "tool_use") == "tool_use"
-            ):
-                self.add_call(index, "", "", piece)  # other types are tools run by the service
+        piece = typed_field(delta, field, str)
+        if not piece:
+            return
+        self._pieces.setdefault((index, name), []).append(piece)
+        kind = self._content.get(index, {}).get("type", "tool_use")
+        if name == "text":
+            self.add(text=piece)
+        elif name == "thinking":
+            self.add(reasoning=piece)
+        elif name == "input" and kind == "tool_use":  # other types are tools run by the service
+            self.add_call(index, "", "", piece)
 
     def _finish(self, index: int) -> None:
         """End a block; a call's input may have been complete in its start event."""
         block = self._content.get(index, {})
-        if (
-            block.get("type") == "tool_use"
-            and block.get("input")
-            and (index, "input") not in self._pieces
-        ):
-            self._delta(
-                index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-            )
+        is_call = block.get("type") == "tool_use"
+        if is_call and block.get("input") and (index, "input") not in self._pieces:
+            given = json.dumps(block["input"])
+            self._delta(index, {"type": "input_json_delta", "partial_json": given})
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
@@ -113,9 +120,8 @@ class _MessageAnswer(Answer):
     def _end(self, holder: Mapping[str, Any]) -> None:
         if holder.get("stop_reason"):
             self.finish_reason = str(holder["stop_reason"])
-            self.add(
-                refusal=typed_field(typed_field(holder, "stop_details", dict), "explanation", str)
-            )
+            details = typed_field(holder, "stop_details", dict)
+            self.add(refusal=typed_field(details, "explanation", str))
 
 
 class Anthropic(NativeModel):
@@ -131,18 +137,13 @@ class Anthropic(NativeModel):
         body: dict[str, Any] = {"model": at.model, "max_tokens": limit, "stream": True}
         body |= self._thinking(request.thinking or at.thinking, limit)
         body |= at.extra_body
-        system, messages = _system(request), [m for m in request.messages if m["role"] != "system"]
         if request.tools:
-            body["tools"] = [
-                {
-                    "name": spec.name,
-                    "description": spec.description,
-                    "input_schema": spec.parameters,
-                }
-                for spec in request.tools
-            ]
+            # as they are sent: thoughts are bound to them
+            body["tools"] = without_fields([_tool(spec) for spec in request.tools], profile.off)
+        system = _system(request)
         if system:
             body["system"] = system
+        messages = [message for message in request.messages if message["role"] != "system"]
         body["messages"] = self._turns(messages, _head_of(body))
         if "cache_control" not in profile.off and profile.cache == "marks":
             _mark(body)
@@ -163,12 +164,8 @@ class Anthropic(NativeModel):
             return {}
         if way == "budget":
             budget = int(wish) if wish.isdecimal() else _BUDGETS.get(wish, limit)
-            return {
-                "thinking": {
-                    "type": "enabled",
-                    "budget_tokens": max(1_024, min(budget, limit - 1_024)),
-                }
-            }
+            tokens = max(_LEAST_BUDGET, min(budget, limit - _LEAST_BUDGET))
+            return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
         adaptive = {"type": "adaptive"}
         if "display" not in self.profile.off:
             adaptive["display"] = "summarized"  # else the newest models leave their thoughts out
@@ -178,36 +175,33 @@ class Anthropic(NativeModel):
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
         prefix is unchanged."""
         turns: list[dict[str, Any]] = []
-        hashed = 0
+        hashed = 0  # turns that `before` has
         for message in messages:
-            content = message.get("content")
             if message["role"] == "assistant":
-                plain = [*_texts(content), *_uses(message)]
-                # empty text is refused, also if it was sent
-                opaque = [
-                    dict(block)
-                    for block in self.opaque(message)
-                    if str(block.get("text", "-")).strip()
-                ]
+                opaque = self._sendable(message)
                 if self.profile.think_back == "bound" and opaque:
                     before.add(turns[hashed:])
                     hashed = len(turns)
                     if message["blocks"].get("prefix") != before.digest:
                         opaque = []
-                turns.append(
-                    {"role": "assistant", "content": opaque if _open(opaque) == plain else plain}
-                )
+                plain = [*_texts(message.get("content")), *_uses(message)]
+                content = opaque if _open(opaque) == plain else plain
+                turns.append({"role": "assistant", "content": content})
                 continue
-            blocks = (
-                [_result(message)]
-                if message["role"] == "tool"
-                else [*_images(message), *_texts(content)]
-            )
+            if message["role"] == "tool":
+                blocks = [_result(message)]
+            else:
+                blocks = [*_images(message), *_texts(message.get("content"))]
             if turns and turns[-1]["role"] == "user":
                 turns[-1]["content"] += blocks
             else:
                 turns.append({"role": "user", "content": blocks})
         return turns
+
+    def _sendable(self, message: ApiMessage) -> list[dict[str, Any]]:
+        """Return the opaque blocks without empty text: the service refuses that, also if it was sent."""
+        blocks = [dict(block) for block in self.opaque(message)]
+        return [block for block in blocks if str(block.get("text", "-")).strip()]
 
 
 def _head_of(body: Mapping[str, Any]) -> PrefixHash:
@@ -226,6 +220,14 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         elif block.get("type") == "tool_use":
             shown.append({name: block.get(name) for name in ("type", "id", "name", "input")})
     return shown
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": spec.parameters,
+    }
 
 
 def _system(request: ModelRequest) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from swecli.models.action import ActionResult, Question
@@ -10,6 +11,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import (
+    ACCEPTED,
     ACTIONS,
     DOUBT,
     REPLACES,
@@ -204,6 +206,8 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
     decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
+    if use:
+        decision = tuple(replace(one, source=ACCEPTED) for one in decision)
     ops = [_accept(bullet, decision) if use else Op("REMOVE", bullet.id, evidence=decision)]
     if use:
         replaced = (item.quote for item in evidence[bullet.id] if item.source == REPLACES)

@@ -12,7 +12,9 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence
 from swecli.playbook.action import (
+    ACCEPTED,
     DOUBT,
+    REPLACES,
     ActionContext,
     pop_option,
     resolve_file,
@@ -25,7 +27,8 @@ from swecli.text import shorten
 _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
 _PROMPTS = 10  # prompts and verdicts that are printed of a strategy
-_SESSION = 13  # characters that identify a session
+# How an outcome's tag is called beside the effects that a reflecting model names.
+_EFFECT_OF = {"helpful": "helped", "harmful": "hurt"}
 _SILENT = "irrelevant"  # exchanges that `show` only counts
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
@@ -184,16 +187,12 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
     lines += format_sources(ctx, evidence)
     told = [item for item in verdicts if not item.quote.startswith(_SILENT)]
-    lines += [
-        f"{_format_place(ctx, item) or 'evidence'} ({item.source}): {item.quote}"
-        for item in told[-_PROMPTS:]
-    ]
+    lines += [_format_verdict(ctx, item) for item in told[-_PROMPTS:]]
     lines += [
         f"{_format_time(c.delta.created_at)}  {c.delta.author}: {_format_change(c)}"
         for c in changes
     ]
-    stood = ", ".join(f"T{number} of {session[:_SESSION]}" for session, number in turns)
-    lines.append(f"in the prompt of {stood}" if turns else "not used yet")
+    lines.append(f"in the prompt of {_format_turns(ctx, turns)}" if turns else "not used yet")
     value = _bullet_json(bullet) | {
         "evidence": [_evidence_json(item) for item in evidence],
         "verdicts": [_evidence_json(item) for item in verdicts],
@@ -201,6 +200,26 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         "prompts": [{"session": session, "turn": number} for session, number in turns],
     }
     return ActionResult(value, tuple(lines))
+
+
+def _format_verdict(ctx: ActionContext, item: Evidence) -> str:
+    """Format what a strategy did in one exchange: the effect, the turn, the reason, and who says so."""
+    effect, _, why = item.quote.partition(":")
+    place = f" in {found}" if (found := _format_place(ctx, item)) else ""
+    reason = f":{why}" if why.strip() else ""
+    return f"{_EFFECT_OF.get(effect, effect)}{place}{reason} ({item.source})"
+
+
+def _format_turns(ctx: ActionContext, turns: Sequence[tuple[str, int]]) -> str:
+    """Format turns, newest first, by session; those of the current session come without a name."""
+    by_session: dict[str, list[str]] = {}
+    for session, number in turns:
+        by_session.setdefault(session, []).append(f"T{number}")
+    parts = []
+    for session, numbers in by_session.items():
+        name = "" if session == ctx.session.id else f" of {ctx.session_name(session)}"
+        parts.append(f"{', '.join(numbers)}{name}")
+    return "; ".join(parts)
 
 
 def _format_counts(bullet: Bullet, verdicts: Sequence[Evidence]) -> str:
@@ -219,6 +238,10 @@ def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[st
         place = f", {found}" if (found := _format_place(ctx, item)) else ""
         if item.source == DOUBT:
             lines.append(f"doubt: {item.quote}")
+        elif item.source == REPLACES:
+            lines.append(f"meant to replace {item.quote}")
+        elif item.source == ACCEPTED:
+            lines.append(f"you said yes to it{place}")
         else:
             lines.append(f'{_format_writer(item)}{place}: "{item.quote}"')
     return tuple(lines)

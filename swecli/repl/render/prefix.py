@@ -6,6 +6,7 @@ says by itself what it is: a reader would say "black circle".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -37,9 +38,14 @@ class _PrefixedBlock:
             return
         inner = options.update(width=width, height=None)
         for index, line in enumerate(console.render_lines(self.content, inner, pad=False)):
-            yield from (rest if index else first).render(console)
+            yield from _render(rest if index else first, console)
             yield from line
             yield Segment.line()
+
+
+def _render(prefix: Text, console: Console) -> Iterable[Segment]:
+    """Render a prefix in its own style too, which `Text.render` leaves out where no part has another."""
+    return Segment.apply_style(prefix.render(console), console.get_style(prefix.style))
 
 
 @dataclass(frozen=True, slots=True)

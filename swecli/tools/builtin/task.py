@@ -23,7 +23,8 @@ class _TaskParams(Params):
 
 
 def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
-    return ToolPlan(f"Task {params.title}{''.join(f', {name}' for name in params.tools)}")
+    more = f" (with {', '.join(params.tools)})" if params.tools else ""
+    return ToolPlan(f"Task {params.title}{more}")
 
 
 @tool(READ, _TaskParams, _plan_task, Offer(in_tasks=False, in_reviews=False))

@@ -12,7 +12,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import model_at
 from swecli.llm.reply import Retry, stream_with_retry
-from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role
+from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role, ToolSpec
 from tests.support.model_requests import HELLO, READ, ask
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider, Wire
 
@@ -59,6 +59,20 @@ async def test_signed_thinking_is_sent_back_until_an_earlier_message_changes() -
         assert not any(thinking_blocks(server.bodies[11])), (
             "blocks after the change are dropped, because they are bound to their prefix"
         )
+
+
+async def test_signed_thinking_is_sent_back_with_schemas_of_which_a_field_is_left_out() -> None:
+    spec = ToolSpec("read_file", "Reads.", READ.parameters | {"additionalProperties": False})
+    reply = Reply("", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
+    with StrictProvider([reply, Reply("ok")], models=(ALWAYS,)) as server:
+        model = model_at(
+            resolve(f"anthropic/{ALWAYS}", server.environ()), find_row("anthropic", ALWAYS)
+        )
+        model.profile = replace(model.profile, off=frozenset({"additionalProperties"}))  # type: ignore[attr-defined]
+        messages = list(HELLO)
+        messages += stored_messages(await ask(model, ModelRequest("m", messages, [spec])))
+        await ask(model, ModelRequest("m", messages, [spec]))
+    assert thinking_blocks(server.bodies[1])[0]
 
 
 async def test_thinking_is_sent_back_only_to_its_model_and_with_unchanged_text() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.registry import model_at
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
-from swecli.models.message import ModelReply, ModelRequest
-from tests.support.model_requests import HELLO, READ
+from swecli.models.message import ModelReply, ToolSpec
+from tests.support.model_requests import READ, ask, request
 from tests.support.runtime import event_types, make_runtime, run_turn
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider, Wire
 
@@ -40,8 +41,7 @@ class RetryingClient:
 
     async def reply(self, **more: Any) -> ModelReply:
         builder = ReplyBuilder()
-        request = ModelRequest("m", [dict(message) for message in HELLO], [READ], **more)
-        async for item in stream_with_retry(self.model, request):
+        async for item in stream_with_retry(self.model, request(tools=[READ], **more)):
             if isinstance(item, Retry):
                 self.notices.append(item)
             else:
@@ -90,6 +90,17 @@ async def test_a_refused_parameter_is_left_out_in_the_retry_and_in_later_request
         assert len(server.requests) == 4
         assert (await RetryingClient(server, tmp_path).reply()).text == "Hello."
         assert len(server.requests) == 6
+
+
+async def test_a_refused_field_of_a_schema_leaves_an_argument_of_that_name() -> None:
+    argument = {"type": "string", "default": "a"}
+    schema = {"type": "object", "properties": {"default": argument}, "required": ["default"]}
+    with StrictProvider([Reply("Hello.")]) as server:
+        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        model.profile = replace(model.profile, off=frozenset({"default"}))  # type: ignore[attr-defined]
+        await ask(model, request(tools=[ToolSpec("choose", "Chooses.", schema)]))
+    sent = server.bodies[0]["tools"][0]["function"]["parameters"]
+    assert sent == schema | {"properties": {"default": {"type": "string"}}}
 
 
 @pytest.mark.parametrize(

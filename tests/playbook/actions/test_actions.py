@@ -102,7 +102,7 @@ async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(
     runtime.sessions.playbook.record_lessons(session, TurnLessons(1, delta, (verdict,)))
     shown = result_text(perform(runtime, "show 1"))
     assert "helped 1 · hurt 0" in shown
-    assert "T1 (m): helped: it ran the tests" in shown
+    assert "helped in T1: it ran the tests (m)" in shown
     assert "in the prompt of T1" in shown
     why = perform(runtime, "why")
     assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [

@@ -134,7 +134,7 @@ async def test_effects_are_kept_with_their_reasons_and_only_three_of_them_are_ev
     counts = [(b.helpful, b.harmful, b.neutral) for b in bullets_of(runtime).values()]
     assert counts == [(0, 1, 0), (0, 0, 1), (1, 0, 0)]
     shown = runtime.learning.perform("show", ["P-2"]).lines
-    assert any("ignored: no entry was written" in line for line in shown)
+    assert any("ignored in T1: no entry was written" in line for line in shown)
     turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert turn is not None
     assert (turn.judged, turn.judged_why) == ("mixed", "one was wrong")

@@ -145,7 +145,7 @@ async def test_a_bullet_held_back_is_used_again_when_its_harm_has_faded() -> Non
     while find_bullet(runtime, "P-1").is_held_back:
         await run_turn(runtime, "hello")
     shown = runtime.learning.perform("show", ["P-1"])
-    assert any(line.startswith("evidence (held back): ") for line in shown.lines)
+    assert any(line.endswith("(held back)") for line in shown.lines)
     assert find_bullet(runtime, "P-1").harmful == 1
 
 

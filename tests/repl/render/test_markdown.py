@@ -71,3 +71,10 @@ def test_markdown_is_rendered_without_losing_text(text: str, shown: str) -> None
 def test_a_table_that_is_too_wide_is_folded_to_the_width(columns: int) -> None:
     text = f"|{'|'.join('h' * columns)}|\n|{'|'.join(['---'] * columns)}|\n|{'|'.join(['value'] * columns)}|\n"
     assert all(len(line) <= 40 for line in render(text, 40).split("\n"))
+
+
+@pytest.mark.parametrize("named", ["[P-1]", "[P-12, P-3]"])
+def test_the_ids_of_strategies_are_dimmed_and_other_brackets_are_not(named: str) -> None:
+    out = render(f"The tests run {named} as `[x]` and [P-] say.", color=True)
+    assert f"\x1b[2m{named}\x1b[0m" in out
+    assert out.count("\x1b[2m") == 1

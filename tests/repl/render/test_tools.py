@@ -190,3 +190,16 @@ def test_the_path_of_a_changed_file_is_a_hyperlink(tmp_path: Path) -> None:
         tools.render_decision(ASK_EDIT, Decision(True), tmp_path)
     )
     assert f"{tmp_path.as_uri()}/swecli/app.py\x1b" in out.getvalue()
+
+
+def test_the_mark_before_a_call_has_the_colour_of_its_result() -> None:
+    def first_line(result: ToolResult) -> str:
+        out = io.StringIO()
+        drawing = tools.render_call(ToolFinished(CALL, "Run ls", result))
+        assert drawing is not None
+        Screen(TextSurface(out, 80), True).print(drawing)
+        return out.getvalue().splitlines()[0]
+
+    assert first_line(ToolResult(True, "a")).startswith("\x1b[32m● ")
+    assert first_line(ToolResult(False, "a")).startswith("\x1b[31m● ")
+    assert first_line(ToolResult(False, "a", denied=True)).startswith("\x1b[35m● ")

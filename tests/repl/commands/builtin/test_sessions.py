@@ -88,7 +88,7 @@ async def test_a_session_is_offered_by_its_name_unless_another_has_it(
     await run_turn(runtime, "second thing")
     second = runtime.sessions.session
     assert second.title == "tools"
-    assert f"is kept: /resume {second.id}\n" in await ctx.type("/new")
+    assert f"is kept: /resume {second.id[:13]}\n" in await ctx.type("/new")
 
 
 async def test_resuming_an_unknown_session_is_refused(ctx: ScriptedContext) -> None:
