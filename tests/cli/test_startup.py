@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from swecli.cli.flags import parse_run
-from swecli.cli.startup import make_folders, make_start
+from swecli.cli.startup import make_folders, make_start, offer_tutorial
+from swecli.config.own_command import own_command
 from swecli.config.paths import Paths
 from swecli.config.settings import Start
 from swecli.models.errors import BadInput, StoreError
@@ -74,3 +76,10 @@ def test_a_prompt_that_is_not_utf8_is_refused_before_any_folder_is_created() -> 
     with pytest.raises(BadInput, match="not UTF-8"):
         start_of("-p", "\udcff")
     assert not Paths.find(os.environ).config.exists()
+
+
+def test_a_first_start_without_a_model_offers_the_tutorial_by_a_command_that_runs() -> None:
+    [offer] = offer_tutorial(start_of()).notices
+    command = own_command(sys.argv[0], Path.cwd(), os.environ.get("PATH"))
+    assert f"`{command} tutorial`" in offer
+    assert not offer_tutorial(start_of("-m", "demo")).notices
