@@ -29,6 +29,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.input.buffer import CommandSource, LineBuffer, LineCompleter, LineHistory
+from swecli.repl.input.early_keys import keep_early_keys
 from swecli.repl.input.ghost import Ghost
 from swecli.repl.input.keys import make_keys, run_editor
 from swecli.repl.input.question import Option, Picker, Question
@@ -144,6 +145,7 @@ class PromptLine:
     async def run(self) -> None:
         """Read lines until `end` or until the terminal is closed. Raises the error passed to `end`."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._handle_sigcont)
+        keep_early_keys(self.app.input)
         try:
             await self.app.run_async(set_exception_handler=False)
         except EOFError:

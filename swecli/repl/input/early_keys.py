@@ -1,0 +1,35 @@
+"""Keys that were typed before the prompt could read them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
+
+
+def keep_early_keys(source: Input) -> None:
+    """Read what waits in the terminal, so that the application gets it at its start. Until then the terminal turned
+    Enter into a line feed, which at the prompt is Ctrl+J and begins a new row."""
+    if not isinstance(source, Vt100Input):
+        return
+    with source.raw_mode():
+        data = _read_waiting(source.fileno())
+    if data:
+        parser = source.vt100_parser
+        parser.feed(data.decode("utf-8", "replace").replace("\n", "\r"))
+        store_typeahead(source, source.flush_keys())
+
+
+def _read_waiting(terminal: int) -> bytes:
+    """Return what can be read at once; b"" for what is no terminal."""
+    try:
+        waiting = fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4)
+        (count,) = struct.unpack("i", waiting)
+        return os.read(terminal, count) if count else b""
+    except OSError:
+        return b""
