@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 def test_lines_typed_before_the_prompt_is_there_are_sent_one_after_the_other() -> None:
     Path("notes.txt").write_text("")
     with Terminal("-m", "demo", rows=40) as terminal:
-        terminal.keys("list files\r/stat\x7f\x7f\x7fatus\r")  # before Python has started
+        terminal.keys("list files\r/stat\x7f\x7fatus\r")  # before Python has started
         terminal.wait(r"^> list files$[\s\S]*notes\.txt[\s\S]*^> /status$[\s\S]*^database")
 
 
