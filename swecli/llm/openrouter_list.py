@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +21,7 @@ from swecli.models.errors import Unavailable
 _log = logging.getLogger(__name__)
 NAME = "openrouter"
 _FRESH_SECONDS = 86_400.0
+_RETRY_SECONDS = 3_600.0  # after a failure, so that not every start waits for one
 _SECONDS = 2.0  # before the first prompt, once a day
 _MOST_BYTES = 16 << 20  # the list has some 300 models of 3 KB
 _VERSION = 1
@@ -47,6 +49,7 @@ def find_listed(model: str, address: str, environ: Mapping[str, str], *, ask: bo
             rows = update_list(address, environ)
         except Unavailable as error:
             _log.warning("%s's list of models is not read: %s", NAME, error)
+            _ask_later(path, address, rows or {})
     rows = rows or {}
     base, _, _variant = model.partition(":")  # name:nitro and name:online are the same model
     row = rows.get(model) or rows.get(base)
@@ -66,10 +69,22 @@ def update_list(address: str, environ: Mapping[str, str]) -> dict[str, Row]:
     rows = rows_of(listed)
     if not rows:
         raise Unavailable(f"{url} sent a list of another shape.", "Check the address.")
+    _store(_path(environ), address, rows)
+    return rows
+
+
+def _store(path: Path, address: str, rows: Mapping[str, Row]) -> None:
     whole = {"version": _VERSION, "address": address, "models": rows}
     with suppress(OSError):
-        write_file(_path(environ), json.dumps(whole, indent=1))
-    return rows
+        write_file(path, json.dumps(whole, indent=1))
+
+
+def _ask_later(path: Path, address: str, rows: Mapping[str, Row]) -> None:
+    """Keep the rows, with an age at which the list is asked for again after `_RETRY_SECONDS`."""
+    _store(path, address, rows)
+    begun = time.time() - _FRESH_SECONDS + _RETRY_SECONDS
+    with suppress(OSError):
+        os.utime(path, (begun, begun))
 
 
 def rows_of(listed: Mapping[str, Any]) -> dict[str, Row]:

@@ -150,7 +150,11 @@ def test_a_list_of_another_shape_teaches_nothing(body: bytes) -> None:
 def test_a_service_that_never_answers_holds_nothing_up() -> None:
     with serving(LIST, is_silent=True) as (lists, environ):
         assert profile_of("moonshotai/kimi-k3", environ).window is None
-        assert lists.asked
+        assert profile_of("moonshotai/kimi-k3", environ).window is None
+        assert len(lists.asked) == 1, "the next start does not wait again"
+        (stored,) = Path(os.environ["SWECLI_HOME"]).glob("openrouter.json")
+        later = time.time() + 3_601
+        assert later - stored.stat().st_mtime > 86_400, "an hour later it does"
 
 
 @pytest.mark.parametrize(
