@@ -1,4 +1,4 @@
-"""Rank the definitions of source files by what refers to them: PageRank over files. See docs/adr/0108."""
+"""Rank the definitions of source files by what refers to them: PageRank over files. See docs/adr/0105."""
 
 from __future__ import annotations
 

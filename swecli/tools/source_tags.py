@@ -1,4 +1,4 @@
-"""A program of its own: names defined and used in source files, one JSON line per file. See docs/adr/0108.
+"""A program of its own: names defined and used in source files, one JSON line per file. See docs/adr/0105.
 
 Usage: python -I source_tags.py SYS_PATH LIST START, where SYS_PATH is that of the caller, joined, LIST a file of
 absolute paths, each ended by a NUL, and START the number of the first one to read, from 0. It is ended by a signal in a
