@@ -40,7 +40,7 @@ _MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one
 _MAX_MEANT = 3  # subcommands that a hint names
 _MAX_SHOWN = 80  # characters of an argument in an error
 # flags that are subcommands of other programs
-_STANDALONE = ("continue", "help", "resume", "version")
+_STANDALONE = ("check-update", "continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = f"""\
 subcommands:
@@ -316,7 +316,8 @@ def _meant(word: str) -> list[str]:
         is_command = CommandTable.discover().find(word) is not None
         in_session = [f"/{word} in a session"] if is_command else []
         return [*in_session, *actions][:_MAX_MEANT]
-    found = similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
+    parts = [name for name in _STANDALONE if word in name.split("-")]
+    found = parts or similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
     return [f"--{name}" if name in _STANDALONE else name for name in found]
 
 
