@@ -419,10 +419,13 @@ def _closed_settings() -> tuple[Path, ...]:
 
 def _sockets() -> list[Path]:
     """Return the sockets on which programs listen: whoever sees the file of one gets out of any sandbox by it."""
-    found: list[Path] = []
+    lines: list[bytes] = []
     with suppress(OSError):
-        for line in Path("/proc/net/unix").read_bytes().splitlines()[1:]:
-            path = Path(os.fsdecode(line.rpartition(b" ")[2]))
+        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
+    found = []
+    for line in lines:
+        path = Path(os.fsdecode(line.rpartition(b" ")[2]))
+        with suppress(OSError):  # one that this user cannot see is out of reach anyway
             if path.is_absolute() and path.is_socket():
                 found.append(path)
     return found

@@ -146,7 +146,7 @@ def run_headless(
     [
         (Refusal(401), 1, "key"),
         (Refusal(404, "no such model"), 42, "model"),
-        (Refusal(429, headers={"retry-after": "120"}), 75, "requests"),
+        (Refusal(429, headers={"retry-after": "120"}), 75, "rate limit"),
     ],
     ids=["401", "404", "429"],
 )

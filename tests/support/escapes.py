@@ -30,6 +30,9 @@ ESCAPED = "ESCAPED"
 MARK = f"swecli-escape-{os.getpid()}"
 SURVIVOR = f"4711{os.getpid():08}"  # seconds that a survivor sleeps: nobody else has them on a command line
 _SECONDS = 20.0
+_OTHERS = (
+    20  # listeners: the list of the kernel has no order, so some stand before those of the attempts
+)
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/local", "/root", "/run")
 
 
@@ -115,6 +118,17 @@ class World:
             cwd=self.root, env=self.env, capture_output=True, check=False,
         )  # fmt: skip
         return b"evil" in setting.stdout or (self.root / "sub/AGENTS.md").exists()
+
+
+def _listen_out_of_sight(others: list[socket.socket], base: Path) -> None:
+    """Add listeners of another user to `others`, whose files only that one may see, as on any machine."""
+    folder = base / "closed"
+    folder.mkdir(mode=0o700)
+    for number in range(_OTHERS):
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(folder / str(number)))
+        server.listen()
+        others.append(server)
 
 
 @contextmanager
@@ -242,4 +256,9 @@ async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tupl
 if __name__ == "__main__":
     words = sys.argv[1:]
     user = words[0] if words else ""
-    print_as_user(user, partial(attempt_all, inside=words[1:] != ["outside"]))
+    others: list[socket.socket] = []
+    print_as_user(
+        user,
+        partial(attempt_all, inside=words[1:] != ["outside"]),
+        prepare=partial(_listen_out_of_sight, others),
+    )
