@@ -15,7 +15,7 @@ from prompt_toolkit.input.vt100 import Vt100Input
 def keep_early_keys(source: Input) -> None:
     """Read what waits in the terminal, so that the application gets it at its start. Until then the terminal turned
     Enter into a line feed, which at the prompt is Ctrl+J and begins a new row."""
-    if not isinstance(source, Vt100Input):
+    if not isinstance(source, Vt100Input) or not os.isatty(source.fileno()):
         return
     with source.raw_mode():
         data = _read_waiting(source.fileno())
@@ -26,7 +26,7 @@ def keep_early_keys(source: Input) -> None:
 
 
 def _read_waiting(terminal: int) -> bytes:
-    """Return what can be read at once; b"" for what is no terminal."""
+    """Return what can be read at once; b"" also if the terminal was closed."""
     try:
         waiting = fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4)
         (count,) = struct.unpack("i", waiting)
