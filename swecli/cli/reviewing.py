@@ -133,8 +133,12 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
         refuse_unpriced(agent.model, runtime.settings)
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")
-        fail_on, is_trusted = args.fail_on or "high", runtime.start.trusted
-        options = ReviewOptions(tuple(args.include), not args.no_verify, fail_on, is_trusted)
+        options = ReviewOptions(
+            include=tuple(args.include),
+            verify=not args.no_verify,
+            fail_on=args.fail_on or "high",
+            trusted=runtime.start.trusted,
+        )
         if args.dry_run:
             plan = await asyncio.to_thread(
                 plan_review, agent, store, spec or (), options
@@ -163,14 +167,16 @@ def _finish(
 ) -> int:
     """Post the findings, write the result and return the exit code."""
     code = stopped or _exit_code(end, args)
-    posted, problem = (0, 0), None
+    posted = (0, 0)
+    problem: SwecliError | None = None
     if args.post and stopped:
         _print_note("swecli: The review was interrupted, so nothing was posted.")
     elif args.post and review.job.plan.target.pr is not None:
         try:
             posted = _post(review, end, args)
-        except SwecliError as error:  # the result is written first
-            posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
+        except SwecliError as error:
+            posted = (0, sum(finding.is_open for finding in end.findings))
+            problem = error  # the result is written first
     text = _render_result(end, style, code, args.min_verdict, posted)
     if args.output and text:
         write_file(
