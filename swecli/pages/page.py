@@ -21,10 +21,6 @@ _TOKEN_COUNTS = ("input", "cache_read", "cache_write", "output")
 _CHART_HEIGHT = 160  # SVG units
 _DIFF_HEAD = 3  # lines of a unified diff before the first line of text
 _OPEN_LINES = 60  # of a diff that is not folded: about a screen
-# Raw HTML is escaped; pictures are disabled, because a browser would fetch them.
-_MARKDOWN = (
-    MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-)
 
 
 def format_session(form: str, session: _Archive) -> str:
@@ -35,11 +31,12 @@ def format_session(form: str, session: _Archive) -> str:
 
 
 def _session_html(session: _Archive) -> str:
+    markdown = _make_markdown()
     return _render(
         "session.html",
         title=_title(session),
         session=session,
-        turns=[_turn(session, index) for index in range(len(session["interactions"]))],
+        turns=[_turn(session, index, markdown) for index in range(len(session["interactions"]))],
         bars=_bars(session),
         chart=_CHART_HEIGHT,
         sums={
@@ -47,6 +44,17 @@ def _session_html(session: _Archive) -> str:
         },
         cost=_cost(session),
     )
+
+
+def _make_markdown() -> MarkdownIt:
+    """Return what formats the answers of one page: raw HTML is escaped, and pictures are disabled, because a browser
+    would fetch them."""
+    # late: only such a page needs pygments
+    from swecli.pages.code import CodeColors
+
+    options = {"html": False, "highlight": CodeColors().color}
+    markdown = MarkdownIt("commonmark", options)
+    return markdown.enable(["table", "strikethrough"]).disable("image")
 
 
 def _session_markdown(session: _Archive) -> str:
@@ -91,7 +99,7 @@ def _cost(session: _Archive) -> str:
     return f"${sum(costs):,.4f}" if costs and None not in costs and sum(costs) else ""
 
 
-def _turn(session: _Archive, index: int) -> dict[str, Any]:
+def _turn(session: _Archive, index: int, markdown: MarkdownIt) -> dict[str, Any]:
     """Return a turn with its messages and the bullets that it was shown, cited and learned."""
     turn = session["interactions"][index]
     following = session["interactions"][index + 1 : index + 2]
@@ -102,7 +110,7 @@ def _turn(session: _Archive, index: int) -> dict[str, Any]:
         "number": turn["number"],
         "status": turn["status"],
         "messages": [
-            _message(m) for m in session["messages"] if m["interaction"] == turn["number"]
+            _message(m, markdown) for m in session["messages"] if m["interaction"] == turn["number"]
         ],
         "learned": [
             bullet for bullet in session["playbook"] if start <= bullet["created_at"] < end
@@ -112,14 +120,14 @@ def _turn(session: _Archive, index: int) -> dict[str, Any]:
     }
 
 
-def _message(message: _Archive) -> dict[str, Any]:
+def _message(message: _Archive, markdown: MarkdownIt) -> dict[str, Any]:
     is_query = message["role"] == "user"
     return {
         "role": message["role"],
         "text": message["content"] if is_query else "",
         "images": message.get("images") or (),
         "thoughts": _thoughts(message),
-        "html": "" if is_query else str(_MARKDOWN.render(message["content"])),
+        "html": "" if is_query else str(markdown.render(message["content"])),
         "calls": [_call(call) for call in message["tool_calls"]],
     }
 
