@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from swecli.models.action import ActionResult
+from swecli.models.axis import spread
 from swecli.models.counts import format_tokens
 from swecli.models.finding import pluralize
 from swecli.models.money import format_dollars
@@ -17,6 +18,7 @@ _MIN_WIDTH = 40  # columns, below which nothing can be read
 _NARROW_WIDTH = (
     56  # columns, below which a table shows its name, requests, sent tokens and cost only
 )
+_DATE_COLUMNS = 10  # of a date below the chart, with the room around it
 _PLOT_ROWS = 9  # with title and axis
 _TITLES = {"models": "by model", "causes": "by cause", "tools": "by tool"}
 
@@ -94,7 +96,9 @@ def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> 
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.plotsize(width, _PLOT_ROWS)
-    plotext.bar([one["name"][5:] for one in days], values, width=0.7)
+    plotext.bar(range(len(days)), values, width=0.7)
+    dates = spread(len(days), width // _DATE_COLUMNS)
+    plotext.xticks(dates, [days[at]["name"][5:] for at in dates])
     ticks = [0, top / 2, top]
     labels = [_format_tick(name, tick) for tick in ticks]
     plotext.yticks(ticks, labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -48,6 +48,19 @@ async def test_stats_fit_the_terminal_and_draw_a_daily_chart(width: int) -> None
     assert "\x1b" not in printed
     for words in ("tokens sent a day", "US dollars a day", "█", "by model", "by tool"):
         assert words in printed
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("days", [2, 7, 14, 30, 90, 366])
+async def test_the_chart_names_its_first_and_last_date(days: int, width: int) -> None:
+    printed = await ScriptedContext(await runtime_after_a_turn(), width=width).type(
+        f"/stats {days}"
+    )
+    below = next(line for line in printed.splitlines() if re.fullmatch(r"( *\d\d-\d\d)+", line))
+    today = date.today()
+    first = today - timedelta(days - 1)
+    named = below.split()
+    assert (named[0], named[-1]) == (f"{first:%m-%d}", f"{today:%m-%d}")
 
 
 @pytest.mark.slow
