@@ -13,12 +13,14 @@ import jinja2
 from markdown_it import MarkdownIt
 
 from swecli.models.errors import BadInput
+from swecli.models.money import format_dollars
+from swecli.pages.chart import DOLLARS, TOKENS, Bar, Chart, make_chart
 from swecli.text import fence
 
 FORMATS = ("html", "md", "json")
 _Archive = Mapping[str, Any]  # of `SessionManager.export`, redacted, or a part of it
 _TOKEN_COUNTS = ("input", "cache_read", "cache_write", "output")
-_CHART_HEIGHT = 160  # SVG units
+_CACHED = "; the coloured part came from the cache of the provider"
 _DIFF_HEAD = 3  # lines of a unified diff before the first line of text
 _OPEN_LINES = 60  # of a diff that is not folded: about a screen
 
@@ -37,8 +39,7 @@ def _session_html(session: _Archive) -> str:
         title=_title(session),
         session=session,
         turns=[_turn(session, index, markdown) for index in range(len(session["interactions"]))],
-        bars=_bars(session),
-        chart=_CHART_HEIGHT,
+        chart=_turn_chart(session),
         sums={
             name: sum(request[name] for request in session["requests"]) for name in _TOKEN_COUNTS
         },
@@ -191,47 +192,56 @@ def _diff(call: _Archive) -> list[tuple[str, str]]:
     return lines
 
 
-def _bars(session: _Archive) -> list[dict[str, float]]:
-    """Return the bar of each turn: tokens sent by its requests, those cached by the provider, and their heights."""
+def _turn_chart(session: _Archive) -> Chart | None:
+    """Return the chart of the tokens that the requests of each turn sent, and of those cached by the provider."""
     sent = {turn["number"]: [0, 0] for turn in session["interactions"]}
     for request in session["requests"]:
         if request["purpose"] == "turn" and request["interaction"] in sent:
             turn = sent[request["interaction"]]
             turn[0] += request["input"] + request["cache_read"] + request["cache_write"]
             turn[1] += request["cache_read"]
-    largest = max((total for total, _ in sent.values()), default=0)
-    scale = _CHART_HEIGHT / largest if largest else 0
-    return [
-        {
-            "turn": turn,
-            "sent": total,
-            "cached": cached,
-            "height": total * scale,
-            "cached_height": cached * scale,
-        }
+    bars = [
+        Bar(f"T{turn}", total, cached, _sent(total, cached))
         for turn, (total, cached) in sent.items()
     ]
+    largest = max((bar.amount for bar in bars), default=0)
+    note = _CACHED if any(bar.part for bar in bars) else ""
+    return make_chart(TOKENS, f"Tokens sent per turn (largest: {largest:,})", note, bars)
 
 
 def render_report(spending: dict[str, Any]) -> str:
     """Render the result of `daily_spending` as an HTML page."""
-    charts = []
-    for name, part, title in (
-        ("sent", "cached", "Tokens sent a day"),
-        ("cost", "", "US dollars a day"),
-    ):
-        top = max(day[name] or 0 for day in spending["days"])
-        if top:
-            scale = _CHART_HEIGHT / top
-            bars = [
-                (day, (day[name] or 0) * scale, (day[part] if part else 0) * scale)
-                for day in spending["days"]
-            ]
-            charts.append({"title": title, "name": name, "top": top, "bars": bars})
-    title = f"Spent from {spending['days'][0]['name']} to {spending['days'][-1]['name']}"
+    days = spending["days"]
+    period = f"{days[0]['name']} to {days[-1]['name']}"
+    tokens = [
+        Bar(day["name"][5:], day["sent"], day["cached"], _sent(day["sent"], day["cached"]))
+        for day in days
+    ]
+    dollars = [
+        Bar(day["name"][5:], day["cost"] or 0, 0, format_dollars(day["cost"])) for day in days
+    ]
+    most_tokens = max(bar.amount for bar in tokens)
+    most_dollars = max(bar.amount for bar in dollars)
+    note = _CACHED if spending["total"]["cached"] else ""
+    charts = [
+        make_chart(TOKENS, f"Tokens sent a day, {period} (largest: {most_tokens:,})", note, tokens),
+        make_chart(
+            DOLLARS,
+            f"US dollars a day, {period} (largest: {format_dollars(most_dollars)})",
+            "",
+            dollars,
+        ),
+    ]
     return _render(
-        "report.html", title=title, charts=charts, chart=_CHART_HEIGHT, spending=spending
+        "report.html",
+        title=f"Spent from {period}",
+        charts=[chart for chart in charts if chart],
+        spending=spending,
     )
+
+
+def _sent(tokens: int, cached: int) -> str:
+    return f"{tokens:,} tokens sent, {cached:,} of them cached"
 
 
 def write_new_file(path: Path, text: str, hint: str) -> None:
