@@ -15,7 +15,7 @@ from pygments.token import Token
 
 # Some patterns of lexers take time that grows with the square of the length, and a match cannot be interrupted. Of 27
 # texts made to be slow, each tried in all 600 languages, the worst at this length: 34 s (tabs in easytrieve), 8 s
-# (backticks in janet), 2 s (brackets in html+ng2). One such match ends the colors of its page.
+# (backticks in janet, quotes in maple), 2 s (brackets in html+ng2). After such a match its page has no more colors.
 _MAX_CODE = 10_000  # characters, some 250 lines; a longer block has no colors
 _PAGE_SECONDS = 5.0  # of the processor for all blocks of a page, measured: 3.5 MB of Python; later ones have no colors
 # The first that a token belongs to is its class; the others have the color of text.
