@@ -348,7 +348,7 @@ def test_a_long_diff_is_folded_for_approval_and_can_be_expanded_before_the_answe
     stage.renderer.show_approval(request)
     seen = [line.strip() for line in stage.seen()]
     assert "59 + line 59" in seen
-    assert "… 41 more lines (Ctrl+O to expand)" in seen
+    assert "+ … 41 more added lines (Ctrl+O to expand)" in seen
     stage.renderer.unfold()
     assert "100 + line 100" in [line.strip() for line in stage.seen()]
 

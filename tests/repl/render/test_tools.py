@@ -128,7 +128,7 @@ def test_an_approval_can_show_the_whole_diff_and_folds_it_at_first() -> None:
         + "z" * 9_000
     )
     request = replace(ASK_EDIT, preview=Display("x", long, "diff"))
-    assert "… 2,942 more lines\n" in render(tools.render_approval(request))
+    assert "+ … 2,942 more added lines\n" in render(tools.render_approval(request))
     shown = render(tools.render_approval(request, max_rows=0))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
