@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pyte
@@ -91,6 +92,16 @@ def test_the_spinner_line_names_the_running_call_and_its_duration() -> None:
     assert "Running 2 tools" in stage.seen()[-1]
     stage.renderer.end()
     assert not any("Esc to interrupt" in line for line in stage.seen())
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_long_call_is_cut_before_the_hint_how_to_stop_it(columns: int) -> None:
+    stage = Stage(columns=columns)
+    stage.renderer.begin()
+    stage.show(ToolStarted(canned.RUN, "Run python -m pytest -q tests/unit tests/integration"))
+    stage.clock.now += 1
+    stage.renderer.draw()
+    assert re.search(r"Run pyth.*… · 1 s · Esc to interrupt$", stage.seen()[-1])
 
 
 def test_repeated_retries_print_one_line_and_the_live_line_counts_them() -> None:
