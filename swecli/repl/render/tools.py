@@ -107,13 +107,16 @@ def render_approval(
     request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, unfold: str = ""
 ) -> RenderableType:
     """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
-    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `unfold`: see `render_diff`."""
-    parts: list[RenderableType] = [render_head(escape_invisible(request.summary), "asking")]
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `unfold`: see `render_diff`. A command is shown
+    once: below the head if it is too long for a line, or has several."""
     preview = request.preview
     body = escape_invisible(
         preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2)
     )
-    target = request.summary.partition(" ")[2]
+    verb, _, target = request.summary.partition(" ")
+    is_below = preview.kind == "code" and body.strip() != target
+    summary = verb if is_below else request.summary
+    parts: list[RenderableType] = [render_head(escape_invisible(summary), "asking")]
     if preview.kind == "diff":
         parts.append(add_prefix(render_diff(body, 0, max_rows, unfold), "  "))
     elif body.strip() != target:
@@ -129,7 +132,7 @@ def render_plan(request: AskRequest, color: bool) -> list[RenderableType]:
     """Render a plan that is to be accepted: its Markdown with invisible characters escaped, whole."""
     stream = MarkdownStream(color)
     pieces = stream.feed(escape_invisible(request.plan))
-    return [render_head(request.summary, "asking"), *pieces, *stream.finish()]
+    return [render_head(request.summary, "asking"), Text(""), *pieces, *stream.finish()]
 
 
 def render_decision(

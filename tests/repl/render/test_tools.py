@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from swecli.models.events import ToolFinished
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
@@ -156,6 +156,22 @@ def test_a_one_line_command_is_shown_once() -> None:
         ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why=""
     )
     assert render(tools.render_approval(request)) == "● Run ls -l\n"
+
+
+def test_a_command_of_several_lines_or_one_too_long_for_the_summary_is_shown_once() -> None:
+    shown = render(tools.render_approval(ASK_RUN))
+    assert shown.startswith("● Run\n    pytest -q && echo")
+    assert shown.count("pytest") == 1
+    command = "make " + "target " * 40
+    preview = Display("", command, "code", "bash")
+    request = replace(ASK_RUN, summary=f"Run {command[:60]}…", preview=preview, why="")
+    assert render(tools.render_approval(request)).count("target") == 40
+
+
+def test_a_plan_is_separated_from_its_heading_as_its_blocks_are_from_each_other() -> None:
+    request = replace(ASK_RUN, summary="Plan", plan="# Move it\n\nIn one step.")
+    shown = render(Group(*tools.render_plan(request, color=False)))
+    assert shown == "● Plan\n\n# Move it\n\nIn one step.\n"
 
 
 @pytest.mark.parametrize(
