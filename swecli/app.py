@@ -25,6 +25,7 @@ from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.tools.jobs import LOST, ended_line, lost_jobs
+from swecli.tools.limits import one_line
 from swecli.tools.surroundings import Surroundings
 from swecli.undo.history import TurnHistory
 
@@ -141,10 +142,13 @@ class Runtime:
                     items = call.effects.todo
         self.agent.ctx.todos[:] = [dict(item) for item in items]
 
-    def losses(self) -> list[str]:
-        """Return lines for the user on background commands that ended with an earlier run of the session."""
+    def resumed_lines(self) -> list[str]:
+        """Return lines for the user on the session that was resumed: the background commands that ended with an earlier
+        run of it, and what it may do unasked."""
         lost = lost_jobs(self.session.messages, self.agent.ctx.jobs.names)
-        return [ended_line(name, LOST) for name in lost]
+        allowed = [one_line(rule.text) for rule in self.agent.permissions.session]
+        unasked = f"allowed in this session: {', '.join(allowed)} (/permissions)"
+        return [*(ended_line(name, LOST) for name in lost), *([unasked] if allowed else [])]
 
     def trust_files(self, files: Mapping[Path, bytes]) -> list[str]:
         """Trust these files of the project as they are, and use them from the next request on. Returns notices on what
@@ -239,12 +243,12 @@ def build_runtime(
         learning.mark_reported(missing)
     if sessions.current_session is not None:
         runtime.restore_todos(sessions.session)
-        notices += runtime.losses()
+        notices += runtime.resumed_lines()
     elif start.resume is None:
         runtime.new_session()
     else:
         runtime.resume(start.resume or None)
-        notices += runtime.losses()
+        notices += runtime.resumed_lines()
         if settings.origins.get("window") == "flags":  # the flag overrides the session's window
             sessions.set_window(settings.window)
     return runtime

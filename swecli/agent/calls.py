@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput, ConfigError
@@ -89,7 +90,8 @@ class Toolkit:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools = ToolRegistry.discover()
         root = start.cwd.resolve()
-        permissions, notices = Permissions.load(start, root, tools)
+        session_rules = StoredSessionRules(results, str(root))
+        permissions, notices = Permissions.load(start, root, tools, session_rules)
         ctx = ToolContext(
             root,
             sessions=results,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -19,7 +20,8 @@ class Session:
     """A conversation in one directory.
 
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
-    all of them. `playbook` has the bullets that apply to the session, `context` the state of the context.
+    all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
+    permission rules that the user allowed for it, by the folder they are about.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Session:
     interactions: int = 0
     cost: float | None = 0.0
     context: ContextState = field(default_factory=ContextState)
+    allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def get_playbook(self) -> SessionPlaybook:
         return self.playbook

@@ -155,8 +155,13 @@ class SessionManager:
 
     def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
         """Copy a session (None: this one) up to an interaction (None: all) and resume the copy; see
-        `SessionArchive.copy`."""
-        return self.resume(self.archive.copy(ref or self.session.id, upto), "")
+        `SessionArchive.copy`. What the user allowed for this session is allowed in its copy."""
+        allowed = {} if ref else self.session.allowed
+        copy = self.resume(self.archive.copy(ref or self.session.id, upto), "")
+        if allowed:
+            self._set({"allowed": allowed})
+            copy.allowed = allowed
+        return copy
 
     def delete(self, ref: str) -> str:
         """Delete a session; see `SessionArchive.delete`. Raises BadInput for the one in use."""
@@ -312,6 +317,17 @@ class SessionManager:
         self._set({"window_spec": str(spec)})
         self.session.window = spec
         self.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
+
+    def allowed_in(self, folder: str) -> Sequence[str]:
+        """Return the permission rules that the user allowed for this session in a folder; none without a session."""
+        session = self.current_session
+        return session.allowed.get(clean_text(folder), ()) if session else ()
+
+    def set_allowed(self, folder: str, rules: Sequence[str]) -> None:
+        """Set the rules that `allowed_in` returns."""
+        allowed = {**self.session.allowed, clean_text(folder): tuple(rules)}
+        self._set({"allowed": allowed})
+        self.session.allowed = allowed
 
     def _set(self, columns: Mapping[str, Any]) -> None:
         """Commit settings. A session without messages has no row yet; its first message stores them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Start
@@ -44,6 +45,28 @@ class InvalidRule(NamedTuple):
     hint: str
 
 
+class SessionRules(Protocol):
+    """Keeps the rules that the user allowed in a folder for the session in use, as long as the session is kept."""
+
+    def read(self) -> Sequence[str]: ...
+
+    def write(self, rules: Sequence[str], /) -> None:
+        """Replace the rules. Raises StoreError and then changes nothing."""
+
+
+class _Memory:
+    """Keeps rules until the program ends."""
+
+    def __init__(self) -> None:
+        self._rules: Sequence[str] = ()
+
+    def read(self) -> Sequence[str]:
+        return self._rules
+
+    def write(self, rules: Sequence[str], /) -> None:
+        self._rules = rules
+
+
 class Permissions:
     """The active permission rules, and the mode, which may be set at any time."""
 
@@ -54,6 +77,7 @@ class Permissions:
         ask: Iterable[str] = (),
         deny: Iterable[str] = (),
         project: ProjectRules | None = None,
+        session: SessionRules | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.invalid: list[InvalidRule] = []  # while an ask or deny rule is, every mode asks
@@ -62,12 +86,16 @@ class Permissions:
         self.deny = self._parse("deny", deny)
         self.saved = project  # the file of the rules that the user saved for this folder
         self.project = self._parse("allow", project.rules if project else ())
-        self.session: list[PermissionRule] = []  # allowed until the program ends
+        self._session_rules = session or _Memory()
         self.last = ""  # describes the decision on the last call that was not a plain read
 
     @classmethod
     def load(
-        cls, start: Start, root: Path, tools: Mapping[str, Tool]
+        cls,
+        start: Start,
+        root: Path,
+        tools: Mapping[str, Tool],
+        session: SessionRules | None = None,
     ) -> tuple[Permissions, list[str]]:
         """Return the permissions and the notices about rules that are not active."""
         settings = start.settings
@@ -77,8 +105,9 @@ class Permissions:
             saved = ProjectRules(start.paths.permissions, root)
         except ConfigError as error:
             notices.append(f"rules saved for this folder are ignored: {error}")
-        permissions = cls(settings.mode, settings.allow, settings.ask, settings.deny, saved)
-
+        permissions = cls(
+            settings.mode, settings.allow, settings.ask, settings.deny, saved, session
+        )
         for name, text, hint in permissions.invalid:
             source = str(saved.file) if saved and text in saved.rules else "settings"
             layer = settings.origins.get(f"{name}: {text}", source)
@@ -99,12 +128,25 @@ class Permissions:
                 self.invalid.append(InvalidRule(name, text, error.hint))
         return rules
 
+    @property
+    def session(self) -> list[PermissionRule]:
+        """The rules that the user allowed for the session in use, without those that only another version can read."""
+        rules = []
+        for text in self._session_rules.read():
+            with suppress(ConfigError):
+                rules.append(PermissionRule.parse(text))
+        return rules
+
     def allow_for_session(self, rule: str) -> PermissionRule:
-        """Add a rule until the program ends. Raises ConfigError if it is invalid."""
+        """Add a rule to the session in use. Raises ConfigError if it is invalid."""
         parsed = PermissionRule.parse(rule)
-        if parsed not in self.session:
-            self.session.append(parsed)
+        kept = self.session
+        if parsed not in kept:
+            self._write_session([*kept, parsed])
         return parsed
+
+    def _write_session(self, rules: Iterable[PermissionRule]) -> None:
+        self._session_rules.write([rule.text for rule in rules])
 
     def allow_for_project(self, rule: str) -> None:
         """Add a rule and save it for this folder. Raises ConfigError if it is invalid, or cannot be saved; then it
@@ -118,7 +160,9 @@ class Permissions:
         """Remove a rule of the session or project. Raises ConfigError if the file cannot be written."""
         if rule in self.project and self.saved is not None:
             self.saved.remove(rule.text)
-        self.session = [one for one in self.session if one != rule]
+        kept = self.session
+        if rule in kept:
+            self._write_session(one for one in kept if one != rule)
         self.project = [one for one in self.project if one != rule]
 
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:

@@ -44,13 +44,13 @@ understands six sentences, one per line:
 - `remember that tests come first`: kept in the playbook
 
 For real work name a model: set a key such as `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` and start again, or choose one \
-with `swecli -m provider/name` or `/model provider/name`. `swecli models` lists the models you can use."""
+with `-m provider/name`, or here with `/model provider/name`, where Tab after `/model ` lists some."""
 
 _BEGINNING = _ABOUT[:40]  # tells that it was said
 
 _NOT_UNDERSTOOD = """\
 This is the tour, no language model, and this is none of its six sentences; `tour` lists them. One is `read {file}`.
-For real work name a model: `swecli -m provider/name`, or `/model provider/name` here."""
+For real work name a model: `-m provider/name` at the start, or `/model provider/name` here."""
 
 _REMEMBERED = """\
 The words are yours and no model is needed: swecli stores them itself, right after this answer. The line with `+` \

@@ -19,7 +19,7 @@ from swecli.tour.conversation import (
 
 _UNKNOWN = """\
 The tutorial's answers are recorded, and there is none for this line: press Tab for the next one.
-For work of your own, start swecli in your project with a model: `swecli models` lists what you can use."""
+For work of your own, start swecli in your project with a model: `-m provider/name`."""
 
 _GROSS = {"old_text": "    return net * TAX", "new_text": "    return net * (1 + TAX)"}
 _DISCOUNT = {

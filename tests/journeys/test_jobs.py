@@ -172,7 +172,7 @@ async def test_after_a_restart_user_and_model_are_told_once_which_jobs_were_lost
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start them", learn=False)
     await asyncio.wait_for(runtime.agent.ctx.jobs.finished.get(), 20)
-    assert runtime.losses() == [], "they belong to this run"
+    assert runtime.resumed_lines() == [], "they belong to this run"
     await run_turn(runtime, "go on", learn=False)
     await runtime.agent.ctx.jobs.close()
     runtime.close()
@@ -188,7 +188,7 @@ async def test_after_a_restart_user_and_model_are_told_once_which_jobs_were_lost
     assert "restarted ended then, and its output is lost" in str(model.requests[1].messages[-1])
     await run_turn(again, "sure?", learn=False)
     assert line not in str(model.requests[2].messages[-1]["content"])
-    assert again.losses() == []
+    assert again.resumed_lines() == []
     again.close()
 
 

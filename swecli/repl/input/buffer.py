@@ -13,6 +13,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
+from wcwidth import grapheme_boundary_before, iter_graphemes
 
 from swecli.repl.background import run_in_thread
 
@@ -251,8 +252,21 @@ _UNREAD_SECONDS = (
 )
 
 
+def _widen_to_characters(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range that contains, whole, every character as a reader counts them that the given one overlaps: an
+    emoji family, a flag or a letter with its accents is one."""
+    if text.isascii():
+        return start, end
+    first = grapheme_boundary_before(text, start + 1) if start < len(text) else start
+    if end == 0:
+        return first, end
+    last = grapheme_boundary_before(text, end)
+    whole = next(iter_graphemes(text, last))
+    return first, max(end, last + len(whole))
+
+
 class LineBuffer(Buffer):
-    """The text of the input line, in which the placeholder of a paste is one piece.
+    """The text of the input line, in which an emoji family and the placeholder of a paste are each one piece.
 
     A draft may be restored into it: the user has not typed it, and does not have to send it. One that is only offered
     gives way to any text, as the user may go on typing without a look.
@@ -316,6 +330,20 @@ class LineBuffer(Buffer):
             self.cursor_position = end
         super().insert_text(data, overwrite, move_cursor, fire_event)
 
+    @property
+    def cursor_position(self) -> int:
+        """The characters before the cursor, which is never inside what a reader sees as one."""
+        return super().cursor_position
+
+    @cursor_position.setter
+    def cursor_position(self, value: int) -> None:
+        before = super().cursor_position
+        at = min(max(0, value), len(self.text))
+        start, end = _widen_to_characters(self.text, at, at)
+        is_forward = at > before
+        # mypy takes a property of a class for a function: Python has no other way to set an inherited one
+        Buffer.cursor_position.fset(self, end if is_forward else start)  # type: ignore[attr-defined]
+
     def delete(self, count: int = 1) -> str:
         """Delete after the cursor, placeholders whole, and return what was deleted."""
         at = self.cursor_position
@@ -330,6 +358,7 @@ class LineBuffer(Buffer):
         text = self.text
         if start == end:
             return ""
+        start, end = _widen_to_characters(text, start, end)
         start, end = self._pastes.widen(text, start, end)
         self.document = Document(text[:start] + text[end:], start)
         return text[start:end]

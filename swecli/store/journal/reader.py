@@ -74,11 +74,22 @@ _JSON = (
     "failing", "choice",
 )  # fmt: skip
 _BOOLEANS = ("approved", "undone", "good", "passed")
+
+
+def _read_rules(stored: str) -> Mapping[str, Sequence[str]]:
+    """Parse the rules of a session, by folder; JSON null for none. Raises ValueError, TypeError for another shape."""
+    folders = json.loads(stored) or {}
+    if not isinstance(folders, dict):
+        raise TypeError(f"the allowed rules are {type(folders).__name__}")
+    return {folder: tuple(clean_text(rule) for rule in rules) for folder, rules in folders.items()}
+
+
 _PARSERS: dict[str, Any] = {
     **dict.fromkeys(TIMES, read_moment),
     **dict.fromkeys(_JSON, read_json),
     **dict.fromkeys(_BOOLEANS, bool),
     "effects": lambda text: Effects.from_json(json.loads(text)),
+    "allowed": _read_rules,
 }
 
 

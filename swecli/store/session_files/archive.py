@@ -41,7 +41,8 @@ Archive = dict[str, Any]
 _FOREIGN = "elsewhere:"  # prefix of the id of a strategy that does not exist here
 # columns that belong to this database, or to the process that runs a turn
 EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
-    SessionRow: {"number", "interactions", "messages"},
+    # what the user allowed for a session is not allowed by whoever sends it to him
+    SessionRow: {"number", "interactions", "messages", "allowed"},
     InteractionRow: {"id", "session_id", "pid", "pending", "partial", "partial_after"},
     TurnRow: {"id", "session_id", "interaction"},
     MessageRow: {"session_id", "blocks"},  # `blocks` is in the format of one provider

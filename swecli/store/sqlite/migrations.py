@@ -135,6 +135,7 @@ STEPS: tuple[Step, ...] = (
     partial(_drop_table, "playbook_check"),  # replaced by results that know their turn
     _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
     _to_20,  # strategies have counts, and no belief
+    None,  # rules allowed for a session
 )
 
 

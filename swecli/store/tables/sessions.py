@@ -56,6 +56,7 @@ class SessionRow(Row, table=True):
     messages: int = Field(default=0, sa_type=Number)
     cost: float | None = Field(default=0.0, sa_type=Money)
     first_query: str = Field(default="", sa_type=CleanText)
+    allowed: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
 

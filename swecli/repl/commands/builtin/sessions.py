@@ -38,7 +38,7 @@ async def _sessions(ctx: CommandContext, args: str) -> None:
     await ctx.wait_for_background()
     runtime.resume(ref)
     show_session(ctx.screen, runtime.session)
-    for line in runtime.losses():
+    for line in runtime.resumed_lines():
         ctx.screen.warn(line)
 
 
