@@ -134,7 +134,14 @@ class Renderer:
 
     def unfold(self) -> None:
         """Print the whole of what was folded last; the next time of all that the turn has folded, and fold nothing from
-        then on; the next time, fold again."""
+        then on; the next time, fold again. Between turns an empty line is above already."""
+        if not self._working:
+            self._needs_gap = False
+        self._unfold_next()
+        if not self._working:
+            self._needs_gap = False
+
+    def _unfold_next(self) -> None:
         if self._unfolds:
             self._unfolds = False
             self.screen.note("outputs are folded again")
