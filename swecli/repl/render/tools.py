@@ -140,7 +140,9 @@ def render_decision(
 ) -> RenderableType:
     """Render the user's decision on a call as one line."""
     if request.choices is not None:
-        answer = sanitize(one_line(decision.answer)) or "no answer"
+        answer = sanitize(one_line(decision.answer))
+        if not answer:
+            return add_prefix(Text("no answer", style="denied"), "✗ ", "denied")
         return add_prefix(Text(f"answered: {answer}", style="quiet"), "✓ ", "ok")
     summary = one_line(request.summary)
     if request.plan and decision.allow:

@@ -299,6 +299,24 @@ def test_the_diff_of_an_approved_call_is_printed_once() -> None:
     assert seen[place + 1] == "  └ done"
 
 
+def test_an_answer_is_printed_once() -> None:
+    stage = Stage(80, 40)
+    stage.renderer.begin()
+    asked = replace(
+        canned.ASK_RUN,
+        summary="Ask SQLite or JSON?",
+        preview=Display(),
+        choices=("SQLite", "JSON"),
+        why="",
+    )
+    stage.renderer.show_approval(asked)
+    stage.renderer.show_decision(asked, Decision(True, answer="SQLite"))
+    result = ToolResult(True, "The user answers: SQLite", Display("SQLite"))
+    seen = stage.show(ToolFinished(canned.RUN, asked.summary, result))
+    assert "✓ answered: SQLite" in seen
+    assert not any(line.startswith("  └") for line in seen)
+
+
 def test_output_of_an_approved_call_follows_its_approval_unless_a_notice_came_between() -> None:
     for between in ((), (Notice("by the way"),)):
         stage = Stage(80, 40)
