@@ -24,6 +24,7 @@ ASKED_DIFF_ROWS = 60  # of a diff that the user asks for, or is asked about: two
 _MAX_CHARS = 300  # characters of one line in a folded result
 _MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
 _TODO_LINES = 20  # of a to-do list, which is short and shown whole
+_TODO_SIGN = len("[ ] ")
 _INDENT = "  └ "
 _SLOW_MS = 1_000
 
@@ -184,6 +185,12 @@ def _output_lines(result: ToolResult) -> list[str]:
     return text.strip("\n").split("\n") if text.strip() else []
 
 
+def _hang(todo: str, style: str) -> RenderableType:
+    """Render a line of a to-do list, wrapped behind its sign."""
+    sign = todo[:_TODO_SIGN]
+    return add_prefix(render_line(todo[_TODO_SIGN:], _MAX_CHARS, style), sign, style)
+
+
 def _folded_output(call: ToolCall, result: ToolResult, unfold: str) -> list[RenderableType]:
     """Render the last lines of a command's output, where errors are, or the first lines of any other output."""
     lines = _output_lines(result)
@@ -193,6 +200,8 @@ def _folded_output(call: ToolCall, result: ToolResult, unfold: str) -> list[Rend
     is_command = result.exit_code is not None or result.cancelled
     shown = lines[hidden:] if is_command else lines[: len(lines) - hidden]
     rows: list[RenderableType] = [render_line(line, _MAX_CHARS, style) for line in shown]
+    if call.effects.todo is not None:
+        rows = [_hang(line, style) for line in shown]
     if not hidden:
         return rows
     if is_command:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Group, RenderableType
 
 from swecli.models.events import ToolFinished
-from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
+from swecli.models.message import AskRequest, Decision, Display, Effects, ToolCall, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF
@@ -149,6 +149,19 @@ def test_an_approval_without_a_preview_shows_the_parameters() -> None:
     shown = render(tools.render_approval(request))
     assert '"target"' in shown
     assert "\x1b" not in shown
+
+
+def test_a_long_to_do_is_wrapped_behind_its_sign() -> None:
+    steps = ({"text": "read every module", "status": "done"},)
+    call = replace(CALL, effects=Effects(todo=steps))
+    result = ToolResult(True, "", Display("To do", "[x] read every module\n[ ] test"))
+    event = ToolFinished(call, "Update the to-do list", result)
+    shown = render(tools.render_call(event, has_head=False), 24)
+    assert shown.splitlines()[1:] == [
+        "    [x] read every",
+        "        module",
+        "    [ ] test",
+    ]
 
 
 def test_a_one_line_command_is_shown_once() -> None:
