@@ -248,6 +248,8 @@ class REPL(Program):
     def unfold(self) -> None:
         if self._startup.is_loaded:
             self.renderer.unfold()
+            if not self.working:
+                self.renderer.screen.line()
 
     def set_draft(self, text: str, offered: bool = False) -> None:
         self.prompt.set_draft(text, offered)

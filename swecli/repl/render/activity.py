@@ -15,6 +15,7 @@ from swecli.text import one_line, sanitize
 
 _OUTPUT_ROWS = 4
 _MAX_TITLE = 44  # characters of a call, so that 80 columns have room for its output behind it
+_LEAST_LABEL = 12  # columns of what runs, before how to stop it is left out: both fit in 40 columns
 _MAX_LINE = 300  # characters shown of a line of output
 _MAX_BUFFER = 4_000  # characters kept of output, of which the end is shown
 _SPINNER_FRAMES = "◐◓◑◒"
@@ -99,7 +100,7 @@ class Activity:
         hint = f" · {self.interrupt}" if self.interrupt else ""
         if self.sent and 2 + label.cell_len + len(end + tokens + hint) <= width:
             end += tokens
-        if 2 + label.cell_len + len(end + hint) <= width or width >= 60:
+        if 2 + min(label.cell_len, _LEAST_LABEL) + len(end + hint) <= width:
             end += hint
         label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
         return Text.assemble((f"{frame} ", "spinner"), label, (end, "quiet"))

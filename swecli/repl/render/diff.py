@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -23,6 +24,11 @@ _WORD = re.compile(r"\w+|\s+|.")
 # Lines that share less than half of their characters are a replacement, in which each word would be marked.
 _LEAST_ALIKE = 0.5
 _MAX_COMPARED = 400  # characters of a line; comparing takes time that is quadratic in its words
+_SIGNS = {"added": "+", "removed": "-"}
+# The least share of a folded diff that a run of removed or of added lines gets: both sides of a hunk fit, and what is
+# around them.
+_LEAST_SHARE = 4
+_LEAST_RUN = 2  # rows of a folded run: a line, and the number of the others
 
 Span = tuple[int, int]  # the characters from the first to the second, excluded
 
@@ -30,12 +36,19 @@ Span = tuple[int, int]  # the characters from the first to the second, excluded
 @dataclass(frozen=True, slots=True)
 class DiffRow:
     """A line of a diff. `style` is that of the theme, "gap" for lines that are left out; `number` is that of the line
-    in the new file, for a removed line in the old one; `marked` are the words that differ from the other side."""
+    in the new file, for a removed line in the old one; `marked` are the words that differ from the other side. A row
+    with `hidden` stands for so many lines of its style that are not shown."""
 
     style: str
     text: str
     number: int | None = None
     marked: tuple[Span, ...] = ()
+    hidden: int = 0
+
+    @property
+    def lines(self) -> int:
+        """The lines of the diff that the row stands for."""
+        return self.hidden or 1
 
 
 def render_diff(
@@ -43,19 +56,25 @@ def render_diff(
 ) -> RenderableType:
     """Render a unified diff with line numbers; text without hunks is rendered as it is.
 
-    At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. What is truncated is counted; `unfold`
-    says how to see it.
+    At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. Of long runs of removed or added lines
+    only the first ones are shown, and then the end of the diff is left out. What is hidden is counted; `unfold` says
+    how to see it.
     """
     rows = list(_parse_diff(sanitize(diff).splitlines()))
     files = [row for row in rows if row.style == "head"]
     if len(files) == 1:
         rows.remove(files[0])  # the caller has named the only file
-    hidden = len(rows) - max_rows + 1 if max_rows and len(rows) > max_rows else 0
-    shown = _mark_words(rows[: len(rows) - hidden])
+    if max_rows and len(rows) > max_rows:
+        rows = _fold(rows, max_rows)
+    shown = _mark_words(rows)
     width = max((len(str(row.number)) for row in shown if row.number is not None), default=1)
-    lines = [_render_row(row, width, max_chars) for row in shown]
-    if hidden:
-        lines.append(hidden_lines(hidden, "more lines", unfold))
+    last_fold = max((index for index, row in enumerate(shown) if row.hidden), default=None)
+    lines: list[RenderableType] = []
+    for index, row in enumerate(shown):
+        if row.hidden:
+            lines.append(_render_fold(row, width, unfold if index == last_fold else ""))
+        else:
+            lines.append(_render_row(row, width, max_chars))
     return Group(*lines)
 
 
@@ -112,6 +131,30 @@ def _parse_diff(lines: list[str]) -> Iterator[DiffRow]:
             new += 1
 
 
+def _fold(rows: Sequence[DiffRow], max_rows: int) -> list[DiffRow]:
+    """Shorten runs of removed and of added lines, the longest first, until `max_rows` rows are left; if that would
+    leave too little of them, leave out the end."""
+    runs = [list(run) for _, run in groupby(rows, lambda row: row.style)]
+    most = max(_LEAST_RUN, max_rows // _LEAST_SHARE)
+    while sum(len(_fold_run(run, most + 1)) for run in runs) <= max_rows:
+        most += 1
+    folded = [row for run in runs for row in _fold_run(run, most)]
+    if len(folded) <= max_rows:
+        return folded
+    shown = folded[: max_rows - 1]
+    left_out = sum(row.lines for row in folded[max_rows - 1 :])
+    return [*shown, DiffRow("quiet", "", hidden=left_out)]
+
+
+def _fold_run(run: list[DiffRow], most: int) -> list[DiffRow]:
+    """Return a run of rows of one style, in `most` rows if it is one of removed or added lines."""
+    style = run[0].style
+    if style not in _SIGNS or len(run) <= most:
+        return run
+    shown = run[: most - 1]
+    return [*shown, DiffRow(style, "", hidden=len(run) - len(shown))]
+
+
 def _mark_words(rows: Sequence[DiffRow]) -> list[DiffRow]:
     """Mark the words that differ where as many lines were added as were removed just before."""
     marked: list[DiffRow] = []
@@ -132,14 +175,14 @@ def _mark_words(rows: Sequence[DiffRow]) -> list[DiffRow]:
 
 
 def _mark_pairs(removed: list[DiffRow], added: list[DiffRow]) -> list[DiffRow]:
-    if len(removed) != len(added):
+    if sum(row.lines for row in removed) != sum(row.lines for row in added):
         return [*removed, *added]
     before: list[DiffRow] = []
     after: list[DiffRow] = []
     for old, new in zip(removed, added, strict=True):
         gone, come = different_words(old.text, new.text)
-        before.append(DiffRow(old.style, old.text, old.number, gone))
-        after.append(DiffRow(new.style, new.text, new.number, come))
+        before.append(replace(old, marked=gone))
+        after.append(replace(new, marked=come))
     return [*before, *after]
 
 
@@ -171,6 +214,17 @@ def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
         line.stylize("marked", start, min(end, max_chars or end))
     if row.number is None:
         return line
-    sign = {"added": "+", "removed": "-"}.get(row.style, " ")
-    gutter = Text(end="").append(f"{row.number:>{width}} ").append(f"{sign} ", row.style)
-    return add_prefix(line, gutter)
+    return add_prefix(line, _gutter(row, f"{row.number:>{width}}"))
+
+
+def _render_fold(row: DiffRow, width: int, unfold: str) -> RenderableType:
+    """Render the number of hidden lines: below the lines of their run, or at the end of the diff."""
+    if row.style not in _SIGNS:
+        return hidden_lines(row.hidden, "more lines", unfold)
+    line = hidden_lines(row.hidden, f"more {row.style} lines", unfold)
+    return add_prefix(line, _gutter(row, " " * width))
+
+
+def _gutter(row: DiffRow, number: str) -> Text:
+    sign = _SIGNS.get(row.style, " ")
+    return Text(end="").append(f"{number} ").append(f"{sign} ", row.style)

@@ -32,6 +32,9 @@ _CODE = ("fence", "code_block")
 _UNENDING = (*_LISTS, "code_block")
 # Rows of a table that are looked at before its widths are set. Most tables have fewer, and are laid out as a whole.
 _ROWS_TO_MEASURE = 8
+# Characters of those rows, of which no further one is looked at: long cells are wrapped, fill a small screen, and would
+# be pushed off it unread.
+_CHARACTERS_TO_MEASURE = 600
 # the beginning of an item's first line: quotes around the list, the mark, and spaces
 _ITEM_START = re.compile(r"([ >]*(?:[-+*]|\d{1,9}[.)]) {1,4})(?=\S)")
 _STUB = "#"
@@ -236,11 +239,12 @@ class Printing:
         if isinstance(begun, BegunTable):
             shape = begun.shape
             table = TableRows(shape, rows, has_header=False)
-        elif is_open and len(rows) <= _ROWS_TO_MEASURE:
-            return [], None
         else:
-            may_grow = len(rows) > _ROWS_TO_MEASURE
-            shape = TableShape.measure(header, rows[:_ROWS_TO_MEASURE], may_grow)
+            measured = _rows_to_measure(rows)
+            may_grow = len(rows) > len(measured)
+            if is_open and not may_grow:
+                return [], None
+            shape = TableShape.measure(header, measured, may_grow)
             table = TableRows(shape, rows)
         if is_open:
             start, end = block[0].map or (0, 0)
@@ -309,6 +313,16 @@ class Printing:
 
     def _is_whole(self, children: Sequence[Block]) -> bool:
         return bool(children) and self._is_ended(children[-1][0])
+
+
+def _rows_to_measure(rows: Sequence[Sequence[Text]]) -> Sequence[Sequence[Text]]:
+    """Return the first rows of a table, from which its widths are set."""
+    size = 0
+    for count, row in enumerate(rows[:_ROWS_TO_MEASURE], 1):
+        size += sum(map(len, row))
+        if size > _CHARACTERS_TO_MEASURE:
+            return rows[:count]
+    return rows[:_ROWS_TO_MEASURE]
 
 
 def _fits(begun: Begun | None, kind: str) -> bool:

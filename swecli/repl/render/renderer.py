@@ -53,6 +53,7 @@ class Renderer:
         self._has_unfolded = False  # the last fold was printed whole
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
+        self._answered: set[str] = set()  # ids of calls whose result is the answer that was printed
         self._needs_gap = False  # an empty line comes before the next block
         self._after_remark = True  # the last print was a remark, so another one needs no empty line
         self._working = self._paused = False
@@ -64,6 +65,7 @@ class Renderer:
         self._activity = Activity(self._clock, self._interrupt)
         self._activity.set_label(label)
         self._previewed.clear()
+        self._answered.clear()
         self._folded.clear()
         self._needs_gap = self._after_remark = True
         self._working, self._paused = True, False
@@ -123,6 +125,8 @@ class Renderer:
         """Print the user's decision; None if the question was cancelled."""
         if decision is not None:
             self._decided_call = request.call.id
+            if request.choices is not None and decision.answer:
+                self._answered.add(request.call.id)
             self.screen.print(tools.render_decision(request, decision, self.screen.link_root))
         self._paused = False
         self.draw(force=True)
@@ -134,7 +138,14 @@ class Renderer:
 
     def unfold(self) -> None:
         """Print the whole of what was folded last; the next time of all that the turn has folded, and fold nothing from
-        then on; the next time, fold again."""
+        then on; the next time, fold again. Between turns an empty line is above already."""
+        if not self._working:
+            self._needs_gap = False
+        self._unfold_next()
+        if not self._working:
+            self._needs_gap = False
+
+    def _unfold_next(self) -> None:
         if self._unfolds:
             self._unfolds = False
             self.screen.note("outputs are folded again")
@@ -218,6 +229,8 @@ class Renderer:
         previewed = event.call.id in self._previewed
         if previewed and event.result.denied:
             return  # the decision is printed
+        if event.call.id in self._answered:
+            return
         if self._unfolds:
             self._print_block(tools.render_expanded(event))
             return

@@ -14,7 +14,9 @@ from swecli.repl.render.prefix import add_prefix
 
 _GAP = 3  # columns between two columns: those of `box.SIMPLE_HEAD` with its padding
 _SLACK = 2  # columns: a number from 1 to 9 may become one of three digits
-_LEAST_WIDTH = 4  # of a column in a grid; below, a row is shown as a list of its cells
+# Columns that a column of a grid has at least, if its cells want them: most words fit. Below, a row is shown as a list
+# of its cells.
+_LEAST_WIDTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,11 @@ class TableShape:
     def fit(self, columns: int) -> list[int] | None:
         """Return the widths in a terminal of so many columns; None if they are too narrow to be read."""
         room = columns - _GAP * (len(self.natural) - 1)
-        if room < _LEAST_WIDTH * len(self.natural) and room < sum(self.natural):
-            return None
-        cap = max(room, 1)
+        cap = max(room, _LEAST_WIDTH)
         while sum(min(width, cap) for width in self.natural) > room:
             cap -= 1
+            if cap < _LEAST_WIDTH:
+                return None
         widths = [min(width, cap) for width in self.natural]
         spare = room - sum(widths)
         for column, natural in enumerate(self.natural):

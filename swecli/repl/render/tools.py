@@ -24,6 +24,7 @@ ASKED_DIFF_ROWS = 60  # of a diff that the user asks for, or is asked about: two
 _MAX_CHARS = 300  # characters of one line in a folded result
 _MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
 _TODO_LINES = 20  # of a to-do list, which is short and shown whole
+_TODO_SIGN = len("[ ] ")
 _INDENT = "  └ "
 _SLOW_MS = 1_000
 
@@ -107,13 +108,16 @@ def render_approval(
     request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, unfold: str = ""
 ) -> RenderableType:
     """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
-    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `unfold`: see `render_diff`."""
-    parts: list[RenderableType] = [render_head(escape_invisible(request.summary), "asking")]
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `unfold`: see `render_diff`. A command is shown
+    once: below the head if it is too long for a line, or has several."""
     preview = request.preview
     body = escape_invisible(
         preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2)
     )
-    target = request.summary.partition(" ")[2]
+    verb, _, target = request.summary.partition(" ")
+    is_below = preview.kind == "code" and body.strip() != target
+    summary = verb if is_below else request.summary
+    parts: list[RenderableType] = [render_head(escape_invisible(summary), "asking")]
     if preview.kind == "diff":
         parts.append(add_prefix(render_diff(body, 0, max_rows, unfold), "  "))
     elif body.strip() != target:
@@ -129,7 +133,7 @@ def render_plan(request: AskRequest, color: bool) -> list[RenderableType]:
     """Render a plan that is to be accepted: its Markdown with invisible characters escaped, whole."""
     stream = MarkdownStream(color)
     pieces = stream.feed(escape_invisible(request.plan))
-    return [render_head(request.summary, "asking"), *pieces, *stream.finish()]
+    return [render_head(request.summary, "asking"), Text(""), *pieces, *stream.finish()]
 
 
 def render_decision(
@@ -137,7 +141,9 @@ def render_decision(
 ) -> RenderableType:
     """Render the user's decision on a call as one line."""
     if request.choices is not None:
-        answer = sanitize(one_line(decision.answer)) or "no answer"
+        answer = sanitize(one_line(decision.answer))
+        if not answer:
+            return add_prefix(Text("no answer", style="denied"), "✗ ", "denied")
         return add_prefix(Text(f"answered: {answer}", style="quiet"), "✓ ", "ok")
     summary = one_line(request.summary)
     if request.plan and decision.allow:
@@ -179,6 +185,12 @@ def _output_lines(result: ToolResult) -> list[str]:
     return text.strip("\n").split("\n") if text.strip() else []
 
 
+def _hang(todo: str, style: str) -> RenderableType:
+    """Render a line of a to-do list, wrapped behind its sign."""
+    sign = todo[:_TODO_SIGN]
+    return add_prefix(render_line(todo[_TODO_SIGN:], _MAX_CHARS, style), sign, style)
+
+
 def _folded_output(call: ToolCall, result: ToolResult, unfold: str) -> list[RenderableType]:
     """Render the last lines of a command's output, where errors are, or the first lines of any other output."""
     lines = _output_lines(result)
@@ -188,6 +200,8 @@ def _folded_output(call: ToolCall, result: ToolResult, unfold: str) -> list[Rend
     is_command = result.exit_code is not None or result.cancelled
     shown = lines[hidden:] if is_command else lines[: len(lines) - hidden]
     rows: list[RenderableType] = [render_line(line, _MAX_CHARS, style) for line in shown]
+    if call.effects.todo is not None:
+        rows = [_hang(line, style) for line in shown]
     if not hidden:
         return rows
     if is_command:

@@ -104,7 +104,8 @@ async def test_a_question_of_the_model_is_answered_by_a_choice_or_a_text(
         {"1": "SQLite", "2": "PostgreSQL", "3": "another answer", "4": "no answer"}
     ]
     assert out.count("Which one?") == 1
-    assert out.endswith(f"✓ answered: {decision.answer or 'no answer'}\n")
+    told = f"✓ answered: {decision.answer}" if decision.answer else "✗ no answer"
+    assert out.endswith(f"{told}\n")
 
 
 async def test_a_refusal_can_carry_an_instruction() -> None:

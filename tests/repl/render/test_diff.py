@@ -52,6 +52,56 @@ def test_a_long_diff_is_folded_with_the_number_of_hidden_lines() -> None:
     assert shown[2:] == ["… 7 more lines (F2 to expand)"]
 
 
+def replacement(removed: int, added: int) -> str:
+    old = "".join(f"-old {number}\n" for number in range(1, removed + 1))
+    new = "".join(f"+new {number}\n" for number in range(1, added + 1))
+    return f"--- a/x\n+++ b/x\n@@ -9,{removed + 2} +9,{added + 2} @@\n before\n{old}{new} after\n"
+
+
+def test_a_folded_replacement_shows_the_beginning_of_both_sides_and_how_much_of_each_is_hidden() -> (
+    None
+):
+    assert render(replacement(80, 90), room=10, unfold="F2 to expand").splitlines() == [
+        "  9   before",
+        " 10 - old 1",
+        " 11 - old 2",
+        " 12 - old 3",
+        "    - … 77 more removed lines",
+        " 10 + new 1",
+        " 11 + new 2",
+        " 12 + new 3",
+        "    + … 87 more added lines (F2 to expand)",
+        "100   after",
+    ]
+
+
+def test_a_short_run_beside_a_long_one_is_shown_whole() -> None:
+    shown = render(replacement(80, 4), room=12)
+    assert "new 4" in shown
+    assert "… 75 more removed lines" in shown
+    assert len(shown.splitlines()) == 12
+
+
+def test_lines_hidden_in_a_run_count_where_the_end_of_the_diff_is_left_out() -> None:
+    several = replacement(50, 50) + "@@ -90 +90 @@\n-x\n+y\n"
+    assert render(several, room=5).splitlines() == [
+        " 9   before",
+        "10 - old 1",
+        "   - … 49 more removed lines",
+        "10 + new 1",
+        "… 53 more lines",  # 49 that are added, a context line, the gap, and two of the next hunk
+    ]
+
+
+def test_words_are_marked_in_a_folded_replacement() -> None:
+    old = "".join(f"-size = {number}0\n" for number in range(40))
+    new = "".join(f"+size = {number}1\n" for number in range(40))
+    out = io.StringIO()
+    diff = f"--- a/x\n+++ b/x\n@@ -1,40 +1,40 @@\n{old}{new}"
+    Screen(TextSurface(out, 60), True).print(render_diff(diff, max_rows=20))
+    assert out.getvalue().count("\x1b[7;") == 2 * 9
+
+
 def test_file_names_are_shown_only_in_a_diff_of_several_files() -> None:
     assert "x.py" not in render(DIFF)
     lines = render(DIFF + DIFF.replace("x.py", "y.py")).splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pyte
@@ -91,6 +92,16 @@ def test_the_spinner_line_names_the_running_call_and_its_duration() -> None:
     assert "Running 2 tools" in stage.seen()[-1]
     stage.renderer.end()
     assert not any("Esc to interrupt" in line for line in stage.seen())
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_long_call_is_cut_before_the_hint_how_to_stop_it(columns: int) -> None:
+    stage = Stage(columns=columns)
+    stage.renderer.begin()
+    stage.show(ToolStarted(canned.RUN, "Run python -m pytest -q tests/unit tests/integration"))
+    stage.clock.now += 1
+    stage.renderer.draw()
+    assert re.search(r"Run pyth.*… · 1 s · Esc to interrupt$", stage.seen()[-1])
 
 
 def test_repeated_retries_print_one_line_and_the_live_line_counts_them() -> None:
@@ -288,6 +299,24 @@ def test_the_diff_of_an_approved_call_is_printed_once() -> None:
     assert seen[place + 1] == "  └ done"
 
 
+def test_an_answer_is_printed_once() -> None:
+    stage = Stage(80, 40)
+    stage.renderer.begin()
+    asked = replace(
+        canned.ASK_RUN,
+        summary="Ask SQLite or JSON?",
+        preview=Display(),
+        choices=("SQLite", "JSON"),
+        why="",
+    )
+    stage.renderer.show_approval(asked)
+    stage.renderer.show_decision(asked, Decision(True, answer="SQLite"))
+    result = ToolResult(True, "The user answers: SQLite", Display("SQLite"))
+    seen = stage.show(ToolFinished(canned.RUN, asked.summary, result))
+    assert "✓ answered: SQLite" in seen
+    assert not any(line.startswith("  └") for line in seen)
+
+
 def test_output_of_an_approved_call_follows_its_approval_unless_a_notice_came_between() -> None:
     for between in ((), (Notice("by the way"),)):
         stage = Stage(80, 40)
@@ -348,7 +377,7 @@ def test_a_long_diff_is_folded_for_approval_and_can_be_expanded_before_the_answe
     stage.renderer.show_approval(request)
     seen = [line.strip() for line in stage.seen()]
     assert "59 + line 59" in seen
-    assert "… 41 more lines (Ctrl+O to expand)" in seen
+    assert "+ … 41 more added lines (Ctrl+O to expand)" in seen
     stage.renderer.unfold()
     assert "100 + line 100" in [line.strip() for line in stage.seen()]
 

@@ -184,6 +184,13 @@ def test_the_rows_of_a_table_are_printed_one_by_one_in_the_columns_of_the_first_
     assert reader.live == ""
 
 
+def test_the_rows_of_a_table_with_long_cells_are_printed_before_they_fill_the_screen() -> None:
+    reader = Reader()
+    reader.read("| name | what |\n|---|---|\n" + f"| abc | {'many words ' * 20} |\n" * 4)
+    assert reader.printed.split()[:2] == ["name", "what"]
+    assert reader.printed.count("abc") == 4
+
+
 def test_the_first_rows_of_a_long_line_are_printed_while_it_grows() -> None:
     reader = Reader(20)
     for word in ("The **first** words of a `long` line, which " * 4).split(" "):

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from swecli.models.events import ToolFinished
-from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
+from swecli.models.message import AskRequest, Decision, Display, Effects, ToolCall, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF
@@ -128,7 +128,7 @@ def test_an_approval_can_show_the_whole_diff_and_folds_it_at_first() -> None:
         + "z" * 9_000
     )
     request = replace(ASK_EDIT, preview=Display("x", long, "diff"))
-    assert "… 2,942 more lines\n" in render(tools.render_approval(request))
+    assert "+ … 2,942 more added lines\n" in render(tools.render_approval(request))
     shown = render(tools.render_approval(request, max_rows=0))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
@@ -151,11 +151,40 @@ def test_an_approval_without_a_preview_shows_the_parameters() -> None:
     assert "\x1b" not in shown
 
 
+def test_a_long_to_do_is_wrapped_behind_its_sign() -> None:
+    steps = ({"text": "read every module", "status": "done"},)
+    call = replace(CALL, effects=Effects(todo=steps))
+    result = ToolResult(True, "", Display("To do", "[x] read every module\n[ ] test"))
+    event = ToolFinished(call, "Update the to-do list", result)
+    shown = render(tools.render_call(event, has_head=False), 24)
+    assert shown.splitlines()[1:] == [
+        "    [x] read every",
+        "        module",
+        "    [ ] test",
+    ]
+
+
 def test_a_one_line_command_is_shown_once() -> None:
     request = replace(
         ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why=""
     )
     assert render(tools.render_approval(request)) == "● Run ls -l\n"
+
+
+def test_a_command_of_several_lines_or_one_too_long_for_the_summary_is_shown_once() -> None:
+    shown = render(tools.render_approval(ASK_RUN))
+    assert shown.startswith("● Run\n    pytest -q && echo")
+    assert shown.count("pytest") == 1
+    command = "make " + "target " * 40
+    preview = Display("", command, "code", "bash")
+    request = replace(ASK_RUN, summary=f"Run {command[:60]}…", preview=preview, why="")
+    assert render(tools.render_approval(request)).count("target") == 40
+
+
+def test_a_plan_is_separated_from_its_heading_as_its_blocks_are_from_each_other() -> None:
+    request = replace(ASK_RUN, summary="Plan", plan="# Move it\n\nIn one step.")
+    shown = render(Group(*tools.render_plan(request, color=False)))
+    assert shown == "● Plan\n\n# Move it\n\nIn one step.\n"
 
 
 @pytest.mark.parametrize(

@@ -288,6 +288,8 @@ def test_ctrl_o_expands_the_last_output(demo: Terminal) -> None:
     demo.wait("no cost")
     demo.keys("\x0f")
     demo.wait("notes.txt[^~]*long.txt[^~]*> ?$")
+    assert re.search(r"no cost\n\n● List", demo.text), "one empty line is above"
+    assert re.search(r"\S\n\n> ?\n", demo.text), "and one below"
 
 
 def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
