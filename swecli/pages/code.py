@@ -13,9 +13,9 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_all_lexers, get_lexer_by_name
 from pygments.token import Token
 
-# Some patterns of lexers take time that grows with the square of the length, and a match cannot be interrupted. 27 texts
-# made to be slow were tried in all 600 languages, in lines of 80 and of 4,096. The slowest found, at this length: 34 s
-# (tabs in easytrieve), 8 s (one line of backticks in janet, of quotes in maple), 2 s (one of brackets in html+ng2).
+# Some patterns of lexers take time that grows with the square of the length, and a match cannot be interrupted. 27
+# texts made to be slow were tried in all 600 languages, in lines of 80 and of 4,096. The slowest found, at this length:
+# 34 s (tabs in easytrieve), 8 s (a line of backticks in janet, of quotes in maple), 2 s (one of brackets in html+ng2).
 _MAX_CODE = 10_000  # characters, some 250 lines; a longer block has no colors
 _PAGE_SECONDS = 5.0  # of the processor for all blocks of a page, measured: 3.5 MB of Python; later ones have no colors
 # The first that a token belongs to is its class; the others have the color of text.
