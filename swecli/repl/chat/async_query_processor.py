@@ -54,8 +54,7 @@ class AsyncQueryProcessor:
                     has_output = has_output or isinstance(event, _OUTPUT)
                     repl.show(event)
         except asyncio.CancelledError:
-            repl.renderer.end()
-            repl.renderer.screen.note("interrupted")
+            repl.renderer.interrupt()
             if (
                 not has_output and not repl.queue
             ):  # else Enter on the empty line sends what is queued

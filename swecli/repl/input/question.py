@@ -256,8 +256,16 @@ class Question:
             return "Enter to answer"
         if self._has_draft:
             return "Typing a line: answer with ↑↓ + Enter"
-        keys = "a number" if any(option.mark.isdigit() for option in self.options) else "a letter"
-        return f"Answer with {keys} or ↑↓ + Enter · Esc {'for no' if self._stop is None else 'to interrupt'}"
+        escape = "for no" if self._stop is None else "to interrupt"
+        return f"Answer with {self._name_keys()} or ↑↓ + Enter · Esc {escape}"
+
+    def _name_keys(self) -> str:
+        """Return what kind of keys answer: all that are needed before the options are read."""
+        has_numbers = any(option.mark.isdigit() for option in self.options)
+        has_letters = any(option.mark.isalpha() for option in self.options)
+        if has_numbers and has_letters:
+            return "a number or letter,"
+        return "a number" if has_numbers else "a letter"
 
 
 class Picker(Question):

@@ -106,6 +106,11 @@ class Renderer:
             self._ticker.cancel()
             self._ticker = None
 
+    def interrupt(self) -> None:
+        """End the turn, and say that the user did."""
+        self.end()
+        self._print_remark(Text("interrupted", style="quiet"))
+
     def show_approval(self, request: AskRequest) -> None:
         """Print the preview of a call that needs approval; the live region is empty until `show_decision`."""
         self._finish_streams()
@@ -286,18 +291,27 @@ class Renderer:
                 self.set_folded(thought.render_whole)
         if self._stream is not None:
             self._print_streamed()
-            self.screen.print_all(self._stream.finish())
+            pieces = self._stream.finish()
+            if pieces:
+                self.screen.write(self.screen.render(Group(*pieces), self._stream_width))
             self._stream = None
             self._needs_gap = True
             self._activity.set_label("Working")
 
+    @property
+    def _stream_width(self) -> int:
+        """The columns of the live region, which has one less than the terminal. What is streamed is printed in the same
+        ones: no line breaks elsewhere when it leaves the region."""
+        return self.screen.width - 1
+
     def _render_streamed(self) -> None:
         """Render what the unread text completes; it is printed at the next drawing."""
         if self._stream is not None and self._unread:
-            pieces = self._stream.feed(self._unread, self.screen.width)
+            width = self._stream_width
+            pieces = self._stream.feed(self._unread, width)
             self._unread = ""
             if pieces:
-                self._rendered.append(self.screen.render(Group(*pieces)))
+                self._rendered.append(self.screen.render(Group(*pieces), width))
 
     def _print_streamed(self) -> None:
         """Print what the text since the last drawing has completed."""
@@ -322,13 +336,13 @@ class Renderer:
             self.screen.show_live(self._render_live(rows), rows)
 
     def _render_live(self, rows: int) -> RenderableType:
-        width = self.screen.width - 1
+        width = self._stream_width
         todos = render_todos(self._todos, rows - 2, width)
         parts = self._activity.render_output()
         if self._reasoning is not None:
             parts.append(self._reasoning.render_tail(width - 2))
         if self._stream is not None:
-            tail = self._stream.tail(rows - 1 - len(todos), self.screen.width)
+            tail = self._stream.tail(rows - 1 - len(todos), width)
             parts += [tail] if tail is not None else []
         above = [Text("")] if self._needs_gap else []
         below = [Text("")] if parts or self._stream is not None else []

@@ -11,7 +11,7 @@ _NOT_ANALYSED = "which swecli does not analyse"
 # About the whole command.
 EMPTY = "is empty"
 UNPARSED = "cannot be parsed as a shell command"
-SEVERAL_LINES = "has more than one line"
+SEVERAL_LINES = f"has more than one line, {_NOT_ANALYSED}"
 INVISIBLE = "contains an invisible character"
 UNCLEAR_QUOTING = "is quoted in a way that is not clear"
 NO_PLAIN_PROGRAM = "does not name its program by a plain word"
