@@ -36,14 +36,7 @@ class Chart:
     bars: Sequence[Bar]
     up: Sequence[Tick]  # the axis of amounts, from 0
     top: float  # amount at the end of that axis
-
-    @property
-    def along(self) -> list[Tick]:
-        """Return the names of the first, the last and some other bars."""
-        count = len(self.bars)
-        return [
-            Tick(100 * (at + 0.5) / count, self.bars[at].name) for at in spread(count, _MOST_NAMES)
-        ]
+    along: Sequence[Tick]  # names of the first, the last and some other bars
 
     def height(self, amount: float) -> float:
         """Return the height of an amount in percent of the chart."""
@@ -84,4 +77,9 @@ def make_chart(unit: Unit, title: str, note: str, bars: Sequence[Bar]) -> Chart 
     top = amounts[-1]
     heights = [100 * amount / top for amount in amounts]
     up = [Tick(at, label) for at, label in zip(heights, unit.labels(amounts), strict=True)]
-    return Chart(title, note, unit.color, bars, up, top)
+    return Chart(title, note, unit.color, bars, up, top, _name_bars(bars))
+
+
+def _name_bars(bars: Sequence[Bar]) -> list[Tick]:
+    count = len(bars)
+    return [Tick(100 * (at + 0.5) / count, bars[at].name) for at in spread(count, _MOST_NAMES)]
