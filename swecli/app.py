@@ -157,17 +157,18 @@ class Runtime:
         self.agent.begin_epoch("the project's instructions are trusted now")
         return load_project(self.start, trust, window=self.agent.model.profile.window).notices
 
-    def settle(self) -> None:
-        """Collect garbage as usual from now on: what was loaded is skipped, so that a collection takes little time, and
-        turns leave hundreds of objects in circles each."""
-        gc.freeze()
-        gc.set_threshold(*_COLLECTOR_THRESHOLDS)
-
     def close(self) -> None:
         """Close the database, and remove the sandbox's temporary files."""
         self.sessions.database.close()
         if self.agent.ctx.sandbox is not None:
             self.agent.ctx.sandbox.close()
+
+
+def settle() -> None:
+    """Collect garbage as usual from now on: what was loaded is skipped, so that a collection takes little time, and
+    turns leave hundreds of objects in circles each. To be called when nothing more is loaded."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
 def build_runtime(

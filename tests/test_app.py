@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.app import Runtime
+from swecli.app import Runtime, settle
 from swecli.config.project_files import read_project_files
 from swecli.context.budget import _LEAN_WINDOW
 from swecli.models.context import WindowSpec
@@ -142,7 +142,7 @@ def test_garbage_of_turns_is_collected_once_the_program_is_loaded() -> None:
     runtime = make_runtime(["x"])
     gc.set_threshold(250_000, 20, 50)
     try:
-        runtime.settle()
+        settle()
         circle = Circle()
         circle.own = circle
         there = weakref.ref(circle)

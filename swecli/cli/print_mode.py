@@ -42,11 +42,11 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     if not is_stream and schema is None:
         ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)
     # late: the first request is already on its way while the tools and the agent are imported
-    from swecli.app import build_runtime
+    from swecli.app import build_runtime, settle
     from swecli.headless.writers.base import RunFacts, make_writer
 
     runtime = build_runtime(start, refuse, model, sessions=sessions, surroundings=surroundings)
-    runtime.settle()
+    settle()
     runtime.agent.counter = counter
     tools = tuple(spec.name for spec in runtime.agent.specs())
     facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)

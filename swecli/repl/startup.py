@@ -119,13 +119,19 @@ class Startup:
 
 
 def _warm_up(agent: Agent) -> None:
+    # late: it is loaded with the runtime, after the prompt is shown
+    from swecli.app import settle
+
     warm = getattr(agent.model, "warm", None)
     if warm is not None:
         try:
             warm()
         except Exception:  # noqa: BLE001  # the first request will report the problem
             _log.warning("the model's library could not be loaded beforehand", exc_info=True)
-    agent.warm()
+    try:
+        agent.warm()
+    finally:
+        settle()
 
 
 def _discover(start: Start) -> CommandTable:
@@ -141,6 +147,4 @@ def _build(start: Start, ask: Ask) -> Runtime:
     import swecli.repl.render.renderer  # noqa: F401
     from swecli.app import build_runtime
 
-    runtime = build_runtime(start, ask)
-    runtime.settle()
-    return runtime
+    return build_runtime(start, ask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pytest
@@ -73,4 +74,19 @@ async def test_warming_up_loads_the_token_table_for_exact_counts(
     runtime.new_session()
     assert runtime.context_control.meter(exact=False).estimated
     assert not runtime.context_control.meter().estimated
+    runtime.close()
+
+
+async def test_garbage_is_collected_as_usual_once_the_program_is_warm() -> None:
+    thresholds = gc.get_threshold()
+    gc.set_threshold(250_000, 20, 50)
+    try:
+        startup = make_startup()
+        runtime = await startup.load()
+        await startup.warm(runtime.agent)
+        assert gc.get_threshold() == thresholds
+        left = len(gc.get_objects())
+        assert left < gc.get_freeze_count() / 10, "collecting all that is loaded holds up a key"
+    finally:
+        gc.set_threshold(*thresholds)
     runtime.close()
