@@ -82,7 +82,9 @@ async def test_a_removed_rule_stays_removed() -> None:
     assert again.notices == []
 
 
-@pytest.mark.parametrize("stored", ['["run(*)"]', "3", '{"/p": 3}', "not JSON"])
+@pytest.mark.parametrize(
+    "stored", ['["run(*)"]', "3", '{"/p": 3}', '{"/p": "run"}', '{"/p": [3]}', "not JSON"]
+)
 async def test_damaged_rules_are_an_error_in_one_line(stored: str) -> None:
     first = await allow_for_the_session()
     first.close()

@@ -291,9 +291,7 @@ class Renderer:
                 self.set_folded(thought.render_whole)
         if self._stream is not None:
             self._print_streamed()
-            pieces = self._stream.finish()
-            if pieces:
-                self.screen.write(self.screen.render(Group(*pieces), self._stream_width))
+            self.screen.print_all(self._stream.finish(), self._stream_width)
             self._stream = None
             self._needs_gap = True
             self._activity.set_label("Working")

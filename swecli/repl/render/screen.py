@@ -156,10 +156,10 @@ class Screen:
         """Print a renderable; a string is sanitized."""
         self.write(self.render(renderable))
 
-    def print_all(self, pieces: Sequence[RenderableType]) -> None:
+    def print_all(self, pieces: Sequence[RenderableType], width: int | None = None) -> None:
         """Print renderables one below the other, in half the time of one `print` each."""
         if pieces:
-            self.print(Group(*pieces))
+            self.write(self.render(Group(*pieces), width))
 
     def write(self, text: str) -> None:
         """Write whole lines without sanitizing them."""

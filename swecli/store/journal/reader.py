@@ -77,11 +77,14 @@ _BOOLEANS = ("approved", "undone", "good", "passed")
 
 
 def _read_rules(stored: str) -> Mapping[str, Sequence[str]]:
-    """Parse the rules of a session, by folder; JSON null for none. Raises ValueError, TypeError for another shape."""
+    """Parse the rules of a session, lists by folder; JSON null for none. Raises ValueError, TypeError."""
     folders = json.loads(stored) or {}
     if not isinstance(folders, dict):
-        raise TypeError(f"the allowed rules are {type(folders).__name__}")
-    return {folder: tuple(clean_text(rule) for rule in rules) for folder, rules in folders.items()}
+        raise TypeError("the allowed rules are no table of folders")
+    for folder, rules in folders.items():
+        if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+            raise TypeError(f"the rules allowed in {folder!r} are no list of texts")
+    return folders
 
 
 _PARSERS: dict[str, Any] = {

@@ -219,6 +219,20 @@ def test_an_option_outside_the_screen_is_shown_before_it_can_be_chosen() -> None
     run_virtually(run())
 
 
+@pytest.mark.parametrize(
+    ("marks", "keys"), [("134", "a number"), ("afd", "a letter"), ("1e3", "a number or letter")]
+)
+def test_the_hint_says_whether_numbers_or_letters_answer(marks: str, keys: str) -> None:
+    async def run() -> None:
+        question = Question("Go on?", [Option("option", mark) for mark in marks], guarded=True)
+        question.mark_drawn()
+        await asyncio.sleep(_QUIET_SECONDS + 1)
+        shown = " ".join(line for _, line in question.render(100, 20))
+        assert f"Answer with {keys} or" in shown.replace(",", "")
+
+    run_virtually(run())
+
+
 def test_a_text_question_is_answered_by_the_typed_line() -> None:
     async def play(typist: Typist) -> None:
         asked = asyncio.ensure_future(typist.prompt.ask_text("What to do instead?"))

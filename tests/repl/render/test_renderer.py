@@ -265,6 +265,14 @@ def test_a_failed_turn_keeps_the_received_text_and_names_the_next_step() -> None
     assert seen == ["Half an ans", "✗ no connection · try again"]
 
 
+def test_an_interruption_is_said_apart_from_the_output() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    stage.show(TextDelta("Half an ans"))
+    stage.renderer.interrupt()
+    assert "\n".join(stage.terminal.lines()).strip() == "Half an ans\n\ninterrupted"
+
+
 def test_ending_during_a_call_keeps_the_text_and_marks_the_call_as_interrupted() -> None:
     stage = Stage()
     stage.renderer.begin()
