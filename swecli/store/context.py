@@ -9,6 +9,7 @@ from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.journal.reader import PIN, Reader
+from swecli.store.journal.tables import MODEL_REQUEST
 from swecli.store.journal.values import clean_text
 from swecli.store.journal.writer import Writer
 from swecli.store.sqlite.database import Database
@@ -44,7 +45,9 @@ class ContextStore:
             "AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
         )
         with self._database.read() as db:
-            for row in Reader(db).select(("extra",), which, (session.id, interaction)):
+            for row in Reader(db).select(
+                MODEL_REQUEST, ("extra",), which, (session.id, interaction)
+            ):
                 extra = row["extra"] if isinstance(row["extra"], dict) else {}
                 return extra.get("counted", 0), extra.get("encoding", "")
         return 0, ""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from swecli.models.session import Session
-from swecli.store.journal.tables import FILE_CHANGES
+from swecli.store.journal.tables import FILE_CHANGE
 from swecli.store.sqlite.database import Database
 from swecli.store.undo_records import FileChange, FileState
 
@@ -35,7 +35,7 @@ class FileChanges:
         dropped = "DELETE FROM file_change WHERE id IN (SELECT value FROM json_each(?))"
         with self._database.write() as db:
             db.execute(dropped, (json.dumps([*replaced]),))
-            return [FILE_CHANGES.insert(db, row) for row in rows]
+            return [FILE_CHANGE.insert(db, row) for row in rows]
 
     def load(
         self, session: Session, first: int, last: int | None = None, *, step: int = 0

@@ -26,7 +26,7 @@ from swecli.store.sqlite.database import Database
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 from swecli.store.tables.sessions import InteractionRow
 
-_COLUMNS = FindingRow.shared_with(Finding)
+_COLUMNS = FindingRow.stored_fields()
 _MORE = (
     "symbol",
     "verdict",

@@ -10,7 +10,14 @@ from typing import Any
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.journal.reader import Reader, project_of
-from swecli.store.journal.tables import CHECKS, FIGURES, RECORDS, REFLECTIONS
+from swecli.store.journal.tables import (
+    CHECK_RESULT,
+    INTERACTION,
+    PLAYBOOK_CHOICE,
+    PLAYBOOK_LEARNED,
+    PLAYBOOK_TURN,
+    REFLECTION,
+)
 from swecli.store.journal.writer import is_other_process
 from swecli.store.records import CheckResult, StoredTurn, TurnLessons, UsageTotals
 from swecli.store.sqlite.database import Database
@@ -49,9 +56,9 @@ class TurnRecords:
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
         """Return a turn's stored selection as JSON; None for an unfinished turn or one of an older version."""
         with self._database.read() as db:
-            for row in Reader(db).select(
-                ("choice",), f"playbook_choice WHERE {_OF_TURN}", (session_id, interaction)
-            ):
+            which = f"playbook_choice WHERE {_OF_TURN}"
+            of = (session_id, interaction)
+            for row in Reader(db).select(PLAYBOOK_CHOICE, ("choice",), which, of):
                 return dict(row["choice"])
         return None
 
@@ -66,8 +73,9 @@ class TurnRecords:
     def _turns(self, where: str, *given: Any) -> list[StoredTurn]:
         names = [f"i.{name}" for name in _OF_INTERACTION] + [f"t.{name}" for name in _OF_RECORD]
         rest = f"{_TURNS} WHERE {where} ORDER BY i.id"
+        tables = {"i": INTERACTION, "t": PLAYBOOK_TURN}
         with self._database.read() as db:
-            return [_to_turn(row) for row in Reader(db).select(names, rest, given)]
+            return [_to_turn(row) for row in Reader(db).select(tables, names, rest, given)]
 
     def verdicts_on(self, session_id: str, interaction: int) -> set[tuple[str, str]]:
         """Return the (bullet id, "outcome" or "tag") of a turn's verdicts, without undone ones."""
@@ -80,7 +88,8 @@ class TurnRecords:
         turns and of commands that did not run for long."""
         given = {"project": project_of(session), "limit": _MAX_CHECKS}
         with self._database.read() as db:
-            rows = Reader(db).select(("command", "passed", "failing"), _NEWEST_CHECKS, given)
+            names = ("command", "passed", "failing")
+            rows = Reader(db).select(CHECK_RESULT, names, _NEWEST_CHECKS, given)
             return {
                 row["command"]: CheckResult(row["passed"], tuple(row["failing"] or ()))
                 for row in rows
@@ -90,7 +99,9 @@ class TurnRecords:
         """Return the figures stored under these names."""
         which = "playbook_learned WHERE name IN (SELECT value FROM json_each(?))"
         with self._database.read() as db:
-            rows = Reader(db).select(("name", "value"), which, (json.dumps(names),))
+            rows = Reader(db).select(
+                PLAYBOOK_LEARNED, ("name", "value"), which, (json.dumps(names),)
+            )
             return {row["name"]: row["value"] for row in rows}
 
     def skip(self, session_id: str, interaction: int) -> None:
@@ -141,7 +152,7 @@ def add_attempt(db: sqlite3.Connection, session_id: str, interaction: int, statu
     failures = _count_attempts(db, session_id, interaction, "failed")
     final = status != "failed" or failures + 1 >= _TRIES
     attempt = {"session_id": session_id, "interaction": interaction, "status": status}
-    REFLECTIONS.insert(db, attempt | {"final": final})
+    REFLECTION.insert(db, attempt | {"final": final})
     if final:
         db.execute("UPDATE interaction SET pending = 0 WHERE session_id = ? AND number = ?", of)
 
@@ -156,18 +167,20 @@ def record_turn(
     db: sqlite3.Connection, session_id: str, interaction: int, known: Mapping[str, Any]
 ) -> None:
     """Set fields of a turn's record, which is made if there is none."""
-    if not RECORDS.update(db, known, _OF_TURN, session_id, interaction):
-        RECORDS.insert(db, {"session_id": session_id, "interaction": interaction} | dict(known))
+    if not PLAYBOOK_TURN.update(db, known, _OF_TURN, session_id, interaction):
+        PLAYBOOK_TURN.insert(
+            db, {"session_id": session_id, "interaction": interaction} | dict(known)
+        )
 
 
 def record_facts(db: sqlite3.Connection, session: Session, lessons: TurnLessons) -> None:
     """Store what lessons say of their turn: figures, results of checks, and its outcome."""
     for name, value in lessons.figures.items():
-        FIGURES.replace(db, {"name": name, "value": value})
+        PLAYBOOK_LEARNED.replace(db, {"name": name, "value": value})
     for command, check in lessons.checks.items():
         result = {"command": command, "passed": check.passed, "failing": list(check.failing)}
         result |= {"project": project_of(session), "session_id": session.id}
-        CHECKS.insert(db, result | {"interaction": lessons.interaction})
+        CHECK_RESULT.insert(db, result | {"interaction": lessons.interaction})
     if lessons.known:
         record_turn(db, session.id, lessons.interaction, lessons.known)
 

@@ -204,7 +204,15 @@ def test_adding_an_output_format_changes_one_code_file(tree: Tree) -> None:
     assert len(tree.changed) == 1
 
 
-def test_adding_a_session_column_changes_the_table_the_migrations_and_the_model(tree: Tree) -> None:
+RESUMED = """
+from pathlib import Path
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
+manager = SessionManager(open_database(Path({file!r})))
+"""
+
+
+def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> None:
     swecli("-p", "hi", "-m", HELLO)  # an older database
     column = '    mood: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})\n'
     tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)
@@ -216,23 +224,36 @@ def test_adding_a_session_column_changes_the_table_the_migrations_and_the_model(
     tree.insert(
         "swecli/models/session.py",
         "    cost: float | None = 0.0\n    context:",
-        '    mood: str = ""\n',
+        '    mood: str = "calm"\n',
     )
-    (session,) = tree.swecli(
-        "sessions", "list", "--json"
-    ).json  # migrates the database to the new schema
-    file = Path(os.environ["SWECLI_HOME"], "swecli.db")
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute("UPDATE session SET mood = 'good'")
-    resumed = (
-        "from pathlib import Path\n"
-        "from swecli.store.session_manager import SessionManager\n"
-        "from swecli.store.sqlite.database import open_database\n"
-        f"print(SessionManager(open_database(Path({str(file)!r}))).resume({session['id']!r}, '').mood)"
-    )
-    assert tree.python(resumed) == "good\n"
-    Path("export.json").write_text(tree.swecli("sessions", "export", session["id"]).out)
+    tree.reference("sql.md")  # writes the tables of the journal, too
+    assert len(tree.changed) == 3
+    assert tree.swecli("-p", "hi", "-m", HELLO).code == 0
+    new, old = tree.swecli("sessions", "list", "--json").json
+    file = str(Path(os.environ["SWECLI_HOME"], "swecli.db"))
+    moods = "print([manager.resume(name, '').mood for name in ({new!r}, {old!r})])"
+    code = RESUMED.format(file=file) + moods.format(new=new["id"], old=old["id"])
+    assert tree.python(code) == "['calm', '']\n"
+    Path("export.json").write_text(tree.swecli("sessions", "export", new["id"]).out)
     assert tree.swecli("sessions", "import", "export.json", "--db", "other.db").code == 0
     with closing(sqlite3.connect("other.db")) as database:
-        assert database.execute("SELECT mood FROM session").fetchall() == [("good",)]
-    assert len(tree.changed) == 3
+        assert database.execute("SELECT mood FROM session").fetchall() == [("calm",)]
+
+
+UNSTORED = [
+    ("swecli/models/session.py", "    cost: float | None = 0.0\n    context:"),
+    ("swecli/models/message.py", "    effects: Effects = Effects()\n\n    def to_api"),
+    ("swecli/models/message.py", "    images: list[Image] | None = None\n\n    @property"),
+]
+
+
+@pytest.mark.parametrize(("path", "before"), UNSTORED, ids=["session", "call", "message"])
+def test_a_field_that_is_not_stored_changes_nothing_that_is(
+    tree: Tree, path: str, before: str
+) -> None:
+    tree.insert(path, before, '    mood: str = ""\n')
+    Path("replies.json").write_text(
+        json.dumps([{"calls": [{"name": "list_files", "arguments": {}}]}, {"text": "Done."}])
+    )
+    assert tree.swecli("-p", "hi", "-m", "scripted/replies.json").code == 0
+    assert tree.swecli("-p", "go on", "-c", "-m", HELLO).code == 0

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
-from swecli.store.journal.reader import TIMES, Reader
+from swecli.store.journal.reader import Reader
+from swecli.store.journal.tables import DELTA, EVIDENCE
+from swecli.store.journal.values import values
 
-DELTA = tuple(field.name for field in fields(Delta) if field.name not in ("ops", "refused"))
-EVIDENCE = tuple(field.name for field in fields(Evidence))
-_JSON = ("ops", "refused", "before", "added")  # columns of a delta
+_COLUMNS = (*DELTA.fields, "ops", "refused", "before", "added", "undone")
 # A session's deltas, and those of its project whose bullets others see; one without an id has none of its own.
 UNDOABLE = (
     "project = :project AND (session_id = :own AND :own != '' OR reach IN ('project', 'user'))"
@@ -32,12 +31,8 @@ class StoredDelta:
 
 def read_deltas(db: sqlite3.Connection, rest: str, given: Mapping[str, Any]) -> list[StoredDelta]:
     """Load the deltas of `FROM delta WHERE rest`."""
-    names = ("number", *DELTA, *_JSON, "undone")
-    found = []
-    for row in Reader(db).select(names, f"delta WHERE {rest}", given):
-        columns = row | {name: json.loads(row[name]) for name in _JSON}
-        found.append(StoredDelta(row["number"], parse_delta(columns), columns["before"]))
-    return found
+    rows = Reader(db).select(DELTA, ("number", *_COLUMNS), f"delta WHERE {rest}", given)
+    return [StoredDelta(row["number"], parse_delta(row), row["before"]) for row in rows]
 
 
 def parse_delta(columns: Mapping[str, Any]) -> AppliedDelta:
@@ -45,11 +40,16 @@ def parse_delta(columns: Mapping[str, Any]) -> AppliedDelta:
     delta = Delta(
         ops=tuple(map(_parse_op, columns["ops"])),
         refused=tuple(columns["refused"]),
-        **{name: columns[name] for name in DELTA},
+        **{name: columns[name] for name in DELTA.fields},
     )
     return AppliedDelta(
         delta, tuple(columns["before"]), tuple(columns["added"]), bool(columns["undone"])
     )
+
+
+def to_applied(row: Any) -> AppliedDelta:
+    """Convert a row of SQLModel, without verdicts."""
+    return parse_delta(values(row, _COLUMNS))
 
 
 def _parse_op(op: Mapping[str, Any]) -> Op:
@@ -58,14 +58,10 @@ def _parse_op(op: Mapping[str, Any]) -> Op:
         given[name] = tuple(value) if isinstance(value, list) else value
     evidence = []
     for item in op.get("evidence", ()):
-        parsed = {name: parse_time(name, value) for name, value in item.items()}
-        evidence.append(Evidence(**parsed))
+        created = item.get("created_at")
+        parsed = {"created_at": datetime.fromisoformat(created)} if created else {}
+        evidence.append(Evidence(**{**item, **parsed}))
     return Op(op["op"], op.get("bullet_id", ""), given, tuple(evidence))
-
-
-def parse_time(name: str, value: Any) -> Any:
-    """Return the value of a field of a JSON column; a time as one."""
-    return datetime.fromisoformat(value) if value and name in TIMES else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +78,13 @@ def read_evidence(
     db: sqlite3.Connection, where: str, given: Mapping[str, Any]
 ) -> list[BulletEvidence]:
     """Load the evidence that matches a condition on `e`, without that of undone deltas, oldest first."""
-    names = ["e.bullet", "e.tag", "e.effect", *(f"e.{name}" for name in EVIDENCE)]
+    names = ["e.bullet", "e.tag", "e.effect", *(f"e.{name}" for name in EVIDENCE.fields)]
     rest = (
         "evidence AS e LEFT JOIN delta AS d ON d.number = e.delta"
         f" WHERE d.undone IS NOT 1 AND {where} ORDER BY e.id"
     )
     found = []
-    for row in Reader(db).select(names, rest, given):
-        evidence = Evidence(**{name: row[f"e.{name}"] for name in EVIDENCE})
+    for row in Reader(db).select({"e": EVIDENCE}, names, rest, given):
+        evidence = Evidence(**{name: row[f"e.{name}"] for name in EVIDENCE.fields})
         found.append(BulletEvidence(row["e.bullet"], evidence, row["e.tag"], row["e.effect"]))
     return found

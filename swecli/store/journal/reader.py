@@ -6,41 +6,33 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput, DamagedDatabase
-from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, ToolCall, Usage
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
-from swecli.store.journal.values import clean_text, read_json, read_moment
+from swecli.store.journal.table import Kind, Table
+from swecli.store.journal.tables import (
+    BULLET,
+    MESSAGE,
+    MODEL_REQUEST,
+    REDUCTION,
+    SESSION,
+    SURVIVOR,
+    TOOL_CALL,
+)
+from swecli.store.journal.values import clean_text
 from swecli.store.records import UsageTotals
 
-
-def _names(model: Any, *others: str) -> tuple[str, ...]:
-    """Return the fields of a dataclass that are columns of its table: all but `others`."""
-    return tuple(field.name for field in fields(model) if field.name not in others)
-
-
-SESSION = _names(
-    Session,
-    "working_directory",
-    "messages",
-    "playbook",
-    "window",
-    "interactions",
-    "cost",
-    "context",
-)  # the others have other names or are computed
-MESSAGE = _names(ChatMessage, "id", "role", "tool_calls")
-CALL = _names(ToolCall, "id", "effects")
-USAGE = _names(Usage)
-REQUEST = _names(RequestRecord, "usage")
-REDUCTION = _names(Reduction, "epoch", "edits", "number", "undone", "created_at")
-BULLET = _names(Bullet, "id")
+USAGE = ("input", "cache_read", "cache_write", "output", "reasoning")
+_SESSION_INFO = (
+    "id", "title", "directory", "model", "created_at", "updated_at", "interactions", "messages", "cost", "first_query",
+)  # fmt: skip
 PIN = "pin"
 _FIRST_QUERY = 200  # characters of the first query that are stored for lists
 NEWEST = 12  # interactions that are loaded, unless the epoch holds more
@@ -58,42 +50,6 @@ APPLIES = (
     "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
     " OR scope = 'user')"
 )
-
-
-TIMES = (
-    "created_at",
-    "updated_at",
-    "last_used",
-    "verified_at",
-    "vouched_at",
-    "started_at",
-    "finished_at",
-)
-_JSON = (
-    "blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "value", "shown", "cited",
-    "failing", "choice",
-)  # fmt: skip
-_BOOLEANS = ("approved", "undone", "good", "passed")
-
-
-def _read_rules(stored: str) -> Mapping[str, Sequence[str]]:
-    """Parse the rules of a session, lists by folder; JSON null for none. Raises ValueError, TypeError."""
-    folders = json.loads(stored) or {}
-    if not isinstance(folders, dict):
-        raise TypeError("the allowed rules are no table of folders")
-    for folder, rules in folders.items():
-        if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-            raise TypeError(f"the rules allowed in {folder!r} are no list of texts")
-    return folders
-
-
-_PARSERS: dict[str, Any] = {
-    **dict.fromkeys(TIMES, read_moment),
-    **dict.fromkeys(_JSON, read_json),
-    **dict.fromkeys(_BOOLEANS, bool),
-    "effects": lambda text: Effects.from_json(json.loads(text)),
-    "allowed": _read_rules,
-}
 
 
 def first_loaded(session: Session, newest: int = NEWEST) -> int:
@@ -123,6 +79,13 @@ def number_of(bullet_id: str) -> int:
     return int(digits) if is_id else 0
 
 
+def _kind_of(tables: Table | Mapping[str, Table], name: str) -> Kind:
+    """Return how the column is read. Raises KeyError if no table has it."""
+    alias, _, column = name.rpartition(".")
+    table = tables if isinstance(tables, Table) else tables[alias]
+    return table.columns[column].kind
+
+
 def _quoted(name: str) -> str:
     """Return a column's name, which may follow that of its table: one is "when"."""
     table, _, column = name.rpartition(".")
@@ -148,22 +111,27 @@ class Reader:
         self.db = db
 
     def select(
-        self, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
+        self,
+        tables: Table | Mapping[str, Table],
+        names: Sequence[str],
+        rest: str,
+        given: Mapping[str, Any] | Sequence[Any],
     ) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed, by name. Raises
-        ValueError or TypeError for a corrupt value."""
-        parsers = [_PARSERS.get(name.rpartition(".")[2]) for name in names]
+        """Yield the rows of `SELECT names FROM rest` by name, each value as its table reads it. `tables` is the table,
+        or those of a join by their aliases, which the names begin with. Raises ValueError or TypeError for a corrupt
+        value."""
+        readers = [_kind_of(tables, name).read for name in names]
         columns = ", ".join(map(_quoted, names))
         for row in self.db.execute(f"SELECT {columns} FROM {rest}", given):
-            pairs = zip(names, parsers, row, strict=True)
+            values = zip(names, readers, row, strict=True)
             yield {
-                name: value if value is None or parse is None else parse(value)
-                for name, parse, value in pairs
+                name: value if value is None or read is None else read(value)
+                for name, read, value in values
             }
 
-    def fields(self, table: str, key: int, names: Sequence[str]) -> dict[str, Any]:
-        """Return columns of the row with this `id`, parsed."""
-        return next(self.select(names, f"{table} WHERE id = ?", (key,)))
+    def fields(self, table: Table, key: int, names: Sequence[str]) -> dict[str, Any]:
+        """Return columns of the row with this `id`."""
+        return next(self.select(table, names, f"{table.name} WHERE id = ?", (key,)))
 
     def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
         """Return the last used sessions of one directory, or of all, newest first."""
@@ -175,7 +143,7 @@ class Reader:
         )
         given = {"directory": directory, "limit": limit}
         rest = f"session WHERE {which} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
-        return [SessionInfo(**row) for row in self.select(SessionInfo.__slots__, rest, given)]
+        return [SessionInfo(**row) for row in self.select(SESSION, _SESSION_INFO, rest, given)]
 
     def totals(self, session_id: str | None = None) -> UsageTotals:
         """Sum the usage of the requests of a session, or of all. A request without any tokens, because nobody answered,
@@ -222,8 +190,8 @@ class Reader:
     def session(self, session_id: str, newest: int = NEWEST) -> Session:
         """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are
         more; the playbook is not loaded. Raises DamagedDatabase for a corrupt row."""
-        names = (*SESSION, "interactions", "cost", "directory", "window_spec")
-        (row,) = self.select(names, "session WHERE id = ?", (session_id,))
+        names = (*SESSION.fields, "directory", "window_spec")
+        (row,) = self.select(SESSION, names, "session WHERE id = ?", (session_id,))
         directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
         session = Session(
             **row | {"title": redact(row["title"])}, working_directory=directory, window=window
@@ -255,7 +223,7 @@ class Reader:
         given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
         of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
         grouped = groupby(
-            self.select(("message_id", "call_id", *CALL, "effects"), of, given),
+            self.select(TOOL_CALL, ("message_id", "call_id", *TOOL_CALL.fields), of, given),
             key=lambda row: row.pop("message_id"),
         )
         calls = {
@@ -265,7 +233,10 @@ class Reader:
         return [
             ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
             for row in self.select(
-                ("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given
+                MESSAGE,
+                ("id", "role", *MESSAGE.fields),
+                f"message WHERE {theirs} ORDER BY id",
+                given,
             )
         ]
 
@@ -273,14 +244,14 @@ class Reader:
         """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
         retained facts. The cost does not depend on the session's length."""
         state = ContextState(self.reductions(session_id))
-        facts = self.select(
-            _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,)
-        )
+        theirs = "survivor WHERE session_id = ? ORDER BY id"
+        facts = self.select(SURVIVOR, SURVIVOR.fields, theirs, (session_id,))
         kept = [RetainedFact(**row) for row in facts]
         state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
         state.keep(fact for fact in kept if fact.kind != PIN)
         turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
-        for row in self.select((*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
+        names = (*MODEL_REQUEST.fields, *USAGE, "created_at")
+        for row in self.select(MODEL_REQUEST, names, turns, (session_id,)):
             at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
             extra = row["extra"] if isinstance(row["extra"], dict) else {}
             state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
@@ -300,7 +271,8 @@ class Reader:
             which, order = "", "number DESC LIMIT :newest"
         rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
         reductions = []
-        for row in self.select(_names(Reduction), rest, {"id": session_id, "newest": newest}):
+        names = (*REDUCTION.fields, "number", "undone", "epoch", "edits", "created_at")
+        for row in self.select(REDUCTION, names, rest, {"id": session_id, "newest": newest}):
             row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
             row["edits"] = Edits.from_json(row["edits"] or {})
             reductions.append(Reduction(**row))
@@ -334,11 +306,12 @@ class Reader:
         """Load the bullets that match a condition by id, in ascending order. The condition may name `:own` and
         `:project`, those of the session."""
         own = {**given, "own": session.id, "project": project_of(session)}
-        rows = self.select(("number", *BULLET), f"bullet WHERE {which} ORDER BY number", own)
+        rows = self.select(
+            BULLET, ("number", *BULLET.fields), f"bullet WHERE {which} ORDER BY number", own
+        )
         found = {}
         for row in rows:
             name = f"P-{row.pop('number')}"
-            row["anchors"] = tuple(row["anchors"] or ())
             found[name] = Bullet(id=name, **row)
         return found
 

@@ -1,383 +1,512 @@
-"""The tables that a turn writes, as SQLite stores their values. The definitions are those of `store.tables`."""
+"""The tables as plain sqlite3 reads and writes them.
+
+Written by scripts/reference from swecli/store/tables: change the classes there, not this file."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
-
-from swecli.store.journal.values import clamp, clean_json, clean_text, finite, to_json, write_moment
-
-Store = Callable[[Any], Any]  # from a value, which may be None, to what SQLite stores
-
-
-def text(value: str | None) -> str | None:
-    """Store a text, clean."""
-    return None if value is None else clean_text(value)
-
-
-def number(value: int | None) -> int | None:
-    """Store an integer of 64 bits."""
-    return None if value is None else clamp(value)
-
-
-def real(value: float | None) -> float | None:
-    """Store a number, NULL if it is not finite."""
-    return finite(value)
-
-
-def flag(value: bool | None) -> int | None:
-    """Store a truth value."""
-    return None if value is None else int(value)
-
-
-def json_value(value: Any) -> str:
-    """Store a JSON value; None is its null."""
-    return to_json(clean_json(value))
-
-
-def moment(value: datetime | None) -> str | None:
-    """Store a time."""
-    return None if value is None else write_moment(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: how each column's value is stored, and the values of those that a new row may leave out. The key that
-    SQLite assigns is none of them."""
-
-    name: str
-    columns: Mapping[str, Store]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-    def insert(
-        self, db: sqlite3.Connection, row: Mapping[str, Any], *, verb: str = "INSERT"
-    ) -> int:
-        """Insert a row and return its key. Raises KeyError if a column without a default is missing, or is unknown."""
-        whole = {**self.defaults, **row}
-        if unknown := whole.keys() - self.columns.keys():
-            raise KeyError(f"{self.name} has no {', '.join(sorted(unknown))}")
-        stored = [store(_current(whole[name])) for name, store in self.columns.items()]
-        names = ", ".join(f'"{name}"' for name in self.columns)
-        marks = ", ".join("?" * len(stored))
-        made = db.execute(f"{verb} INTO {self.name} ({names}) VALUES ({marks})", stored)
-        return made.lastrowid or 0
-
-    def replace(self, db: sqlite3.Connection, row: Mapping[str, Any]) -> None:
-        """Insert a row in place of the one with the same key."""
-        self.insert(db, row, verb="INSERT OR REPLACE")
-
-    def update(
-        self, db: sqlite3.Connection, row: Mapping[str, Any], where: str, *given: Any
-    ) -> int:
-        """Set columns of the rows that match; return how many there are."""
-        stored = [self.columns[name](value) for name, value in row.items()]
-        sets = ", ".join(f'"{name}" = ?' for name in row)
-        return db.execute(
-            f"UPDATE {self.name} SET {sets} WHERE {where}", (*stored, *given)
-        ).rowcount
-
-
-def _current(value: Any) -> Any:
-    """Return the value; for the default `now`, the present time."""
-    return now() if value is now else value
-
-
-def now() -> datetime:
-    """Return the current time in UTC; as a default, that of the insertion."""
-    return datetime.now(UTC)
-
-
-SESSIONS = Table(
-    "session",
-    {
-        "id": text,
-        "directory": text,
-        "project": text,
-        "title": text,
-        "model": text,
-        "parent_id": text,
-        "window_spec": text,
-        "window_start": number,
-        "interactions": number,
-        "messages": number,
-        "cost": real,
-        "first_query": text,
-        "allowed": json_value,
-        "created_at": moment,
-        "updated_at": moment,
-    },
-    {
-        "directory": "",
-        "project": "",
-        "title": "",
-        "model": "",
-        "parent_id": None,
-        "window_spec": "",
-        "window_start": 1,
-        "interactions": 0,
-        "messages": 0,
-        "cost": 0.0,
-        "first_query": "",
-        "allowed": None,
-        "created_at": now,
-        "updated_at": now,
-    },
+from swecli.models.message import Effects
+from swecli.store.journal.table import (
+    ASSIGNED,
+    FLAG,
+    JSON,
+    MOMENT,
+    NUMBER,
+    REAL,
+    TEXT,
+    Column,
+    Table,
+    json_of,
+    now,
 )
-INTERACTIONS = Table(
-    "interaction",
+from swecli.store.journal.values import read_rules, read_tuple
+
+BULLET = Table(
+    "bullet",
     {
-        "session_id": text,
-        "number": number,
-        "status": text,
-        "pid": number,
-        "pending": flag,
-        "shown": json_value,
-        "cited": json_value,
-        "mark": text,
-        "why": text,
-        "started_at": moment,
-        "finished_at": moment,
-        "partial": text,
-        "partial_after": number,
-        "window_spec": text,
-        "window_start": number,
+        "number": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT, ""),
+        "project": Column(TEXT, ""),
+        "content": Column(TEXT),
+        "section": Column(TEXT, "general"),
+        "kind": Column(TEXT, "strategy"),
+        "scope": Column(TEXT, "session"),
+        "state": Column(TEXT, "active"),
+        "trust": Column(TEXT, "reasoning"),
+        "helpful": Column(NUMBER, 0),
+        "harmful": Column(NUMBER, 0),
+        "neutral": Column(NUMBER, 0),
+        "anchors": Column(json_of(read_tuple), None),
+        "created_at": Column(MOMENT, now),
+        "updated_at": Column(MOMENT, None),
+        "last_used": Column(MOMENT, None),
+        "verified_at": Column(MOMENT, None),
+        "stale": Column(TEXT, ""),
+        "vouched_at": Column(MOMENT, None),
+        "when": Column(TEXT, ""),
+        "judged": Column(JSON, None),
+        "uses": Column(NUMBER, 0),
     },
-    {
-        "status": "running",
-        "pid": 0,
-        "pending": False,
-        "shown": None,
-        "cited": None,
-        "mark": "",
-        "why": "",
-        "started_at": now,
-        "finished_at": None,
-        "partial": "",
-        "partial_after": 0,
-        "window_spec": "",
-        "window_start": 1,
-    },
+    fields=(
+        "content",
+        "section",
+        "kind",
+        "scope",
+        "state",
+        "trust",
+        "helpful",
+        "harmful",
+        "neutral",
+        "anchors",
+        "created_at",
+        "updated_at",
+        "last_used",
+        "verified_at",
+        "stale",
+        "vouched_at",
+        "when",
+        "uses",
+    ),
 )
-MESSAGES = Table(
-    "message",
-    {
-        "session_id": text,
-        "interaction": number,
-        "role": text,
-        "content": text,
-        "sent": text,
-        "reasoning": text,
-        "tokens": number,
-        "status": text,
-        "created_at": moment,
-        "encoding": text,
-        "blocks": json_value,
-        "images": json_value,
-    },
-    {
-        "interaction": 0,
-        "content": "",
-        "sent": None,
-        "reasoning": "",
-        "tokens": None,
-        "status": "complete",
-        "created_at": now,
-        "encoding": "",
-        "blocks": None,
-        "images": None,
-    },
-)
-CALLS = Table(
-    "tool_call",
-    {
-        "message_id": number,
-        "session_id": text,
-        "call_id": text,
-        "name": text,
-        "parameters": json_value,
-        "result": text,
-        "error": text,
-        "approved": flag,
-        "decision": text,
-        "reason": text,
-        "exit_code": number,
-        "duration_ms": number,
-        "tokens": number,
-        "effects": json_value,
-    },
-    {
-        "parameters": None,
-        "result": None,
-        "error": None,
-        "approved": None,
-        "decision": "",
-        "reason": "",
-        "exit_code": None,
-        "duration_ms": None,
-        "tokens": None,
-        "effects": None,
-    },
-)
-FULL_RESULTS = Table("full_result", {"call": number, "text": text})
-REQUESTS = Table(
-    "model_request",
-    {
-        "session_id": text,
-        "model": text,
-        "purpose": text,
-        "interaction": number,
-        "step": number,
-        "input": number,
-        "cache_read": number,
-        "cache_write": number,
-        "output": number,
-        "reasoning": number,
-        "cost": real,
-        "duration_ms": number,
-        "extra": json_value,
-        "created_at": moment,
-    },
-    {
-        "interaction": 0,
-        "step": 0,
-        "input": 0,
-        "cache_read": 0,
-        "cache_write": 0,
-        "output": 0,
-        "reasoning": 0,
-        "cost": None,
-        "duration_ms": 0,
-        "extra": None,
-        "created_at": now,
-    },
-)
-REDUCTIONS = Table(
-    "reduction",
-    {
-        "session_id": text,
-        "how": text,
-        "opens": flag,
-        "undone": flag,
-        "interaction": number,
-        "step": number,
-        "before": number,
-        "after": number,
-        "detail": text,
-        "epoch": json_value,
-        "edits": json_value,
-        "hold_turns": number,
-        "hold_tokens": number,
-        "created_at": moment,
-    },
-    {
-        "opens": False,
-        "undone": False,
-        "interaction": 0,
-        "step": 0,
-        "before": 0,
-        "after": 0,
-        "detail": "",
-        "epoch": None,
-        "edits": None,
-        "hold_turns": 0,
-        "hold_tokens": 0,
-        "created_at": now,
-    },
-)
-FACTS = Table(
-    "survivor",
-    {
-        "session_id": text,
-        "kind": text,
-        "key": text,
-        "text": text,
-        "interaction": number,
-        "created_at": moment,
-    },
-    {"text": "", "interaction": 0, "created_at": now},
-)
-CHOICES = Table(
-    "playbook_choice",
-    {"session_id": text, "interaction": number, "choice": json_value},
-    {"choice": None},
-)
-REFLECTIONS = Table(
-    "reflection",
-    {"session_id": text, "interaction": number, "status": text, "final": flag},
-    {"final": True},
-)
-RECORDS = Table(
-    "playbook_turn",
-    {
-        "session_id": text,
-        "interaction": number,
-        "good": flag,
-        "weight": real,
-        "signal": text,
-        "reason": text,
-        "topic": text,
-        "judged": text,
-        "judged_why": text,
-    },
-    {
-        "good": None,
-        "weight": 0.0,
-        "signal": "",
-        "reason": "",
-        "topic": "",
-        "judged": "",
-        "judged_why": "",
-    },
-)
-CHECKS = Table(
+CHECK_RESULT = Table(
     "check_result",
     {
-        "project": text,
-        "command": text,
-        "session_id": text,
-        "interaction": number,
-        "passed": flag,
-        "failing": json_value,
-        "undone_by": number,
-    },
-    {
-        "project": "",
-        "command": "",
-        "session_id": "",
-        "interaction": 0,
-        "passed": False,
-        "failing": None,
-        "undone_by": 0,
+        "id": Column(NUMBER, ASSIGNED),
+        "project": Column(TEXT, ""),
+        "command": Column(TEXT, ""),
+        "session_id": Column(TEXT, ""),
+        "interaction": Column(NUMBER, 0),
+        "passed": Column(FLAG, False),
+        "failing": Column(JSON, None),
+        "undone_by": Column(NUMBER, 0),
     },
 )
-FIGURES = Table("playbook_learned", {"name": text, "value": json_value}, {"value": None})
-FILE_CHANGES = Table(
+DELTA = Table(
+    "delta",
+    {
+        "number": Column(NUMBER, ASSIGNED),
+        "id": Column(TEXT),
+        "session_id": Column(TEXT, ""),
+        "project": Column(TEXT, ""),
+        "reach": Column(TEXT, "session"),
+        "author": Column(TEXT, ""),
+        "interaction": Column(NUMBER, None),
+        "reason": Column(TEXT, ""),
+        "ops": Column(JSON, None),
+        "refused": Column(JSON, None),
+        "before": Column(JSON, None),
+        "added": Column(JSON, None),
+        "undone": Column(FLAG, False),
+        "created_at": Column(MOMENT, now),
+        "turned": Column(NUMBER, 0),
+        "kept": Column(JSON, None),
+        "judged": Column(JSON, None),
+    },
+    fields=(
+        "id",
+        "session_id",
+        "author",
+        "interaction",
+        "reason",
+        "created_at",
+    ),
+)
+FINDING = Table(
+    "finding",
+    {
+        "number": Column(NUMBER, ASSIGNED),
+        "project": Column(TEXT),
+        "fingerprint": Column(TEXT),
+        "path": Column(TEXT),
+        "line": Column(NUMBER, 1),
+        "end_line": Column(NUMBER, None),
+        "kind": Column(TEXT, "smell"),
+        "code_smell_type": Column(TEXT, ""),
+        "severity": Column(TEXT, "medium"),
+        "message": Column(TEXT, ""),
+        "improvement": Column(TEXT, ""),
+        "suggestion": Column(TEXT, ""),
+        "evidence": Column(TEXT, ""),
+        "verified": Column(FLAG, None),
+        "why": Column(TEXT, ""),
+        "state": Column(TEXT, "open"),
+        "reason": Column(TEXT, ""),
+        "anchor": Column(TEXT, ""),
+        "file_hash": Column(TEXT, ""),
+        "block": Column(TEXT, ""),
+        "loop": Column(NUMBER, 0),
+        "fixes": Column(NUMBER, 0),
+        "more": Column(JSON, None),
+        "created_at": Column(MOMENT, now),
+    },
+    fields=(
+        "fingerprint",
+        "path",
+        "line",
+        "end_line",
+        "kind",
+        "code_smell_type",
+        "severity",
+        "message",
+        "improvement",
+        "suggestion",
+        "evidence",
+        "verified",
+        "why",
+        "state",
+        "reason",
+        "anchor",
+        "file_hash",
+        "block",
+        "loop",
+    ),
+)
+PLAYBOOK_LEARNED = Table(
+    "playbook_learned",
+    {
+        "name": Column(TEXT),
+        "value": Column(JSON, None),
+    },
+)
+REVIEW = Table(
+    "review",
+    {
+        "number": Column(NUMBER, ASSIGNED),
+        "project": Column(TEXT),
+        "session_id": Column(TEXT, ""),
+        "spec": Column(JSON, None),
+        "label": Column(TEXT, ""),
+        "prompt": Column(TEXT, ""),
+        "status": Column(TEXT, "running"),
+        "loops": Column(NUMBER, 0),
+        "total": Column(NUMBER, 0),
+        "seen": Column(JSON, None),
+        "lost": Column(JSON, None),
+        "spent": Column(JSON, None),
+        "created_at": Column(MOMENT, now),
+    },
+)
+SESSION = Table(
+    "session",
+    {
+        "number": Column(NUMBER, ASSIGNED),
+        "id": Column(TEXT),
+        "directory": Column(TEXT, ""),
+        "project": Column(TEXT, ""),
+        "title": Column(TEXT, ""),
+        "model": Column(TEXT, ""),
+        "parent_id": Column(TEXT, None),
+        "window_spec": Column(TEXT, ""),
+        "window_start": Column(NUMBER, 1),
+        "interactions": Column(NUMBER, 0),
+        "messages": Column(NUMBER, 0),
+        "cost": Column(REAL, 0.0),
+        "first_query": Column(TEXT, ""),
+        "allowed": Column(json_of(read_rules), None),
+        "created_at": Column(MOMENT, now),
+        "updated_at": Column(MOMENT, now),
+    },
+    fields=(
+        "id",
+        "project",
+        "title",
+        "model",
+        "parent_id",
+        "window_start",
+        "interactions",
+        "cost",
+        "allowed",
+        "created_at",
+        "updated_at",
+    ),
+)
+EVIDENCE = Table(
+    "evidence",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "bullet": Column(NUMBER),
+        "delta": Column(NUMBER, None),
+        "source": Column(TEXT, ""),
+        "quote": Column(TEXT, ""),
+        "session_id": Column(TEXT, ""),
+        "interaction": Column(NUMBER, None),
+        "call_id": Column(TEXT, ""),
+        "trust": Column(TEXT, "reasoning"),
+        "created_at": Column(MOMENT, None),
+        "kind": Column(TEXT, ""),
+        "tag": Column(TEXT, ""),
+        "effect": Column(TEXT, ""),
+    },
+    fields=(
+        "source",
+        "quote",
+        "session_id",
+        "interaction",
+        "call_id",
+        "trust",
+        "created_at",
+    ),
+)
+FILE_CHANGE = Table(
     "file_change",
     {
-        "session_id": text,
-        "interaction": number,
-        "path": text,
-        "before": text,
-        "before_mode": number,
-        "after": text,
-        "after_mode": number,
-        "made_by": number,
-        "undone_by": number,
-    },
-    {
-        "interaction": 0,
-        "before": "",
-        "before_mode": 0,
-        "after": "",
-        "after_mode": 0,
-        "made_by": 0,
-        "undone_by": 0,
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "interaction": Column(NUMBER, 0),
+        "path": Column(TEXT),
+        "before": Column(TEXT, ""),
+        "before_mode": Column(NUMBER, 0),
+        "after": Column(TEXT, ""),
+        "after_mode": Column(NUMBER, 0),
+        "made_by": Column(NUMBER, 0),
+        "undone_by": Column(NUMBER, 0),
     },
 )
-TABLES = (
-    SESSIONS, INTERACTIONS, MESSAGES, CALLS, FULL_RESULTS, REQUESTS, REDUCTIONS, FACTS,
-    CHOICES, REFLECTIONS, RECORDS, CHECKS, FIGURES, FILE_CHANGES,
-)  # fmt: skip
+FINDING_CHANGE = Table(
+    "finding_change",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "finding": Column(NUMBER),
+        "before": Column(TEXT, ""),
+        "after": Column(TEXT, ""),
+        "cause": Column(TEXT, ""),
+        "by": Column(TEXT, ""),
+        "why": Column(TEXT, ""),
+        "at": Column(MOMENT, now),
+    },
+)
+INTERACTION = Table(
+    "interaction",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "number": Column(NUMBER),
+        "status": Column(TEXT, "running"),
+        "pid": Column(NUMBER, 0),
+        "pending": Column(FLAG, False),
+        "shown": Column(JSON, None),
+        "cited": Column(JSON, None),
+        "mark": Column(TEXT, ""),
+        "why": Column(TEXT, ""),
+        "started_at": Column(MOMENT, now),
+        "finished_at": Column(MOMENT, None),
+        "partial": Column(TEXT, ""),
+        "partial_after": Column(NUMBER, 0),
+        "window_spec": Column(TEXT, ""),
+        "window_start": Column(NUMBER, 1),
+    },
+)
+MESSAGE = Table(
+    "message",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "interaction": Column(NUMBER, 0),
+        "role": Column(TEXT),
+        "content": Column(TEXT, ""),
+        "sent": Column(TEXT, None),
+        "reasoning": Column(TEXT, ""),
+        "tokens": Column(NUMBER, None),
+        "status": Column(TEXT, "complete"),
+        "created_at": Column(MOMENT, now),
+        "encoding": Column(TEXT, ""),
+        "blocks": Column(JSON, None),
+        "images": Column(JSON, None),
+    },
+    fields=(
+        "interaction",
+        "content",
+        "sent",
+        "reasoning",
+        "tokens",
+        "status",
+        "created_at",
+        "encoding",
+        "blocks",
+        "images",
+    ),
+)
+MODEL_REQUEST = Table(
+    "model_request",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "model": Column(TEXT),
+        "purpose": Column(TEXT),
+        "interaction": Column(NUMBER, 0),
+        "step": Column(NUMBER, 0),
+        "input": Column(NUMBER, 0),
+        "cache_read": Column(NUMBER, 0),
+        "cache_write": Column(NUMBER, 0),
+        "output": Column(NUMBER, 0),
+        "reasoning": Column(NUMBER, 0),
+        "cost": Column(REAL, None),
+        "duration_ms": Column(NUMBER, 0),
+        "extra": Column(JSON, None),
+        "created_at": Column(MOMENT, now),
+    },
+    fields=(
+        "model",
+        "purpose",
+        "interaction",
+        "step",
+        "cost",
+        "duration_ms",
+        "extra",
+    ),
+)
+PLAYBOOK_CHOICE = Table(
+    "playbook_choice",
+    {
+        "session_id": Column(TEXT),
+        "interaction": Column(NUMBER),
+        "choice": Column(JSON, None),
+    },
+)
+PLAYBOOK_TURN = Table(
+    "playbook_turn",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "interaction": Column(NUMBER),
+        "good": Column(FLAG, None),
+        "weight": Column(REAL, 0.0),
+        "signal": Column(TEXT, ""),
+        "reason": Column(TEXT, ""),
+        "topic": Column(TEXT, ""),
+        "judged": Column(TEXT, ""),
+        "judged_why": Column(TEXT, ""),
+    },
+)
+REDUCTION = Table(
+    "reduction",
+    {
+        "number": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "how": Column(TEXT),
+        "opens": Column(FLAG, False),
+        "undone": Column(FLAG, False),
+        "interaction": Column(NUMBER, 0),
+        "step": Column(NUMBER, 0),
+        "before": Column(NUMBER, 0),
+        "after": Column(NUMBER, 0),
+        "detail": Column(TEXT, ""),
+        "epoch": Column(JSON, None),
+        "edits": Column(JSON, None),
+        "hold_turns": Column(NUMBER, 0),
+        "hold_tokens": Column(NUMBER, 0),
+        "created_at": Column(MOMENT, now),
+    },
+    fields=(
+        "how",
+        "interaction",
+        "step",
+        "before",
+        "after",
+        "detail",
+        "hold_turns",
+        "hold_tokens",
+    ),
+)
+REFLECTION = Table(
+    "reflection",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "interaction": Column(NUMBER),
+        "status": Column(TEXT),
+        "final": Column(FLAG, True),
+    },
+)
+REVIEW_FINDING = Table(
+    "review_finding",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "review": Column(NUMBER),
+        "finding": Column(NUMBER),
+        "path": Column(TEXT),
+        "line": Column(NUMBER),
+        "code_smell_type": Column(TEXT),
+        "loop": Column(NUMBER, 0),
+        "times": Column(NUMBER, 1),
+    },
+)
+SURVIVOR = Table(
+    "survivor",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "kind": Column(TEXT),
+        "key": Column(TEXT),
+        "text": Column(TEXT, ""),
+        "interaction": Column(NUMBER, 0),
+        "created_at": Column(MOMENT, now),
+    },
+    fields=(
+        "kind",
+        "key",
+        "text",
+        "interaction",
+    ),
+)
+TRANSCRIPT_LINE = Table(
+    "transcript_line",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "line": Column(NUMBER),
+        "text": Column(TEXT),
+    },
+)
+UNDO = Table(
+    "undo",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "first": Column(NUMBER, 0),
+        "last": Column(NUMBER, 0),
+        "interactions": Column(NUMBER, 0),
+        "taken": Column(JSON, None),
+        "open": Column(FLAG, True),
+        "created_at": Column(MOMENT, now),
+    },
+)
+TOOL_CALL = Table(
+    "tool_call",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "message_id": Column(NUMBER),
+        "session_id": Column(TEXT),
+        "call_id": Column(TEXT),
+        "name": Column(TEXT),
+        "parameters": Column(JSON, None),
+        "result": Column(TEXT, None),
+        "error": Column(TEXT, None),
+        "approved": Column(FLAG, None),
+        "decision": Column(TEXT, ""),
+        "reason": Column(TEXT, ""),
+        "exit_code": Column(NUMBER, None),
+        "duration_ms": Column(NUMBER, None),
+        "tokens": Column(NUMBER, None),
+        "effects": Column(json_of(Effects.from_json, Effects.to_json), None),
+    },
+    fields=(
+        "name",
+        "parameters",
+        "result",
+        "error",
+        "approved",
+        "decision",
+        "reason",
+        "exit_code",
+        "duration_ms",
+        "tokens",
+        "effects",
+    ),
+)
+FULL_RESULT = Table(
+    "full_result",
+    {
+        "call": Column(NUMBER),
+        "text": Column(TEXT),
+    },
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,6 +73,22 @@ def write_moment(at: datetime) -> str:
 def read_moment(text: str) -> datetime:
     """Parse a stored time as UTC. Raises ValueError."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def read_rules(folders: Any) -> Mapping[str, Sequence[str]]:
+    """Return the permission rules of a session, lists by folder; JSON null for none. Raises TypeError."""
+    folders = folders or {}
+    if not isinstance(folders, dict):
+        raise TypeError("the allowed rules are no table of folders")
+    for folder, rules in folders.items():
+        if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+            raise TypeError(f"the rules allowed in {folder!r} are no list of texts")
+    return folders
+
+
+def read_tuple(items: Sequence[Any] | None) -> tuple[Any, ...]:
+    """Return the items of a JSON list; JSON null for none."""
+    return tuple(items or ())
 
 
 def values(of: Any, names: Sequence[str]) -> dict[str, Any]:

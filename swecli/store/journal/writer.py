@@ -14,27 +14,18 @@ from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
-from swecli.store.journal.reader import (
-    CALL,
-    MESSAGE,
-    REDUCTION,
-    REQUEST,
-    SESSION,
-    USAGE,
-    Reader,
-    first_query,
-)
+from swecli.store.journal.reader import USAGE, Reader, first_query
+from swecli.store.journal.table import now
 from swecli.store.journal.tables import (
-    CALLS,
-    CHOICES,
-    FACTS,
-    FULL_RESULTS,
-    INTERACTIONS,
-    MESSAGES,
-    REDUCTIONS,
-    REQUESTS,
-    SESSIONS,
-    now,
+    FULL_RESULT,
+    INTERACTION,
+    MESSAGE,
+    MODEL_REQUEST,
+    PLAYBOOK_CHOICE,
+    REDUCTION,
+    SESSION,
+    SURVIVOR,
+    TOOL_CALL,
 )
 from swecli.store.journal.values import clean_text, finite, values, write_moment
 from swecli.store.records import UnfinishedTurn
@@ -81,11 +72,11 @@ class Writer:
         if self.db.execute("SELECT 1 FROM session WHERE id = ?", (session.id,)).fetchone():
             return
         place = {"directory": session.working_directory, "window_spec": str(session.window)}
-        SESSIONS.insert(self.db, values(session, SESSION) | place)
+        SESSION.insert(self.db, values(session, SESSION.fields) | place)
 
     def set_session(self, session_id: str, columns: Mapping[str, Any]) -> None:
         """Set columns of a session; one without messages has no row yet."""
-        SESSIONS.update(self.db, columns, "id = ?", session_id)
+        SESSION.update(self.db, columns, "id = ?", session_id)
 
     def begin_turn(self, session: Session, message: ChatMessage) -> StoredMessage:
         """Store a query and begin its interaction, numbered after the newest in the database, to which another process
@@ -102,7 +93,7 @@ class Writer:
         turn = {"session_id": session.id, "number": number, "pid": os.getpid()}
         turn |= {"started_at": message.created_at}
         turn |= {"window_spec": str(session.window), "window_start": session.window_start}
-        INTERACTIONS.insert(self.db, turn)
+        INTERACTION.insert(self.db, turn)
         return self._insert_message(session.id, message, number)
 
     def add_message(self, session: Session, message: ChatMessage) -> StoredMessage:
@@ -115,10 +106,9 @@ class Writer:
     ) -> StoredMessage:
         self._count_message(session_id, message.created_at)
         place = {"session_id": session_id, "interaction": interaction, "role": message.role.value}
-        fields = {name: value for name, value in values(message, MESSAGE).items()}
-        key = MESSAGES.insert(self.db, fields | place)
+        key = MESSAGE.insert(self.db, values(message, MESSAGE.fields) | place)
         calls = [self._insert_call(session_id, key, call) for call in message.tool_calls]
-        kept = self._reader.fields("message", key, MESSAGE) | {"interaction": interaction}
+        kept = self._reader.fields(MESSAGE, key, MESSAGE.fields) | {"interaction": interaction}
         return StoredMessage(key, interaction, kept, tuple(calls))
 
     def _count_message(self, session_id: str, at: datetime) -> None:
@@ -128,14 +118,13 @@ class Writer:
     def _insert_call(self, session_id: str, message: int, call: ToolCall) -> dict[str, Any]:
         name = clean_text(call.id)
         place = {"message_id": message, "session_id": session_id, "call_id": name}
-        effects = {"effects": call.effects.to_json()}
-        key = CALLS.insert(self.db, values(call, CALL) | place | effects)
-        return {"id": name} | self._reader.fields("tool_call", key, CALL)
+        key = TOOL_CALL.insert(self.db, values(call, TOOL_CALL.fields) | place)
+        return {"id": name} | self._reader.fields(TOOL_CALL, key, TOOL_CALL.fields)
 
     def change_message(self, key: int, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Set fields of a stored message, and return them as they are stored."""
-        MESSAGES.update(self.db, columns, "id = ?", key)
-        return self._reader.fields("message", key, tuple(columns))
+        MESSAGE.update(self.db, columns, "id = ?", key)
+        return self._reader.fields(MESSAGE, key, tuple(columns))
 
     def drop_turn(self, session_id: str, message: ChatMessage) -> None:
         """Remove a query with its interaction, and the session if nothing refers to it any more."""
@@ -162,12 +151,11 @@ class Writer:
             raise BadInput(f"The session has no call {name!r}.")
         key, _, error = found
         if full_result is not None:
-            FULL_RESULTS.replace(self.db, {"call": key, "text": full_result})
+            FULL_RESULT.replace(self.db, {"call": key, "text": full_result})
         elif error == _UNFINISHED:
             self.db.execute("DELETE FROM full_result WHERE call = ?", (key,))
-        effects = {"effects": call.effects.to_json()}
-        CALLS.update(self.db, values(call, CALL) | effects, "id = ?", key)
-        return {"id": name} | self._reader.fields("tool_call", key, CALL)
+        TOOL_CALL.update(self.db, values(call, TOOL_CALL.fields), "id = ?", key)
+        return {"id": name} | self._reader.fields(TOOL_CALL, key, TOOL_CALL.fields)
 
     def _newest_call(self, session_id: str, name: str) -> tuple[int, str | None, str | None] | None:
         """Return key, result and error of the newest call with that id: a provider may use one twice."""
@@ -185,7 +173,7 @@ class Writer:
         if turn.partial is not None:
             saved = {"partial": turn.partial, "partial_after": turn.after}
             of = (turn.session_id, turn.interaction)
-            INTERACTIONS.update(self.db, saved, f"{_OF_TURN} AND status = 'running'", *of)
+            INTERACTION.update(self.db, saved, f"{_OF_TURN} AND status = 'running'", *of)
         for name, (result, full) in turn.outputs.items():
             found = self._newest_call(turn.session_id, clean_text(name))
             if found is None:
@@ -193,9 +181,9 @@ class Writer:
             key, present, error = found
             if present is not None and error != _UNFINISHED:
                 continue
-            CALLS.update(self.db, {"result": result, "error": _UNFINISHED}, "id = ?", key)
+            TOOL_CALL.update(self.db, {"result": result, "error": _UNFINISHED}, "id = ?", key)
             if full is not None:
-                FULL_RESULTS.replace(self.db, {"call": key, "text": full})
+                FULL_RESULT.replace(self.db, {"call": key, "text": full})
 
     def settle_interrupted(self, session_id: str) -> None:
         """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole
@@ -214,12 +202,12 @@ class Writer:
                 message = ChatMessage(Role.ASSISTANT, partial, status="partial")
                 self._insert_partial(session_id, message, number)
             ended = {"status": INTERRUPTED, "pending": True, "partial": ""}
-            INTERACTIONS.update(self.db, ended, _OF_TURN, session_id, number)
+            INTERACTION.update(self.db, ended, _OF_TURN, session_id, number)
 
     def _insert_partial(self, session_id: str, message: ChatMessage, number: int) -> None:
         """Store a partial answer, without making the session the last used one."""
         place = {"session_id": session_id, "interaction": number, "role": message.role.value}
-        MESSAGES.insert(self.db, values(message, MESSAGE) | place)
+        MESSAGE.insert(self.db, values(message, MESSAGE.fields) | place)
         self.db.execute("UPDATE session SET messages = messages + 1 WHERE id = ?", (session_id,))
 
     def record_request(self, session: Session, record: RequestRecord) -> float | None:
@@ -231,8 +219,8 @@ class Writer:
         cost = finite(record.cost)
         total = None if spent is None or cost is None else spent + cost
         self.set_session(session.id, {"cost": total})
-        used = values(record, REQUEST) | values(record.usage, USAGE)
-        REQUESTS.insert(self.db, used | {"session_id": session.id})
+        used = values(record, MODEL_REQUEST.fields) | values(record.usage, USAGE)
+        MODEL_REQUEST.insert(self.db, used | {"session_id": session.id})
         return total
 
     def finish_turn(
@@ -250,21 +238,21 @@ class Writer:
         known, at = self._shown(session_id, number), now()
         ended = {"status": outcome, "finished_at": at, "pending": True, "partial": ""}
         ended |= {"shown": list(dict.fromkeys((*shown, *known))), "cited": list(cited)}
-        INTERACTIONS.update(self.db, ended, _OF_TURN, session_id, number)
+        INTERACTION.update(self.db, ended, _OF_TURN, session_id, number)
         if choice:
             row = {"session_id": session_id, "interaction": number, "choice": dict(choice)}
-            CHOICES.replace(self.db, row)
+            PLAYBOOK_CHOICE.replace(self.db, row)
         return at
 
     def add_shown(self, session_id: str, number: int, names: Sequence[str]) -> None:
         """Store that an interaction was shown these strategies, too. Raises BadInput if there is none."""
         known = self._shown(session_id, number)
         shown = {"shown": list(dict.fromkeys((*known, *names)))}
-        INTERACTIONS.update(self.db, shown, _OF_TURN, session_id, number)
+        INTERACTION.update(self.db, shown, _OF_TURN, session_id, number)
 
     def _shown(self, session_id: str, number: int) -> Sequence[str]:
         which = f"interaction WHERE {_OF_TURN}"
-        for row in self._reader.select(("shown",), which, (session_id, number)):
+        for row in self._reader.select(INTERACTION, ("shown",), which, (session_id, number)):
             return row["shown"] or ()
         raise BadInput(f"The session has no interaction {number}.")
 
@@ -280,13 +268,13 @@ class Writer:
         epoch = asdict(row.epoch) if row.epoch else None
         edits = asdict(row.edits) if row.edits else None
         columns = {"session_id": session_id, "opens": bool(epoch), "epoch": epoch, "edits": edits}
-        REDUCTIONS.insert(self.db, values(row, REDUCTION) | columns)
+        REDUCTION.insert(self.db, values(row, REDUCTION.fields) | columns)
         if row.epoch is not None:
             self.set_session(session_id, {"window_start": row.epoch.first})
 
     def mark_reduction_undone(self, number: int) -> None:
         """Store that a reduction was undone."""
-        REDUCTIONS.update(self.db, {"undone": True}, "number = ?", number)
+        REDUCTION.update(self.db, {"undone": True}, "number = ?", number)
 
     def replace_fact(self, session_id: str, fact: RetainedFact) -> None:
         """Store a retained fact in place of the one of the same kind and key; one without a text removes it."""
@@ -296,7 +284,7 @@ class Writer:
 
     def add_fact(self, session_id: str, fact: RetainedFact) -> None:
         """Store a new fact."""
-        FACTS.insert(self.db, asdict(fact) | {"session_id": session_id})
+        SURVIVOR.insert(self.db, values(fact, SURVIVOR.fields) | {"session_id": session_id})
 
     def remove_fact(self, session_id: str, kind: str, key: str) -> None:
         """Remove the fact of this kind and key, if there is one."""

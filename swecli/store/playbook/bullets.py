@@ -14,7 +14,7 @@ from sqlmodel import col, select
 
 from swecli.models.playbook import Bullet, Verdict
 from swecli.models.session import Session
-from swecli.store.journal.reader import APPLIES, BULLET, number_of, project_of
+from swecli.store.journal.reader import APPLIES, number_of, project_of
 from swecli.store.journal.values import values
 from swecli.store.playbook.counts import HELD_BACK, NEWEST, Counts, exchange_of, turns_of
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
@@ -66,7 +66,7 @@ class Bullets:
     def insert(self, new: Iterable[Bullet], session: Session) -> None:
         """Insert new bullets of a session."""
         place = {"session_id": session.id, "project": project_of(session)}
-        rows = [place | values(one, ("number", *BULLET)) for one in new]
+        rows = [place | values(one, ("number", *BulletRow.stored_fields())) for one in new]
         if rows:
             self._db.connection().execute(insert(BulletRow), rows)
             self.changed.update(row["number"] for row in rows)

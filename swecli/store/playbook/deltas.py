@@ -32,7 +32,7 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.journal.deltas import EVIDENCE, UNDOABLE
+from swecli.store.journal.deltas import UNDOABLE, to_applied
 from swecli.store.journal.reader import number_of, project_of
 from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.bullets import Bullets, applies
@@ -147,7 +147,9 @@ class Deltas:
                 found, number = op.evidence, changed.number or 0
             at = {"bullet": number, "kind": ""}
             evidence += [
-                at | values(item, EVIDENCE) | {"created_at": item.created_at or delta.created_at}
+                at
+                | values(item, EvidenceRow.stored_fields())
+                | {"created_at": item.created_at or delta.created_at}
                 for item in found
             ]
         self._bullets.insert(new, session)
@@ -156,7 +158,7 @@ class Deltas:
             one.scope for one in new
         ]
         reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
-        same = values(delta, DeltaRow.shared_with(Delta, "ops", "refused"))
+        same = values(delta, DeltaRow.stored_fields())
         row = DeltaRow(project=project_of(session), reach=reach, **same)
         row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
         row.added = [one.id for one in new]
@@ -279,7 +281,7 @@ class Deltas:
             }
             others = self._db.exec(select(DeltaRow).filter_by(**same)).all()
             earlier = [
-                op for row in others if row.author not in FREE for op in row.to_applied().delta.ops
+                op for row in others if row.author not in FREE for op in to_applied(row).delta.ops
             ]
         for counts, most, what in _CAPS:
             now = sum(counts(op) and is_counted(op) for op in delta.ops)
@@ -336,7 +338,7 @@ def _new_bullet(
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return bullet, []
     given_counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
-    item = values(Evidence("counts", given_counts), EVIDENCE)
+    item = values(Evidence("counts", given_counts), EvidenceRow.stored_fields())
     item |= {"bullet": bullet.number, "kind": IMPORTED}
     # as many as count here
     counts = Counts.of([EvidenceRow(**item)], None)

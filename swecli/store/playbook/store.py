@@ -27,6 +27,7 @@ from swecli.store.journal.deltas import (
     StoredDelta,
     read_deltas,
     read_evidence,
+    to_applied,
 )
 from swecli.store.journal.reader import APPLIES, Reader, number_of, project_of
 from swecli.store.journal.values import clean_text, write_moment
@@ -61,7 +62,7 @@ class PlaybookStore:
         operation is invalid, names no bullet of the session's scopes, or exceeds what a turn may change."""
         with self._changing(session) as (deltas, _):
             row = deltas.find(delta.id) or deltas.apply(delta, session)
-            return row.to_applied()
+            return to_applied(row)
 
     def undo(self, session: Session, n: int = 1, *, redo: bool = False) -> list[AppliedDelta]:
         """Undo the newest `n` deltas visible to the session, newest first, except those that only add evidence; or redo
@@ -78,7 +79,7 @@ class PlaybookStore:
                 )
             for row in rows:
                 deltas.revert(row, redo=redo)
-            return [row.to_applied() for row in rows]
+            return [to_applied(row) for row in rows]
 
     def record_lessons(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
         """Store the lessons of a turn atomically; return the delta, or None if there is none or the user undid it
@@ -94,7 +95,7 @@ class PlaybookStore:
                 _record_turn(change, session, lessons)
             else:
                 _end_reflection(change.db, session, lessons)
-            return row.to_applied() if row and not row.undone else None
+            return to_applied(row) if row and not row.undone else None
 
     def record_anchor_checks(
         self, session: Session, stale: Mapping[str, str], fresh: Collection[str]

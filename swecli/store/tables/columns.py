@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -72,3 +73,11 @@ class UtcTime(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Attach UTC as the time zone."""
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+def converted(
+    read: Callable[[Any], Any], write: Callable[[Any], Any] | None = None
+) -> dict[str, Any]:
+    """Return the column arguments of a JSON column whose values have a type of their own: see `journal.table.json_of`.
+    SQLModel reads and writes the JSON values themselves."""
+    return {"info": {"read": read, "write": write}}

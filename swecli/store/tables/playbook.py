@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index, inspect, text
 from sqlmodel import Field
 
-from swecli.models.playbook import AppliedDelta, Bullet
-from swecli.store.journal.deltas import parse_delta, parse_time
-from swecli.store.journal.reader import BULLET
-from swecli.store.journal.values import values
-from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime
+from swecli.models.playbook import Bullet, Delta, Evidence
+from swecli.store.journal.values import read_tuple, values
+from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, converted
 from swecli.store.tables.sessions import COUNTING, Row
 
 # columns that a snapshot leaves out: they are computed from the evidence, and an undo keeps them
@@ -40,6 +38,8 @@ class BulletRow(Row, table=True):
         Index("ix_bullet_vouched", "vouched_at", sqlite_where=text("vouched_at IS NOT NULL")),
         COUNTING,
     )
+    stores = Bullet
+    other_columns = frozenset({"number", "session_id", "project", "judged"})
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     session_id: str = Field(default="", sa_type=CleanText)
@@ -53,7 +53,7 @@ class BulletRow(Row, table=True):
     helpful: int = Field(default=0, sa_type=Number)
     harmful: int = Field(default=0, sa_type=Number)
     neutral: int = Field(default=0, sa_type=Number)
-    anchors: Any = Field(default=None, sa_type=CleanJson)
+    anchors: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs=converted(read_tuple))
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     updated_at: datetime | None = Field(default=None, sa_type=UtcTime)
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
@@ -67,8 +67,8 @@ class BulletRow(Row, table=True):
     uses: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
 
     def to_bullet(self) -> Bullet:
-        anchors = tuple(self.anchors or ())
-        return Bullet(id=f"P-{self.number}", **values(self, BULLET) | {"anchors": anchors})
+        fields = values(self, self.stored_fields()) | {"anchors": read_tuple(self.anchors)}
+        return Bullet(id=f"P-{self.number}", **fields)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the row as JSON for `restore`, without the derived columns."""
@@ -77,9 +77,12 @@ class BulletRow(Row, table=True):
 
     def restore(self, value: Mapping[str, Any]) -> None:
         """Write a snapshot into the row; derived columns keep their values."""
-        known = {*BULLET, "session_id", "project"} - _DERIVED
+        known = {*self.stored_fields(), "session_id", "project"} - _DERIVED
+        columns = inspect(type(self)).columns
         for name in known & value.keys():  # a snapshot of an older version may differ in its fields
-            setattr(self, name, parse_time(name, value[name]))
+            stored = value[name]
+            is_time = stored and isinstance(columns[name].type, UtcTime)
+            setattr(self, name, datetime.fromisoformat(stored) if is_time else stored)
 
 
 class EvidenceRow(Row, table=True):
@@ -88,6 +91,8 @@ class EvidenceRow(Row, table=True):
     the bullet back."""
 
     __tablename__ = "evidence"
+    stores = Evidence
+    other_columns = frozenset({"id", "bullet", "delta", "kind", "tag", "effect"})
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     bullet: int = Field(foreign_key="bullet.number", sa_type=Number, index=True)
@@ -117,6 +122,11 @@ class DeltaRow(Row, table=True):
         Index("ix_delta_turned", "turned"),
         COUNTING,
     )
+    stores = Delta
+    other_columns = frozenset(
+        {"number", "project", "reach", "ops", "refused", "before", "added", "undone"}
+        | {"turned", "kept", "judged"}
+    )
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     id: str = Field(sa_type=CleanText, unique=True)
@@ -137,7 +147,3 @@ class DeltaRow(Row, table=True):
     judged: Any = Field(
         default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
     )
-
-    def to_applied(self) -> AppliedDelta:
-        """Return the row as a delta, without verdicts."""
-        return parse_delta(values(self, list(type(self).model_fields)))

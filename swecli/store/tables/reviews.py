@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Index, UniqueConstraint
 from sqlmodel import Field
 
+from swecli.models.finding import Finding
 from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime
 from swecli.store.tables.sessions import COUNTING, Row
 
@@ -22,6 +23,8 @@ class FindingRow(Row, table=True):
         Index("ix_finding_state", "project", "state", "path"),
         COUNTING,
     )
+    stores = Finding
+    other_columns = frozenset({"number", "project", "fixes", "more", "created_at"})
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     project: str = Field(sa_type=CleanText)

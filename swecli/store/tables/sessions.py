@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, Session, SQLModel, select
 
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
+from swecli.models.context import Reduction, RetainedFact
+from swecli.models.message import ChatMessage, Effects, RequestRecord, ToolCall
+from swecli.models.session import Session as StoredSession
+from swecli.store.journal.values import read_rules
+from swecli.store.tables.columns import (
+    CleanJson,
+    CleanText,
+    Money,
+    Number,
+    UtcTime,
+    converted,
+)
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
 
@@ -22,12 +32,16 @@ class Row(SQLModel, registry=registry()):
         "defer_build": True
     }  # rows are not validated; building validators would cost start-up time
 
+    # the model that a row stores, and the columns that hold no field of it under the same name
+    stores: ClassVar[type | None] = None
+    other_columns: ClassVar[frozenset[str]] = frozenset()
+
     @classmethod
-    def shared_with(cls, model: Any, *others: str) -> tuple[str, ...]:
-        """Return the field names that a dataclass and this table share, except `others`."""
-        return tuple(
-            f.name for f in fields(model) if f.name in cls.model_fields and f.name not in others
-        )
+    def stored_fields(cls) -> tuple[str, ...]:
+        """Return the columns that hold a field of the stored model."""
+        if cls.stores is None:
+            return ()
+        return tuple(name for name in cls.model_fields if name not in cls.other_columns)
 
 
 class SessionPart(Row):
@@ -42,6 +56,8 @@ class SessionRow(Row, table=True):
 
     __tablename__ = "session"
     __table_args__ = (Index("ix_session_directory", "directory", "updated_at"), COUNTING)
+    stores = StoredSession
+    other_columns = frozenset({"number", "directory", "window_spec", "messages", "first_query"})
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     id: str = Field(sa_type=CleanText, unique=True)
@@ -56,7 +72,7 @@ class SessionRow(Row, table=True):
     messages: int = Field(default=0, sa_type=Number)
     cost: float | None = Field(default=0.0, sa_type=Money)
     first_query: str = Field(default="", sa_type=CleanText)
-    allowed: Any = Field(default=None, sa_type=CleanJson)
+    allowed: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs=converted(read_rules))
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
 
@@ -70,6 +86,8 @@ class MessageRow(SessionPart, table=True):
         Index("ix_message_interaction", "session_id", "interaction"),
         COUNTING,
     )
+    stores = ChatMessage
+    other_columns = frozenset({"id", "session_id", "role"})
 
     interaction: int = Field(default=0, sa_type=Number)
     role: str = Field(sa_type=CleanText)
@@ -89,6 +107,8 @@ class CallRow(Row, table=True):
 
     __tablename__ = "tool_call"
     __table_args__ = (Index("ix_tool_call_session", "session_id", "call_id"),)
+    stores = ToolCall
+    other_columns = frozenset({"id", "message_id", "session_id", "call_id"})
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     message_id: int = Field(foreign_key="message.id", sa_type=Number, index=True)
@@ -104,7 +124,11 @@ class CallRow(Row, table=True):
     exit_code: int | None = Field(default=None, sa_type=Number)
     duration_ms: int | None = Field(default=None, sa_type=Number)
     tokens: int | None = Field(default=None, sa_type=Number)
-    effects: Any = Field(default=None, sa_type=CleanJson)
+    effects: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs=converted(Effects.from_json, Effects.to_json),
+    )
 
 
 class FullResultRow(Row, table=True):
@@ -120,6 +144,11 @@ class RequestRow(Row, table=True):
     """A request to a model, with its tokens in five categories and its cost."""
 
     __tablename__ = "model_request"
+    stores = RequestRecord
+    other_columns = frozenset(
+        {"id", "session_id", "created_at"}
+        | {"input", "cache_read", "cache_write", "output", "reasoning"}  # of its usage
+    )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)
     session_id: str = Field(foreign_key="session.id", sa_type=CleanText, index=True)
@@ -180,6 +209,10 @@ class ReductionRow(Row, table=True):
         Index("ix_reduction_session", "session_id", "undone", "opens", "number"),
         COUNTING,
     )
+    stores = Reduction
+    other_columns = frozenset(
+        {"number", "session_id", "opens", "undone", "epoch", "edits", "created_at"}
+    )
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
@@ -203,6 +236,8 @@ class SurvivorRow(SessionPart, table=True):
 
     __tablename__ = "survivor"
     __table_args__ = (UniqueConstraint("session_id", "kind", "key"),)
+    stores = RetainedFact
+    other_columns = frozenset({"id", "session_id", "created_at"})
 
     kind: str = Field(sa_type=CleanText)
     key: str = Field(sa_type=CleanText)

@@ -1,58 +1,29 @@
-"""Test that the journal writes the tables as SQLModel defines them: the same columns, types and defaults."""
+"""Test that the journal writes and reads what the SQLModel classes declare."""
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Boolean, Float
 
+from scripts.stored_tables import row_classes, write_tables
 from swecli.store.journal import tables
-from swecli.store.sqlite.schema import TABLES
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
 
-STORED_BY = {
-    CleanText: tables.text,
-    Number: tables.number,
-    CleanJson: tables.json_value,
-    UtcTime: tables.moment,
-    Money: tables.real,
-    Float: tables.real,
-    Boolean: tables.flag,
-}
-DEFINED = {table.name: table for table in TABLES}
+MODELS = [row for row in row_classes() if row.stores is not None]
 
 
-@pytest.mark.parametrize("ours", tables.TABLES, ids=lambda table: table.name)
-def test_the_journal_has_the_columns_that_are_defined(ours: tables.Table) -> None:
-    defined = {
-        column.name: STORED_BY[type(column.type)]
-        for column in DEFINED[ours.name].columns
-        if not is_assigned(column)
-    }
-    assert dict(ours.columns) == defined
+def test_the_tables_of_the_journal_are_those_that_the_classes_declare() -> None:
+    written = Path(tables.__file__).read_text(encoding="utf-8")
+    assert written == write_tables(), "run scripts/reference"
 
 
-@pytest.mark.parametrize("ours", tables.TABLES, ids=lambda table: table.name)
-def test_the_journal_has_the_defaults_that_are_defined(ours: tables.Table) -> None:
-    columns = DEFINED[ours.name].columns
-    for name in ours.columns:
-        default: Any = columns[name].default
-        if default is None:
-            is_optional = columns[name].nullable or isinstance(columns[name].type, CleanJson)
-            assert ours.defaults.get(name) is None, name
-            assert (name in ours.defaults) == is_optional, name
-        elif default.is_callable:
-            assert ours.defaults[name] is tables.now, name
-        else:
-            assert ours.defaults[name] == default.arg, name
+@pytest.mark.parametrize("row", MODELS, ids=lambda row: row.__name__)
+def test_each_declared_field_is_one_of_the_stored_model(row: Any) -> None:
+    assert set(row.stored_fields()) <= {field.name for field in fields(row.stores)}
 
 
-def is_assigned(column: Any) -> bool:
-    """Whether SQLite assigns the column's value: an integer key that refers to no other table."""
-    return bool(
-        column.primary_key
-        and isinstance(column.type, Number)
-        and not column.foreign_keys
-        and len(column.table.primary_key) == 1
-    )
+@pytest.mark.parametrize("row", MODELS, ids=lambda row: row.__name__)
+def test_the_columns_that_hold_no_field_are_columns(row: Any) -> None:
+    assert row.other_columns <= row.model_fields.keys()
