@@ -63,7 +63,7 @@ def _sessions(parser: Parser) -> None:
     bring.add_argument(
         "file",
         metavar="FILE",
-        help="an export, or a transcript of Claude Code, codex or another tool",
+        help="an export, or a transcript that an installed importer reads",
     )
     replay = parser.action(
         "replay", _replay, "run it again with this version; nothing is sent, no tool runs"

@@ -1,4 +1,5 @@
-"""Import a session from a file: an export of swecli, or a transcript of another tool; the format is detected. The
+"""Import a session from a file: an export of swecli, or a transcript of another tool that an installed
+importer reads; the format is detected. The
 content is validated as a whole and then written in one transaction."""
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sqlmodel
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError, create_model
 from sqlmodel import select
 
-from swecli.discovery import find_declared, installed_entry_points
+from swecli.discovery import installed_entry_points
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import Effects
@@ -22,7 +23,6 @@ from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.store.journal.reader import number_of
 from swecli.store.journal.values import clean_text
 from swecli.store.playbook.bullets import Bullets
-from swecli.store.session_files import importers
 from swecli.store.session_files.archive import (
     EXCLUDED_COLUMNS,
     Archive,
@@ -51,8 +51,8 @@ _MAX_BYTES = 100_000_000  # a session is validated in memory
 _HEAD = 65_536  # characters from which the format is detected
 _INSTALLED = "swecli.importers"  # the group of entry points
 _FORMATS = (
-    "What can be imported: exports (swecli sessions export ID > FILE), transcripts of Claude Code and codex, and what "
-    "installed importers read."
+    "What can be imported: exports (swecli sessions export ID > FILE), and transcripts that an installed package "
+    "of importers reads."
 )
 _HINT = "Make one with: swecli sessions export ID > FILE"
 
@@ -258,11 +258,8 @@ def import_file(database: Database, path: Path) -> ImportResult:
 
 
 def _find_importer(head: str) -> tuple[Importer | None, str]:
-    """Return the importer that recognises the beginning of a file, our own before those of installed packages; else
-    None, and in one line why an installed one could not be asked."""
-    for importer in find_declared(importers, Importer):
-        if importer.recognises(head):
-            return importer, ""
+    """Return the installed importer that recognises the beginning of a file; else None, and in one line why one could
+    not be asked."""
     problem = ""
     for entry in installed_entry_points(_INSTALLED):
         try:
