@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
@@ -19,6 +20,7 @@ from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
 from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
 
+_log = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 5  # of one request, the first included
 _MAX_OVERFLOWS = 3  # times that a request refused as too long is reduced
 _TOO_LONG = "the provider says the request is too long"
@@ -165,6 +167,17 @@ class Sending:
         extra = {}
         if outgoing.counted is not None and not self.estimated and not self.counter.estimated:
             extra = {"counted": outgoing.counted, "encoding": self.counter.encoding}
+        _log.debug(
+            "T%d step %d (%s): %s answered after %d ms: %s, %d calls, %s",
+            self.interaction,
+            self.step,
+            request.purpose,
+            self.model.name,
+            duration_ms,
+            reply.stop,
+            len(reply.calls),
+            self.usage,
+        )
         self.keep(
             RequestRecord(
                 self.model.name,

@@ -15,9 +15,10 @@ from swecli.redact import redact
 MAX_LOG_BYTES = 1_000_000  # so that the two files can be read in an editor
 
 
-def log_to(path: Path) -> None:
-    """Write warnings and errors, redacted, to this file only. It rotates at `MAX_LOG_BYTES`; if it cannot be written,
-    nothing is logged."""
+def log_to(path: Path, level: str = "warning") -> None:
+    """Write the program's records of this level and above, and the warnings of libraries, redacted, to this file only.
+    It rotates at `MAX_LOG_BYTES`; if it cannot be written, nothing is logged."""
+    logging.getLogger("swecli").setLevel(level.upper())
     root = logging.getLogger()
     if any(getattr(handler, "baseFilename", None) == str(path) for handler in root.handlers):
         return

@@ -34,7 +34,7 @@ def make_start(args: argparse.Namespace) -> Start:
     flags = {name: given.get(name) for name in SETTINGS}
     configured = configure(args, folder, flags, everything=given.get("trust", False))
     make_folders(configured.paths)
-    log_to(configured.paths.log)
+    log_to(configured.paths.log, configured.settings.log)
     choice = choose_model(configured.settings, os.environ)
     resume = given.get("resume")
     session = "" if given.get("continue_last") else resume or None

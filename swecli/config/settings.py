@@ -308,6 +308,12 @@ class Settings:
         integer(0, 86_400),
         "seconds that a turn takes, or a question waits, until you are notified",
     )
+    log: str = _setting(
+        "warning",
+        OneOf("log level", ("debug", "info", "warning")),
+        "least level of what is written to the log file: debug, info or warning",
+        in_project="never",
+    )
     origins: dict[str, str] = field(default_factory=dict, compare=False)
 
     def entry(self, name: str) -> ModelEntry | None:

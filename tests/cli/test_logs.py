@@ -19,6 +19,7 @@ def restore_handlers() -> Iterator[None]:
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     yield
+    logging.getLogger("swecli").setLevel(logging.NOTSET)
     root.setLevel(level)
     for handler in [h for h in root.handlers if h not in before]:
         root.removeHandler(handler)
@@ -39,6 +40,15 @@ def test_only_warnings_and_tracebacks_are_logged_and_nothing_is_printed(
     assert "ValueError: why" in text
     assert "no" not in text.splitlines()[0]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_lower_level_adds_the_programs_own_records_and_not_those_of_libraries() -> None:
+    log_to(Path("x.log").absolute(), "debug")
+    logging.getLogger("swecli.headless").debug("the first request is not sent early")
+    logging.getLogger("httpcore").debug("connect_tcp.started")
+    text = Path("x.log").read_text()
+    assert "DEBUG swecli.headless: the first request is not sent early" in text
+    assert "connect_tcp" not in text
 
 
 @pytest.mark.slow

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable
 
 from swecli.models.message import Usage
-from swecli.store.session_files.transcript import Importer, Line, Transcript
+from swecli.store.session_files.importer import Line
+
+from .transcript import Transcript, importer
 
 _CHAT, _TYPED, _OWN = "# aider chat started at ", "#### ", "> "  # line prefixes of aider
 _SPENT = re.compile(
@@ -57,4 +59,4 @@ def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
             answer.append(text)
 
 
-AIDER = Importer("aider", _is_aider, _read_aider)
+AIDER = importer("aider", _is_aider, _read_aider)

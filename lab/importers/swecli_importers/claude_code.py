@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from swecli.store.session_files.transcript import (
-    Importer,
-    Line,
+from swecli.store.session_files.importer import Line
+
+from .transcript import (
     Transcript,
     as_dict,
     blocks_of,
     first_objects,
+    importer,
     text_of,
     token_count,
     usage_of,
@@ -183,4 +184,4 @@ def _rewound_events(events: list[dict[str, Any]]) -> set[str]:
     return gone - {"-"}
 
 
-CLAUDE_CODE = Importer("Claude Code", _is_claude_code, _read_claude_code)
+CLAUDE_CODE = importer("Claude Code", _is_claude_code, _read_claude_code)

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from swecli.models.message import Usage
-from swecli.store.session_files.transcript import (
-    Importer,
-    Line,
+from swecli.store.session_files.importer import Line
+
+from .transcript import (
     Transcript,
     as_dict,
     blocks_of,
     first_objects,
+    importer,
     text_of,
     token_count,
 )
@@ -118,4 +119,4 @@ def _parse_nested(value: Any) -> Any:
         return value
 
 
-CODEX = Importer("codex", _is_codex, _read_codex)
+CODEX = importer("codex", _is_codex, _read_codex)

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from swecli.store.session_files.transcript import (
-    Importer,
-    Line,
-    Transcript,
-    as_dict,
-    blocks_of,
-    first_objects,
-    text_of,
-    usage_of,
-)
+from swecli.store.session_files.importer import Line
+
+from .transcript import Transcript, as_dict, blocks_of, first_objects, importer, text_of, usage_of
 
 
 def _is_pi(head: str) -> bool:
@@ -87,4 +80,4 @@ def _branch(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return path[::-1]
 
 
-PI = Importer("pi", _is_pi, _read_pi)
+PI = importer("pi", _is_pi, _read_pi)

@@ -29,7 +29,7 @@ from swecli.store.session_files.archive import (
     rename_strategies,
     write_turns,
 )
-from swecli.store.session_files.transcript import Importer, Transcript
+from swecli.store.session_files.importer import Importer
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.playbook import BulletRow
 from swecli.store.tables.sessions import (
@@ -246,15 +246,14 @@ def import_file(database: Database, path: Path) -> ImportResult:
             raise BadInput(
                 f"{path} is not a session that swecli can read: {error}.", problem or _FORMATS
             ) from error
-    transcript = Transcript(importer.tool, str(path.absolute().parent))
-    importer.read(enumerate(text.split("\n"), 1), transcript)
-    if not (whole := transcript.to_archive()):
+    transcript = importer.read(enumerate(text.split("\n"), 1), str(path.absolute().parent))
+    if not transcript.session:
         raise BadInput(
             f"{path} looks like a transcript of {importer.tool}, but no turn of it can be read.",
             _FORMATS,
         )
-    imported = import_session(database, whole, transcript.lines)
-    return replace(imported, tool=importer.tool, skipped=tuple(transcript.skipped))
+    imported = import_session(database, transcript.session, transcript.lines)
+    return replace(imported, tool=importer.tool, skipped=transcript.skipped)
 
 
 def _find_importer(head: str) -> tuple[Importer | None, str]:

@@ -1,4 +1,4 @@
-"""A transcript of another tool, built line by line, and what an importer of one declares."""
+"""A transcript of another tool, built line by line."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 from swecli.models.message import Usage
+from swecli.store.session_files.importer import Importer, Line, ReadTranscript
 
-Line = tuple[int, str]  # number from 1, text
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -183,14 +183,19 @@ class Transcript:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))
 
 
-@dataclass(frozen=True, slots=True)
-class Importer:
-    """Reads the files of one tool. `recognises` gets the beginning of a file (65,536 characters); `read` adds the turns
-    of its numbered lines to a transcript, whose `lines` are stored too."""
+def importer(
+    tool: str, recognises: Callable[[str], bool], read: Callable[[Iterable[Line], Transcript], None]
+) -> Importer:
+    """Return the importer of a tool; `read` adds the turns of a file's lines to a transcript."""
 
-    tool: str
-    recognises: Callable[[str], bool]
-    read: Callable[[Iterable[Line], Transcript], None]
+    def read_lines(lines: Iterable[Line], directory: str) -> ReadTranscript:
+        transcript = Transcript(tool, directory)
+        read(lines, transcript)
+        return ReadTranscript(
+            transcript.to_archive(), tuple(transcript.lines), tuple(transcript.skipped)
+        )
+
+    return Importer(tool, recognises, read_lines)
 
 
 def first_objects(head: str) -> list[dict[str, Any]]:
