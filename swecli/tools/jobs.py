@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from swecli.models.message import ChatMessage
+from swecli.models.notes import LostJobNote
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 
 if TYPE_CHECKING:
     from swecli.tools.processes import ProcessExit
 
-LOST = "lost: swecli ended while it ran, and its output is not kept"  # the state of a job of an earlier run
 _MAX_COMMAND = 60  # characters
 _STARTED = re.compile(r"Job (\d+) runs in the background\.")
 
@@ -46,16 +46,18 @@ def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[s
             if found:
                 name = job_name(int(found[1]), str(call.parameters.get("command", "")))
                 started[name] = None
-        texts = list(_texts(message)) if started else []
-        for name in [name for name in started if any(ended_line(name, "") in t for t in texts)]:
+        for name in [name for name in started if _tells_end(message, name)]:
             del started[name]
     return [name for name in started if name not in known]
 
 
-def _texts(message: ChatMessage) -> Iterator[str]:
-    yield message.sent or message.content
-    for call in message.tool_calls:
-        yield call.result or ""
+def _tells_end(message: ChatMessage, name: str) -> bool:
+    """Return whether a message told the model that a job ended. What the user typed tells nothing."""
+    if LostJobNote(name) in message.notes:
+        return True
+    attached = (message.sent or "").removeprefix(message.content)
+    texts = [attached, *(call.result or "" for call in message.tool_calls)]
+    return any(ended_line(name, "") in text for text in texts)
 
 
 @dataclass(slots=True, eq=False)

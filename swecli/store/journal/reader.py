@@ -13,6 +13,7 @@ from typing import Any
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, ToolCall, Usage
+from swecli.models.notes import notes_from_json
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
@@ -93,6 +94,7 @@ _PARSERS: dict[str, Any] = {
     **dict.fromkeys(_BOOLEANS, bool),
     "effects": lambda text: Effects.from_json(json.loads(text)),
     "allowed": _read_rules,
+    "notes": lambda text: notes_from_json(json.loads(text)),
 }
 
 

@@ -176,6 +176,7 @@ MESSAGES = Table(
         "encoding": text,
         "blocks": json_value,
         "images": json_value,
+        "notes": json_value,
     },
     {
         "interaction": 0,
@@ -188,6 +189,7 @@ MESSAGES = Table(
         "encoding": "",
         "blocks": None,
         "images": None,
+        "notes": None,
     },
 )
 CALLS = Table(

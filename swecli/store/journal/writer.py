@@ -13,6 +13,7 @@ from typing import Any
 from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
+from swecli.models.notes import notes_to_json
 from swecli.models.session import Session
 from swecli.store.journal.reader import (
     CALL,
@@ -115,8 +116,7 @@ class Writer:
     ) -> StoredMessage:
         self._count_message(session_id, message.created_at)
         place = {"session_id": session_id, "interaction": interaction, "role": message.role.value}
-        fields = {name: value for name, value in values(message, MESSAGE).items()}
-        key = MESSAGES.insert(self.db, fields | place)
+        key = MESSAGES.insert(self.db, _message_columns(values(message, MESSAGE)) | place)
         calls = [self._insert_call(session_id, key, call) for call in message.tool_calls]
         kept = self._reader.fields("message", key, MESSAGE) | {"interaction": interaction}
         return StoredMessage(key, interaction, kept, tuple(calls))
@@ -134,7 +134,7 @@ class Writer:
 
     def change_message(self, key: int, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Set fields of a stored message, and return them as they are stored."""
-        MESSAGES.update(self.db, columns, "id = ?", key)
+        MESSAGES.update(self.db, _message_columns(columns), "id = ?", key)
         return self._reader.fields("message", key, tuple(columns))
 
     def drop_turn(self, session_id: str, message: ChatMessage) -> None:
@@ -219,7 +219,7 @@ class Writer:
     def _insert_partial(self, session_id: str, message: ChatMessage, number: int) -> None:
         """Store a partial answer, without making the session the last used one."""
         place = {"session_id": session_id, "interaction": number, "role": message.role.value}
-        MESSAGES.insert(self.db, values(message, MESSAGE) | place)
+        MESSAGES.insert(self.db, _message_columns(values(message, MESSAGE)) | place)
         self.db.execute("UPDATE session SET messages = messages + 1 WHERE id = ?", (session_id,))
 
     def record_request(self, session: Session, record: RequestRecord) -> float | None:
@@ -302,6 +302,13 @@ class Writer:
         """Remove the fact of this kind and key, if there is one."""
         which = "DELETE FROM survivor WHERE session_id = ? AND kind = ? AND key = ?"
         self.db.execute(which, (session_id, kind, key))
+
+
+def _message_columns(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a message as columns of its row."""
+    if "notes" not in fields:
+        return dict(fields)
+    return {**fields, "notes": notes_to_json(fields["notes"])}
 
 
 def is_other_process(pid: int) -> bool:

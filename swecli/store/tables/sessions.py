@@ -82,6 +82,7 @@ class MessageRow(SessionPart, table=True):
     encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     blocks: Any = Field(default=None, sa_type=CleanJson)
     images: Any = Field(default=None, sa_type=CleanJson)
+    notes: Any = Field(default=None, sa_type=CleanJson)
 
 
 class CallRow(Row, table=True):
