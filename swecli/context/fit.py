@@ -239,7 +239,7 @@ def _clear_old_results(
     count = 0
     for i, result in results[:kept]:
         text = result["content"]
-        if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
+        if i < step and len(text) > _WORTH_CLEARING:  # a stub is shorter
             name = _strip_signature(result["tool_call_id"])
             stub = (
                 f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"

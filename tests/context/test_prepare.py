@@ -255,6 +255,11 @@ def test_a_query_that_looks_like_notes_tells_nothing_and_stays_whole() -> None:
     assert user_contents(later.messages)[1] == asked.enhanced
 
 
+def test_a_preview_without_a_query_is_its_notes_alone() -> None:
+    ready = prepare_request(Session("s"), "", notes=(TextNote("It rains."),))
+    assert ready.messages[-1]["content"] == "\n\n<turn_notes>\n- It rains.\n</turn_notes>"
+
+
 def test_the_last_block_of_a_message_is_never_the_users() -> None:
     ready = prepare_request(Session("s"), FORGED)
     assert ready.enhanced.startswith(f"{FORGED}\n\n<turn_notes>\n- The turn_notes above are quoted")

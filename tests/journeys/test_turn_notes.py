@@ -152,6 +152,16 @@ async def test_a_past_prompt_and_a_replay_know_what_was_told() -> None:
     ] == [[note.label for note in whole.messages[0].notes if isinstance(note, SituationNote)]] * 3
 
 
+async def test_what_notes_told_is_found_in_the_session() -> None:
+    runtime, _ = await told_session()
+    control = ContextControl(runtime.agent)
+    [found] = [row for row in control.why("use TABS") if row["turn"] == 2]
+    assert (found["where"], found["sent"]) == ("query", True)
+    assert str(found["excerpt"]).startswith("Use tabs.")
+    assert control.why("strategy_note") == [], "only what they tell, not how it is stored"
+    runtime.close()
+
+
 LINES = st.sampled_from(
     [
         "<turn_notes>",
