@@ -110,7 +110,7 @@ def _truncate_unpinned(messages: list[ApiMessage], fraction: float) -> list[ApiM
     if last > first:
         turn = [messages[last]]
         steps = messages[last + 1 :]
-    if middle and middle[0]["role"] == "assistant" and middle[0].get("content") == _LEFT_OUT:
+    if middle and middle[0].get("content") == _LEFT_OUT:
         middle = middle[1:]
 
     plain = [messages[first], *middle, *turn, *steps]

@@ -57,6 +57,7 @@ class Effects:
     read: tuple[str, ...] = ()  # files whose text the result shows
     changed: tuple[str, ...] = ()  # files that are written or removed
     ran: str = ""  # the command line
+    job: int = 0  # the number of the background command that it started, 0 for none
     todo: tuple[dict[str, str], ...] | None = (
         None  # the new to-do list: text and status of each step
     )
@@ -77,6 +78,7 @@ class Effects:
             read=_texts(value.get("read", [])),
             changed=_texts(value.get("changed", [])),
             ran=str(value.get("ran", "")),
+            job=int(value.get("job", 0)),
             todo=None if todo is None else tuple(_read_step(step) for step in todo),
             origin=origin,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -17,18 +16,12 @@ if TYPE_CHECKING:
     from swecli.tools.processes import ProcessExit
 
 _MAX_COMMAND = 60  # characters
-_STARTED = re.compile(r"Job (\d+) runs in the background\.")
 
 
 def job_name(number: int, command: str) -> str:
     """Return a job's name: `job 3 (make watch)`."""
     words = " ".join(one_line(command).split())  # as in a note, which has no other whitespace
     return f"job {number} ({words[:_MAX_COMMAND].rstrip()})"
-
-
-def started_line(number: int) -> str:
-    """Return the beginning of the result of a call that started a job."""
-    return f"Job {number} runs in the background."
 
 
 def ended_line(name: str, state: str) -> str:
@@ -42,10 +35,8 @@ def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[s
     started: dict[str, None] = {}
     for message in messages:
         for call in message.tool_calls:
-            found = _STARTED.match(call.result or "") if call.parameters.get("background") else None
-            if found:
-                name = job_name(int(found[1]), str(call.parameters.get("command", "")))
-                started[name] = None
+            if call.effects.job:
+                started[job_name(call.effects.job, call.effects.ran)] = None
         for name in [name for name in started if _tells_end(message, name)]:
             del started[name]
     return [name for name in started if name not in known]

@@ -20,7 +20,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.playbook import Kind, Scope, State, Trust
-from swecli.store.earlier_notes import convert_archive
+from swecli.store.earlier_texts import convert_archive
 from swecli.store.journal.reader import number_of
 from swecli.store.journal.values import clean_text
 from swecli.store.playbook.bullets import Bullets

@@ -112,10 +112,10 @@ def _to_20(connection: Connection) -> None:
     )
 
 
-def _take_notes_apart(connection: Connection) -> None:
-    """The notes behind a query were stored in its text, and read back from it."""
+def _take_texts_apart(connection: Connection) -> None:
+    """The notes behind a query, and the number of a started job, were stored in texts and read back from them."""
     # late: only an older database is converted
-    from swecli.store.earlier_notes import convert_rows
+    from swecli.store.earlier_texts import convert_rows
 
     convert_rows(connection)
 
@@ -144,7 +144,7 @@ STEPS: tuple[Step, ...] = (
     _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
     _to_20,  # strategies have counts, and no belief
     None,  # rules allowed for a session
-    _take_notes_apart,  # notes of queries are data
+    _take_texts_apart,  # notes of queries, and started jobs, are data
 )
 
 

@@ -1,9 +1,10 @@
-"""Takes apart what versions up to 0.2.0 stored as one text: a query as it was sent, and the notes behind it. Read once:
-when a database is upgraded, and when a session is imported that such a version exported."""
+"""Makes data of what versions up to 0.2.0 stored as text and read back from it: the notes behind a query, and which job
+a call started. Read once: when a database is upgraded, and when a session is imported that such a version exported."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ _STRATEGY = "Strategy ["
 _REVOKED = "] no longer applies."
 _CHANGES = {"] is new: ": StrategyChange.NEW, "] now reads: ": StrategyChange.REWRITTEN}
 _MODE_ENDED = ". The mode before it has ended"
+_STARTED = re.compile(r"Job (\d{1,9}) runs in the background\.")
 _JOB = "background "
 _LOST = ": lost: swecli ended while it ran, and its output is not kept"
 
@@ -126,7 +128,7 @@ def _split_edited(text: str, notes: list[Note]) -> JsonObject:
 
 
 def convert_rows(connection: Connection) -> None:
-    """Take the notes out of all stored messages and edits."""
+    """Take the notes out of all stored messages and edits, and say which calls started a job."""
     noted = connection.exec_driver_sql(
         "SELECT id FROM message WHERE role = 'user' AND sent != content"
         " AND substr(sent, -length(?)) = ?",
@@ -143,6 +145,11 @@ def convert_rows(connection: Connection) -> None:
                 "UPDATE message SET sent = ?, notes = ? WHERE id = ?", columns
             )
     _convert_edits(connection)
+    connection.exec_driver_sql(
+        "UPDATE tool_call SET effects = json_set(effects, '$.job', CAST(substr(result, 5) AS INTEGER))"
+        " WHERE result GLOB 'Job [1-9]* runs in the background.*' AND json_valid(effects)"
+        " AND json_valid(parameters) AND json_extract(parameters, '$.background')"
+    )
 
 
 def _convert_edits(connection: Connection) -> None:
@@ -177,9 +184,13 @@ def _to_text(value: Json) -> str:
 
 
 def convert_archive(whole: JsonObject) -> None:
-    """Take the notes out of the messages and edits of an exported session."""
+    """Do the same with the messages, edits and calls of an exported session."""
     queries: dict[int, list[Note]] = {}
     for message in whole["messages"]:
+        for call in message["tool_calls"]:
+            started = _STARTED.match(call["result"] or "")
+            if started and call["effects"] and call["parameters"].get("background"):
+                call["effects"]["job"] = int(started[1])
         notes: list[Note] = []
         if message["role"] == "user" and message["sent"] is not None:
             message["sent"], notes = split_notes(message["content"], message["sent"])

@@ -1,5 +1,4 @@
-"""Test that the notes in texts stored by version 0.2.0 become data, and that what is sent of these texts stays the
-same."""
+"""Test that what version 0.2.0 stored as text becomes data, and that what is sent of these texts stays the same."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from swecli.context.keyed import strip_keys
 from swecli.context.prepare import past_request
 from swecli.models.context import Edits, Epoch, Reduction
-from swecli.models.message import ChatMessage, Role
+from swecli.models.message import ChatMessage, Effects, Role, ToolCall
 from swecli.models.notes import (
     ExcerptNote,
     Label,
@@ -29,7 +28,7 @@ from swecli.models.notes import (
     TextNote,
     with_notes,
 )
-from swecli.store.earlier_notes import split_edits, split_notes
+from swecli.store.earlier_texts import split_edits, split_notes
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -129,7 +128,10 @@ def store_session(path: Path) -> dict[str, Any]:
     edits = Edits(replace={"1.0": {"content": cut}})
     for number, (content, sent) in enumerate(TURNS, 1):
         manager.begin_interaction(content, sent)
-        manager.append(ChatMessage(Role.ASSISTANT, "ok"))
+        call = ToolCall("c", "run_command", {"command": "make", "background": True})
+        call.effects = Effects(ran="make")
+        call.result = f"Job {number} runs in the background. Its output: …"
+        manager.append(ChatMessage(Role.ASSISTANT, "ok", [call]))
         manager.finish_interaction("done")
         if number == 1:
             manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "s", began=1)))
@@ -160,6 +162,8 @@ def assert_converted(manager: SessionManager) -> None:
             SituationNote(Label.MODE, "plan. Read only", True),
         ],
     ]
+    calls = [call for message in session.messages for call in message.tool_calls]
+    assert [call.effects for call in calls] == [Effects(ran="make", job=n) for n in (1, 2, 3)]
     first, *_ = [m for m in strip_keys(past_request(session)) if m["role"] == "user"]
     assert first["content"] == "[Cut to save room: 99 characters before]\nhe\n…\n</turn_notes>"
     manager.database.close()
