@@ -21,10 +21,11 @@ from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
 from swecli.models.message import Ask, Mode, ModelChoice
+from swecli.models.notes import LostJobNote
 from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
-from swecli.tools.jobs import LOST, ended_line, lost_jobs
+from swecli.tools.jobs import lost_jobs
 from swecli.tools.limits import one_line
 from swecli.tools.surroundings import Surroundings
 from swecli.undo.history import TurnHistory
@@ -148,7 +149,7 @@ class Runtime:
         lost = lost_jobs(self.session.messages, self.agent.ctx.jobs.names)
         allowed = [one_line(rule.text) for rule in self.agent.permissions.session]
         unasked = f"allowed in this session: {', '.join(allowed)} (/permissions)"
-        return [*(ended_line(name, LOST) for name in lost), *([unasked] if allowed else [])]
+        return [*(LostJobNote(name).line for name in lost), *([unasked] if allowed else [])]
 
     def trust_files(self, files: Mapping[Path, bytes]) -> list[str]:
         """Trust these files of the project as they are, and use them from the next request on. Returns notices on what

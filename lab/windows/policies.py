@@ -11,14 +11,14 @@ from pathlib import Path
 from lab.windows.prices import Prices
 from swecli.agent.replay import replay_turns
 from swecli.config.settings import Settings
-from swecli.context.notes import with_notes
 from swecli.context.replay.history import History, PastStep, PastTurn
 from swecli.context.replay.requests import Assumptions, ReplayedTurn, SentRequest
-from swecli.context.situation import environment_lines
+from swecli.context.situation import environment_notes
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import PER_MESSAGE, PER_REQUEST
 from swecli.models.context import WindowSpec
 from swecli.models.message import IMAGES, ApiMessage, Usage
+from swecli.models.notes import with_notes
 from swecli.models.playbook import render_bullets
 
 OURS = "ours"
@@ -35,7 +35,7 @@ def system_message(history: History, turn: PastTurn | None = None) -> ApiMessage
 def query_message(history: History, turn: PastTurn) -> ApiMessage:
     """Return a turn's query as it is sent, with its environment notes."""
     day = date.fromtimestamp(turn.steps[0].at)
-    notes = environment_lines(Path(history.session.working_directory), day)
+    notes = environment_notes(Path(history.session.working_directory), day)
     images = {IMAGES: list(turn.images)} if turn.images else {}
     return {"role": "user", "content": with_notes(turn.sent, notes), **images}
 

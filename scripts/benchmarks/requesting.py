@@ -16,6 +16,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.context.window import OpeningConditions
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.notes import TextNote
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -60,7 +61,9 @@ def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> o
 def _built(session: Session, counter: TokenCounter) -> object:
     """Measure building a request as each turn does, with all parts counted."""
     begins = OpeningConditions().next_opening(session, QUERY, past_request(session), counter)
-    given = RequestInput(session, QUERY, HeadParts("Be brief."), ("the day is fine",), begins)
+    given = RequestInput(
+        session, QUERY, HeadParts("Be brief."), (TextNote("the day is fine"),), begins
+    )
     return build_request(given, counter)
 
 

@@ -121,7 +121,7 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         self.notes.clear()
         self.ctx.jobs.notices[:] = [
-            line for line in self.ctx.jobs.notices if line not in turn.request.enhanced
+            line for line in self.ctx.jobs.notices if line not in turn.request.query
         ]
         self._reopen = ""
         if self.builder.stale is not None:

@@ -14,6 +14,7 @@ from swecli.context.fit import Ladder
 from swecli.context.keyed import strip_keys
 from swecli.context.prepare import Segment, measure_messages, past_request
 from swecli.context.replay.stored import stored_request
+from swecli.models.api_message import text_of
 from swecli.models.context import Reduction, WindowSpec, interaction_of, key_of
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
@@ -260,7 +261,8 @@ class ContextControl:
             number = place.interaction
             messages = [message for message in request if interaction_of(message) == number]
             sent = any(
-                text.strip().casefold() in str(m.get("content") or m).casefold() for m in messages
+                text.strip().casefold() in (text_of(message) or str(message)).casefold()
+                for message in messages
             )
             row = None if sent else _find_reduction(number, bool(messages), log)
             by = row and {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}

@@ -23,7 +23,7 @@ from swecli.context.fit import (
 from swecli.context.keyed import normalize_keyed, strip_keys
 from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks
-from swecli.context.tokens import TokenCounter, estimate_token_count
+from swecli.context.tokens import TokenCounter, count_text
 from swecli.context.truncate import (
     TruncateOptions,
     TruncateResponse,
@@ -342,7 +342,7 @@ class ContextFitter:
             count = len
             window = budget.MAX_CHARACTERS
             allowed = budget.MAX_CHARACTERS
-        last = estimate_token_count(fitting.messages[-1].get("content"), count)
+        last = count_text(fitting.messages[-1], count)
         return TruncateOptions(
             messages=fitting.messages,
             total_tokens=total - last,

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, request_limit
 from swecli.context.epochs import CONDENSE
-from swecli.context.notes import held_strategies, render_excerpts
+from swecli.context.notes import held_strategies, quote_excerpts
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request
-from swecli.context.situation import environment_lines, jobs_line, mode_line
+from swecli.context.situation import environment_notes, jobs_note, mode_note
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
 from swecli.models.message import CANCELLED, ApiMessage, Image, Mode
+from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
-from swecli.tools.jobs import LOST, ended_line, lost_jobs
+from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
@@ -53,7 +54,7 @@ class Query:
     running: tuple[str, ...] = ()  # those of them that still run
     mode: Mode | None = None  # the permission mode; None: not told
     plan_tool: str = ""  # the name of the tool that ends mode plan; "": none is offered
-    situation: tuple[str, ...] = ()  # lines that held when it was sent before; () are made now
+    situation: tuple[SituationNote, ...] = ()  # what held when it was sent before; (): made now
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +153,14 @@ class RequestBuilder:
         notices = (*notices, *(self.stale.notices() if self.stale and self.stale.found else ()))
         return Turn(query.text, request, selection, notices, files, tuple(interactions), images)
 
-    def _situation(self, query: Query) -> tuple[str, ...]:
+    def _situation(self, query: Query) -> tuple[SituationNote, ...]:
         today = self.clock().astimezone().date()
-        lines = environment_lines(self.root, today)
+        notes = [*environment_notes(self.root, today)]
         if query.mode is not None:
-            lines.append(mode_line(query.mode, query.plan_tool))
+            notes.append(mode_note(query.mode, query.plan_tool))
         if query.jobs is not None:
-            lines.append(jobs_line(query.running))
-        return (*lines, *self.surroundings.lines())
+            notes.append(jobs_note(query.running))
+        return (*notes, *self.surroundings.notes())
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
@@ -223,7 +224,7 @@ class RequestBuilder:
         opening: Opening | None,
         model: ChatModel,
         counter: TokenCounter,
-    ) -> tuple[list[str], list[int]]:
+    ) -> tuple[list[ExcerptNote], list[int]]:
         """Find interactions that the query refers to and the request does not contain; return excerpts in a tenth of
         the model's window, and their numbers."""
         epoch = session.context.epoch if opening is None else None
@@ -244,7 +245,7 @@ class RequestBuilder:
             if one.interaction not in pinned
         ][:_MAX_FOUND]
         window = model.profile.window
-        return render_excerpts(unsent, window // 10 if window else None, counter)
+        return quote_excerpts(unsent, window // 10 if window else None, counter)
 
     def conditions(self, session: Session, model: ChatModel) -> OpeningConditions:
         """Return what the start of the next turn depends on besides the session."""
@@ -258,19 +259,23 @@ class RequestBuilder:
         return OpeningConditions(cold, allowed, "", settings.window_min, settings.window_max)
 
 
-def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[str]:
+def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[Note]:
     """Yield notes on what the model cannot know from the messages: that its answer was cut off, and that background
     commands ended with an earlier run."""
     last = session.messages[-1] if session.messages else None
     if last is not None and last.status == "partial":
-        yield "Your last answer above was interrupted; it is incomplete."
+        yield TextNote("Your last answer above was interrupted; it is incomplete.")
     elif last is not None and any(call.error == CANCELLED for call in last.tool_calls):
-        yield "The user interrupted your last turn during the calls above, before you answered."
+        yield TextNote(
+            "The user interrupted your last turn during the calls above, before you answered."
+        )
     elif last is not None and last.tool_calls:
-        yield "Your last turn ended before you answered: it was interrupted or reached a limit."
+        yield TextNote(
+            "Your last turn ended before you answered: it was interrupted or reached a limit."
+        )
     if jobs is not None:
         for name in lost_jobs(session.messages, jobs):
-            yield ended_line(name, LOST)
+            yield LostJobNote(name)
 
 
 def _without_query(found: FoundInteraction) -> FoundInteraction:

@@ -26,6 +26,7 @@ from swecli.models.message import (
     RequestRecord,
     Role,
 )
+from swecli.models.notes import disclaim_block
 from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 
@@ -55,7 +56,8 @@ class TurnRecord:
         context = self.sessions.context
         message = self.sessions.begin_interaction(
             turn.query,
-            request.enhanced,
+            request.query,
+            notes=list(request.notes),
             images=list(turn.images) or None,
             tokens=self.counter.count(request.enhanced),
             encoding=self.counter.label,
@@ -101,7 +103,8 @@ class TurnRecord:
 
     def store_steering(self, line: str) -> ChatMessage:
         """Store a line that the user sent to the running turn."""
-        return self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
+        notes = disclaim_block(line)
+        return self.sessions.append(ChatMessage(Role.USER, line, status=STEER, notes=notes))
 
     def store_facts(self, message: ChatMessage) -> None:
         """Store the retained facts of a message; of a reply when its calls are finished."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from swecli.context.tokens import TokenCounter
-from swecli.models.api_message import calls_of
+from swecli.models.api_message import as_sent, calls_of, text_of
 from swecli.models.message import ApiMessage, ToolSpec
 
 # Specified, not measured: tests/context/test_budget states these values and what they do.
@@ -153,7 +153,8 @@ class RequestLimits:
         known = [limit for limit in (self.limit, self.start) if limit]
         if not known:
             return True
-        request = json.dumps([messages, [spec.to_api() for spec in specs]])
+        sent = [as_sent(message) for message in messages]
+        request = json.dumps([sent, [spec.to_api() for spec in specs]])
         tokens = len(request) / _BYTES_PER_TOKEN * max(1.0, self.scale)
         return tokens <= min(known) / 2
 
@@ -164,6 +165,6 @@ def _count_characters(messages: Sequence[ApiMessage]) -> int:
 
 
 def _texts(message: ApiMessage) -> Iterator[str]:
-    yield message.get("content") or ""
+    yield text_of(message)
     for call in calls_of(message):
         yield from (call["function"]["name"], call["function"]["arguments"])

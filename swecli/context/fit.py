@@ -19,6 +19,8 @@ from swecli.models.api_message import (
     call_id_of,
     calls_of,
     images_of,
+    notes_of,
+    text_of,
     with_fields,
 )
 from swecli.models.context import Edits, interaction_of, key_of
@@ -237,7 +239,7 @@ def _clear_old_results(
     count = 0
     for i, result in results[:kept]:
         text = result["content"]
-        if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
+        if i < step and len(text) > _WORTH_CLEARING:  # a stub is shorter
             name = _strip_signature(result["tool_call_id"])
             stub = (
                 f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
@@ -270,9 +272,14 @@ def _shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMe
     for i, message in enumerate(messages):
         if message["role"] != role or (role == "user" and i >= newest):
             continue
-        if text := message["content"]:
-            call_id = _strip_signature(call_id_of(message))
-            out[i] = with_fields(message, {"content": _cut_text(text, cap, call_id)})
+        text = text_of(message)
+        call_id = _strip_signature(call_id_of(message))
+        cut = _cut_text(text, cap, call_id)
+        if cut != text:
+            out[i] = with_fields(message, {"content": cut})
+            if notes_of(message):
+                # cut with the text: what they told is told again
+                out[i] = with_fields(out[i], {"notes": []})
         if calls := calls_of(message):
             out[i] = with_fields(out[i], {"tool_calls": [_cut_call(call, cap) for call in calls]})
     return out

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from swecli.context.repair import normalize
-from swecli.models.api_message import KEY, ApiMessage, MessageFields, with_fields, without_fields
+from swecli.models.api_message import KEY, ApiMessage, MessageFields, as_sent, with_fields
 from swecli.models.context import Edits, key_of
 
 SYSTEM_KEY = "s"
 
 
 def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
-    """Return the messages without their keys, as they are sent."""
-    return [without_fields(message, KEY) for message in messages]
+    """Return the messages as they are sent: without their keys, and with the notes in their texts."""
+    return [as_sent(message) for message in messages]
 
 
 def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
-from swecli.context.notes import known_strategies, strategy_notes, strip_old_strategies, with_notes
-from swecli.context.situation import changed_lines
+from swecli.context.notes import known_strategies, strategy_notes, strip_old_strategies
+from swecli.context.situation import changed_situation
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
-from swecli.models.api_message import UserMessage, with_fields
+from swecli.models.api_message import UserMessage, text_of, with_fields
 from swecli.models.context import (
     BEGIN,
     KEY,
@@ -24,6 +24,7 @@ from swecli.models.context import (
     key_of,
 )
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role
+from swecli.models.notes import Note, SituationNote, disclaim_block, with_notes
 from swecli.models.session import Session
 
 
@@ -34,10 +35,10 @@ class RequestInput:
     session: Session  # without the query's own message, with every interaction of its window loaded
     enhanced_query: str  # the query with the contents of its @files
     head: HeadParts  # with the strategies selected for the query
-    notes: tuple[str, ...]  # one line each, appended to the query
+    notes: tuple[Note, ...]  # appended to the query
     opening: Opening | None = None  # the new epoch that begins; None: the current one lasts
     images: tuple[Image, ...] = ()  # attached to the query
-    situation: tuple[str, ...] = ()  # lines to append if the request does not hold them already
+    situation: tuple[SituationNote, ...] = ()  # appended if the request does not hold them already
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,16 @@ class PreparedRequest:
     """A request before its first step.
 
     `keyed` are its messages with their keys (see `Edits`); `tokens` counts them without tools: the segments
-    and a small remainder for frames; `enhanced` is the query as sent and stored; `shown` are the ids of the strategies
-    known to the model; `window` is the first and last completed interaction (first > last: none); `removed` counts the
-    interactions that leave the window; `opened` is the row of the epoch that begins, or None."""
+    and a small remainder for frames; `query` is the query with its @files, as it is stored, and `notes` are those that
+    follow it; `shown` are the ids of the strategies known to the model; `window` is the first and last completed
+    interaction (first > last: none); `removed` counts the interactions that leave the window; `opened` is the row of
+    the epoch that begins, or None."""
 
     keyed: list[ApiMessage]
     segments: tuple[Segment, ...]
     tokens: int
-    enhanced: str
+    query: str
+    notes: tuple[Note, ...]
     shown: tuple[str, ...]
     window: tuple[int, int]
     removed: int
@@ -71,6 +74,11 @@ class PreparedRequest:
     @property
     def messages(self) -> list[ApiMessage]:
         return strip_keys(self.keyed)
+
+    @property
+    def enhanced(self) -> str:
+        """The query as the model reads it, notes included."""
+        return with_notes(self.query, self.notes)
 
 
 def prepare_messages(
@@ -114,8 +122,11 @@ def _system(text: str) -> ApiMessage:
     return {"role": "system", "content": text, KEY: SYSTEM_KEY}
 
 
-def _query(text: str, key: str) -> UserMessage:
-    return {"role": "user", "content": text, KEY: key}
+def _query(text: str, key: str, notes: Sequence[Note] = ()) -> UserMessage:
+    query: UserMessage = {"role": "user", "content": text, KEY: key}
+    if notes:
+        query["notes"] = list(notes)
+    return query
 
 
 def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
@@ -136,13 +147,13 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     known = known_strategies(epoch.strategies, past)
     selected = inputs.head.contents
     live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
-    notes = [
+    notes: list[Note] = [
         *strategy_notes(known, selected, live),
-        *changed_lines(inputs.situation, past),
+        *changed_situation(inputs.situation, past),
         *inputs.notes,
     ]
-    enhanced = with_notes(inputs.enhanced_query, notes)
-    query = _query(enhanced, f"{completed + 1}.0")
+    notes = notes or disclaim_block(inputs.enhanced_query)
+    query = _query(inputs.enhanced_query, f"{completed + 1}.0", notes)
     if inputs.images:
         query[IMAGES] = list(inputs.images)
     messages = normalize_keyed([*past, query])
@@ -157,7 +168,8 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
         keyed=messages,
         segments=_segments(inputs.head, epoch, messages, query, counter),
         tokens=counter.count_messages(messages),
-        enhanced=enhanced,
+        query=inputs.enhanced_query,
+        notes=tuple(notes),
         shown=tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
         window=(epoch.first, completed),
         removed=max(0, epoch.first - first_before),
@@ -273,6 +285,6 @@ def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
 
 def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
     """Measure messages as one segment; of a query only the text is displayed."""
-    lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
-    text = str(messages[0]["content"]) if name == "query" else lines
+    lines = "\n".join(f"{message['role']}: {text_of(message)}" for message in messages)
+    text = text_of(messages[0]) if name == "query" else lines
     return Segment(name, sum(counter.count_message(message) for message in messages), text)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from swecli.models.api_message import (
+    NOTES,
     ApiCall,
     ApiMessage,
     AssistantMessage,
@@ -82,7 +83,7 @@ class _History:
         return self.messages[-1]["role"] if self.messages else ""
 
     def _add_user(self, message: JsonObject) -> None:
-        if _is_blank(message.get("content")):
+        if _is_blank(message.get("content")) and not message.get(NOTES):
             message = message | {"content": _EMPTY_TEXT}
         if self._last_role() == "user":
             self.messages.append({"role": "assistant", "content": _INTERRUPTED_REPLY})

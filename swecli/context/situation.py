@@ -1,33 +1,18 @@
-"""The situation of a turn: lines `Label: value` in the notes behind the query, sent again only when they change."""
+"""The situation of a turn: notes on what holds when a query is sent, which are sent again only when they change."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from swecli.context.notes import note_lines
-from swecli.models.api_message import ApiMessage
+from swecli.models.api_message import ApiMessage, notes_of
 from swecli.models.message import Mode
+from swecli.models.notes import Label, Note, SituationNote
+from swecli.text import join_surrogates
 
-# All labels, in the order of their lines.
-LABELS = (
-    "Workspace",
-    "Platform",
-    "Date",
-    "Mode",
-    "Background jobs running",
-    "Shell",
-    "Python",
-    "Git branch",
-    "Git status",
-    "Last commits",
-    "Top level",
-)
-_TOP_LEVEL = "Top level"  # goes out of date with every new file: sent once, to know the way
-_ENDED = ". The mode before it has ended"
-_JOBS = "Background jobs running: "
 _MODES: dict[Mode, str] = {
     "ask": "ask. The user may be asked before a file is changed or a program is run",
     "edits": "edits. Files are changed without asking; the user may be asked before a program is run",
@@ -37,53 +22,64 @@ _MODES: dict[Mode, str] = {
 }
 
 
-def environment_lines(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
+def environment_notes(
+    cwd: Path, today: date, platform: str = sys.platform
+) -> tuple[SituationNote, ...]:
     """Return workspace, platform and date."""
-    return [f"Workspace: {cwd}", f"Platform: {platform}", f"Date: {today.isoformat()}"]
+    return (
+        SituationNote(Label.WORKSPACE, join_surrogates(str(cwd))),
+        SituationNote(Label.PLATFORM, platform),
+        SituationNote(Label.DATE, today.isoformat()),
+    )
 
 
-def mode_line(mode: Mode, plan_tool: str = "") -> str:
+def mode_note(mode: Mode, plan_tool: str = "") -> SituationNote:
     """Return the permission mode, and what it forbids. `plan_tool` is the name of the tool that ends mode plan."""
     end = f"accepts your plan: show it with {plan_tool}" if plan_tool else "ends this mode"
-    return f"Mode: {_MODES[mode].format(end=end)}"
+    return SituationNote(Label.MODE, _MODES[mode].format(end=end))
 
 
-def jobs_line(running: Sequence[str]) -> str:
+def jobs_note(running: Sequence[str]) -> SituationNote:
     """Return the background commands that run."""
-    return f"{_JOBS}{', '.join(running) or 'none'}"
+    return SituationNote(Label.JOBS, ", ".join(running) or "none")
 
 
-def changed_lines(lines: Iterable[str], past: Sequence[ApiMessage]) -> list[str]:
-    """Return those of the lines that the messages of a request do not hold as the newest ones of their labels. A new
-    mode says that the earlier one has ended; that no job runs is said only of jobs that did."""
-    known: dict[str, str] = {}
-    for line in note_lines(past):
-        known[_label(line)] = line
-    changed: list[str] = []
-    for line in lines:
-        label = _label(line)
-        before = known.get(label)
+def changed_situation(
+    notes: Iterable[SituationNote], past: Iterable[ApiMessage]
+) -> list[SituationNote]:
+    """Return those of the notes that the messages of a request do not hold as the newest ones of their labels. A new
+    mode says that the earlier one has ended; that no job runs is said only of jobs that did. The names of the top level
+    go out of date with every new file: they are sent once, to know the way."""
+    told = Situation()
+    for message in past:
+        told.follow(notes_of(message))
+    changed: list[SituationNote] = []
+    for note in notes:
+        before = told.find(note.label)
         if before is None:
-            if line != jobs_line(()):
-                changed.append(line)
-        elif label != _TOP_LEVEL and before.removesuffix(_ENDED) != line:
-            changed.append(f"{line}{_ENDED}" if label == "Mode" else line)
+            if note != jobs_note(()):
+                changed.append(note)
+        elif before != note and note.label is not Label.TOP_LEVEL:
+            changed.append(replace(note, ends_earlier=note.label is Label.MODE))
     return changed
 
 
-class SituationHistory:
-    """What was told in the turns of a session: each turn tells only what has changed."""
+class Situation:
+    """What the notes of messages told so far, as each turn tells only what has changed."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, str] = {}
+        self._newest: dict[Label, SituationNote] = {}
 
-    def follow(self, sent: ApiMessage) -> tuple[str, ...]:
-        """Return all lines that held when a query was sent."""
-        for line in note_lines([sent]):
-            if _label(line) in LABELS:
-                self._lines[_label(line)] = line.removesuffix(_ENDED)
-        return tuple(self._lines[label] for label in LABELS if label in self._lines)
+    def follow(self, notes: Iterable[Note]) -> None:
+        """Take the notes of the next message."""
+        for note in notes:
+            if isinstance(note, SituationNote):
+                self._newest[note.label] = replace(note, ends_earlier=False)
 
+    def find(self, label: Label) -> SituationNote | None:
+        """Return what holds of a label; None if nothing was told."""
+        return self._newest.get(label)
 
-def _label(line: str) -> str:
-    return line.partition(": ")[0]
+    def notes(self) -> tuple[SituationNote, ...]:
+        """Return all that holds, in the order of the labels."""
+        return tuple(self._newest[label] for label in Label if label in self._newest)

@@ -15,11 +15,13 @@ from swecli.models.api_message import (
     BLOCKS,
     IMAGES,
     KEY,
+    NOTES,
     ApiMessage,
     Blocks,
     blocks_of,
     calls_of,
     images_of,
+    text_of,
 )
 from swecli.models.json_value import Json
 from swecli.models.message import ChatMessage, ToolSpec
@@ -35,7 +37,7 @@ _PER_CALL = 8
 PER_REQUEST = 3
 _MAX_CACHED = 20_000
 # Fields that are counted separately, part of the frame, or never sent.
-_FRAME = ("role", "content", "tool_calls", "tool_call_id", KEY, BLOCKS, IMAGES)
+_FRAME = ("role", "content", "tool_calls", "tool_call_id", KEY, BLOCKS, IMAGES, NOTES)
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → SHA-256 of its published table.
@@ -96,7 +98,7 @@ class TokenCounter:
     def cache_stored(self, messages: Sequence[ChatMessage]) -> None:
         """Fill the cache with the exact counts stored with messages, from the newest back to the first known one."""
         for message in reversed(messages):
-            text = message.content if message.sent is None else message.sent
+            text = message.sent_text
             key = (len(text), hash(text))
             if message.encoding != self.encoding or message.tokens is None or key in self._cache:
                 break
@@ -107,7 +109,7 @@ class TokenCounter:
 
     def count_message(self, message: ApiMessage) -> int:
         """Count the tokens of one chat message: content, calls, all other fields, and its frame."""
-        total = PER_MESSAGE + estimate_token_count(message.get("content"), self.count)
+        total = PER_MESSAGE + count_text(message, self.count)
         for image in images_of(message):
             total += _image_tokens(len(image["data"]))
         for call in calls_of(message):
@@ -149,6 +151,12 @@ class TokenCounter:
             except BaseException:  # noqa: BLE001  # the tokeniser's panics are not an Exception; a count must not end a turn
                 total += _estimate(piece)
         return total
+
+
+def count_text(message: ApiMessage, count_tokens: Callable[[str], int]) -> int:
+    """Count the tokens of a message's content, with its notes; see `estimate_token_count`."""
+    content = text_of(message) if message.get(NOTES) else message.get("content")
+    return estimate_token_count(content, count_tokens)
 
 
 def estimate_token_count(content: Json, count_tokens: Callable[[str], int]) -> int:

@@ -9,7 +9,7 @@ from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
 from swecli.context.keyed import normalize_keyed
-from swecli.context.tokens import estimate_token_count
+from swecli.context.tokens import count_text, estimate_token_count
 from swecli.models.context import KEY, interaction_of, key_of, note_key
 from swecli.models.message import ApiMessage
 
@@ -228,14 +228,12 @@ def _truncate_once(options: TruncateOptions, answer: TruncateResponse) -> Trunca
 
 def _context_tokens(options: TruncateOptions) -> int:
     """Return the size of the whole context, with the last message."""
-    last = options.messages[-1].get("content") if options.messages else None
-    return options.total_tokens + estimate_token_count(last, options.count_tokens)
+    last = count_text(options.messages[-1], options.count_tokens) if options.messages else 0
+    return options.total_tokens + last
 
 
 def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:
-    return sum(
-        estimate_token_count(message.get("content"), options.count_tokens) for message in messages
-    )
+    return sum(count_text(message, options.count_tokens) for message in messages)
 
 
 def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final, Literal, NotRequired, TypedDict, cast
 
 from swecli.models.json_value import JsonObject
+from swecli.models.notes import Note, with_notes
 
 # Names of fields that never reach a service as they are.
 KEY: Final = "_key"  # addresses a message in edits
 BLOCKS: Final = "blocks"
 IMAGES: Final = "images"
+NOTES: Final = "notes"
 
 
 class Image(TypedDict):
@@ -51,6 +53,7 @@ class SystemMessage(TypedDict):
 class UserMessage(TypedDict):
     role: Literal["user"]
     content: str
+    notes: NotRequired[list[Note]]  # sent behind the content, see `text_of`
     images: NotRequired[list[Image]]
     _key: NotRequired[str]
 
@@ -80,12 +83,29 @@ class MessageFields(TypedDict, total=False):
     tool_calls: list[ApiCall]
     blocks: Blocks
     images: list[Image]
+    notes: list[Note]
     _key: str
 
 
 def calls_of(message: ApiMessage) -> list[ApiCall]:
     """Return the calls of a message; only an assistant's has any."""
     return message.get("tool_calls", []) if message["role"] == "assistant" else []
+
+
+def notes_of(message: ApiMessage) -> list[Note]:
+    """Return the notes of a message; only a user's has any."""
+    return message.get("notes", []) if message["role"] == "user" else []
+
+
+def text_of(message: ApiMessage) -> str:
+    """Return the text of a message as a model reads it: a query with its notes; "" if it has only calls."""
+    return with_notes(message.get("content") or "", notes_of(message))
+
+
+def as_sent(message: ApiMessage) -> ApiMessage:
+    """Return a message as it goes out: without its key, and with its notes in its text."""
+    sent = without_fields(message, KEY, NOTES)
+    return with_fields(sent, {"content": text_of(message)}) if notes_of(message) else sent
 
 
 def images_of(message: ApiMessage) -> list[Image]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from swecli.models.api_message import KEY as KEY
-from swecli.models.api_message import MessageFields, with_fields
+from swecli.models.api_message import NOTES, MessageFields, with_fields
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 
@@ -99,8 +99,8 @@ class Edits:
     """Changes to single messages of a request, addressed by key: `7.0` is the user message of interaction 7, `7.1` the
     message after it; a stub that is not stored has the key of the message before it and a `+`.
 
-    `drop` are removed, `replace` maps keys to new fields, and each `(key, message)` of `insert` is inserted before that
-    key, in order; inserted messages have keys of their own.
+    `drop` are removed, `replace` maps keys to new fields (`notes` only to none), and each `(key, message)` of `insert`
+    is inserted before that key, in order; inserted messages have keys of their own.
     """
 
     drop: tuple[str, ...] = ()
@@ -126,8 +126,15 @@ class Edits:
 
     @classmethod
     def from_json(cls, value: JsonObject) -> Edits:
+        """Return stored edits. Raises TypeError or ValueError."""
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
-        return cls(tuple(value.get("drop", ())), dict(value.get("replace", {})), inserted)
+        replaced = dict(value.get("replace", {}))
+        for fields in (*replaced.values(), *(message for _, message in inserted)):
+            if not isinstance(fields, dict):
+                raise TypeError("an edit of a message is not an object")
+            if fields.get(NOTES):
+                raise ValueError("an edit adds notes to a message, and can only remove them")
+        return cls(tuple(value.get("drop", ())), replaced, inserted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from swecli.models.api_message import ApiMessage as ApiMessage
 from swecli.models.api_message import Blocks as Blocks
 from swecli.models.api_message import Image as Image
 from swecli.models.json_value import Json, JsonObject
+from swecli.models.notes import Note, with_notes
 
 # The heading after the part of the system message that is the same in all epochs; a cache mark is set here.
 HEAD_OPENS = "\n\n# What is known in this session"
@@ -56,6 +57,7 @@ class Effects:
     read: tuple[str, ...] = ()  # files whose text the result shows
     changed: tuple[str, ...] = ()  # files that are written or removed
     ran: str = ""  # the command line
+    job: int = 0  # the number of the background command that it started, 0 for none
     todo: tuple[dict[str, str], ...] | None = (
         None  # the new to-do list: text and status of each step
     )
@@ -76,6 +78,7 @@ class Effects:
             read=_texts(value.get("read", [])),
             changed=_texts(value.get("changed", [])),
             ran=str(value.get("ran", "")),
+            job=int(value.get("job", 0)),
             todo=None if todo is None else tuple(_read_step(step) for step in todo),
             origin=origin,
         )
@@ -141,9 +144,9 @@ class ChatMessage:
     """A stored message.
 
     `content` is what the user typed or the model answered; `sent`, if set, is sent to the model instead (the query with
-    its @files and turn notes). `interaction` counts from 1 within the session. `status` is "partial" for an incomplete
-    answer and "steer" for a line the user added to a running turn. `tokens` is the size of the sent text in `encoding`,
-    None until counted. `blocks` is opaque content of the provider, `images` the images sent by the user.
+    its @files), and `notes` follow it. `interaction` counts from 1 within the session. `status` is "partial" for an
+    incomplete answer and "steer" for a line the user added to a running turn. `tokens` is the size of `sent_text` in
+    `encoding`, None until counted. `blocks` is opaque content of the provider, `images` the images sent by the user.
     """
 
     role: Role
@@ -159,6 +162,12 @@ class ChatMessage:
     encoding: str = ""
     blocks: Blocks | None = None
     images: list[Image] | None = None
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def sent_text(self) -> str:
+        """The text as the model reads it, notes included."""
+        return with_notes(self.content if self.sent is None else self.sent, self.notes)
 
     @property
     def is_query(self) -> bool:
@@ -178,6 +187,8 @@ class ChatMessage:
         if self.role is Role.SYSTEM:
             return [{"role": "system", "content": content}]
         query: UserMessage = {"role": "user", "content": content}
+        if self.notes:
+            query["notes"] = self.notes
         if self.images:
             query["images"] = self.images
         return [query]

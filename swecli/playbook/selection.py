@@ -21,7 +21,6 @@ _FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer u
 _HEAD_SHARE = 2 / 3  # of the budget for a head if not all bullets fit; the rest is for later turns
 _MISSED = 1 / 2  # of the score of a query's bullets that may be missing
 _FEW = 5  # rejected candidates that are stored for `why`
-_HARMFUL = "it hurt too often"
 _HELD = "the conversation contains it already"
 _FULL = "it does not fit"
 
@@ -89,8 +88,9 @@ class SelectionRequest:
             else _extend(self, ranked, fits, held)
         )
         shown = {bullet.id for bullet in found.bullets}
-        names = (c.bullet.id for c in ranked if c.reason == _HARMFUL and c.bullet.id not in shown)
-        return replace(found, more=not fits, held_back=tuple(names))
+        names = [candidate.bullet.id for candidate in ranked if _is_harmful(candidate.bullet)]
+        held_back = tuple(name for name in names if name not in shown)
+        return replace(found, more=not fits, held_back=held_back)
 
     def recall(self) -> Selection:
         """Select the matching bullets alone."""
@@ -218,7 +218,12 @@ def _exclusion_reason(bullet: Bullet) -> str:
         return f"it is {bullet.state}"
     if bullet.stale:
         return f"it is stale: {bullet.stale}"
-    return _HARMFUL if bullet.is_held_back else ""
+    return "it hurt too often" if _is_harmful(bullet) else ""
+
+
+def _is_harmful(bullet: Bullet) -> bool:
+    """Return whether nothing but its harm keeps a bullet out."""
+    return bullet.is_live and not bullet.stale and bullet.is_held_back
 
 
 def _select_for_head(

@@ -13,6 +13,7 @@ from swecli.models.context import BEGIN, UNDO, Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
+from swecli.models.notes import Note
 from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.catalog import SessionCatalog
@@ -186,12 +187,13 @@ class SessionManager:
         query: str,
         sent: str | None = None,
         *,
+        notes: Sequence[Note] = (),
         images: list[Image] | None = None,
         **counted: Any,
     ) -> ChatMessage:
         """Commit the user's message, unless it is stored, and begin its turn. `sent` and `images` are sent in place of
-        the query; `counted` is its `tokens` and `encoding`, if they are known."""
-        more = {"sent": sent, "images": images} | counted
+        the query, followed by `notes`; `counted` is its `tokens` and `encoding`, if they are known."""
+        more = {"sent": sent, "notes": list(notes), "images": images} | counted
         waiting = self._waiting
         if waiting is None or waiting.content != clean_text(query):
             message = self.store_query(query, **more)

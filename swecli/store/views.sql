@@ -54,11 +54,12 @@ SELECT
   interaction AS turn,
   role AS role, -- `user` or `assistant`
   content AS content, -- the text as typed or answered
-  sent AS sent, -- the text sent to the model instead, NULL if it is the same
+  sent AS sent, -- the text sent to the model instead, without its notes; NULL if it is the same
   reasoning AS reasoning, -- the model's reasoning, if any
   tokens AS tokens, -- tokens of the text sent, usually estimated; NULL if not counted
   status AS status, -- `complete`, `partial` (interrupted) or `steer` (added to a running turn)
-  created_at AS created_at
+  created_at AS created_at,
+  nullif(notes, 'null') AS notes -- what the model was told with it, such as changed strategies, as JSON; NULL for nothing
 FROM message;
 
 CREATE VIEW calls AS -- one row for each tool call

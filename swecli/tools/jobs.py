@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from swecli.models.message import ChatMessage
+from swecli.models.notes import LostJobNote
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 
 if TYPE_CHECKING:
     from swecli.tools.processes import ProcessExit
 
-LOST = "lost: swecli ended while it ran, and its output is not kept"  # the state of a job of an earlier run
 _MAX_COMMAND = 60  # characters
-_STARTED = re.compile(r"Job (\d+) runs in the background\.")
 
 
 def job_name(number: int, command: str) -> str:
     """Return a job's name: `job 3 (make watch)`."""
     words = " ".join(one_line(command).split())  # as in a note, which has no other whitespace
     return f"job {number} ({words[:_MAX_COMMAND].rstrip()})"
-
-
-def started_line(number: int) -> str:
-    """Return the beginning of the result of a call that started a job."""
-    return f"Job {number} runs in the background."
 
 
 def ended_line(name: str, state: str) -> str:
@@ -42,20 +35,20 @@ def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[s
     started: dict[str, None] = {}
     for message in messages:
         for call in message.tool_calls:
-            found = _STARTED.match(call.result or "") if call.parameters.get("background") else None
-            if found:
-                name = job_name(int(found[1]), str(call.parameters.get("command", "")))
-                started[name] = None
-        texts = list(_texts(message)) if started else []
-        for name in [name for name in started if any(ended_line(name, "") in t for t in texts)]:
+            if call.effects.job:
+                started[job_name(call.effects.job, call.effects.ran)] = None
+        for name in [name for name in started if _tells_end(message, name)]:
             del started[name]
     return [name for name in started if name not in known]
 
 
-def _texts(message: ChatMessage) -> Iterator[str]:
-    yield message.sent or message.content
-    for call in message.tool_calls:
-        yield call.result or ""
+def _tells_end(message: ChatMessage, name: str) -> bool:
+    """Return whether a message told the model that a job ended. What the user typed tells nothing."""
+    if LostJobNote(name) in message.notes:
+        return True
+    attached = (message.sent or "").removeprefix(message.content)
+    texts = [attached, *(call.result or "" for call in message.tool_calls)]
+    return any(ended_line(name, "") in text for text in texts)
 
 
 @dataclass(slots=True, eq=False)

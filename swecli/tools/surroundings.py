@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
+from swecli.models.notes import Label, SituationNote
 from swecli.text import one_line, truncate
 
 if TYPE_CHECKING:
     from swecli.tools.git import RepositoryState
 
-# Seconds that a turn waits for new lines. In a folder where git is slower, they come one turn later; the first turn has
+# Seconds that a turn waits for new notes. In a folder where git is slower, they come one turn later; the first turn has
 # none to fall back on, and reading begins long before it.
 _PATIENCE = 0.05
 _FIRST_PATIENCE = 1.0
-_NEW = 5.0  # seconds for which lines that were read ahead of a turn are those of that turn
+_NEW = 5.0  # seconds for which notes that were read ahead of a turn are those of that turn
 _GIT_SECONDS = 5.0
 _MAX_NAMES = 40
 _MAX_SUBJECT = 72  # characters
@@ -28,14 +29,14 @@ _VENVS = (".venv", "venv")
 
 
 class Surroundings:
-    """Reads the lines on a folder in a thread, because git may be slow."""
+    """Reads the notes on a folder in a thread, because git may be slow."""
 
     def __init__(self, root: Path, environ: Mapping[str, str] | None = None) -> None:
         self._root = root
         self._environ = environ
-        self._thread: Thread | None = None  # the reading whose lines were not asked for yet
+        self._thread: Thread | None = None  # the reading whose notes were not asked for yet
         self._began = 0.0
-        self._lines: tuple[str, ...] | None = None
+        self._notes: tuple[SituationNote, ...] | None = None
         self._git: RepositoryState | None = None
 
     def begin(self) -> None:
@@ -47,23 +48,24 @@ class Surroundings:
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
 
-    def lines(self) -> tuple[str, ...]:
-        """Return the newest lines `Label: value`; those read before if reading takes long."""
+    def notes(self) -> tuple[SituationNote, ...]:
+        """Return the newest notes; those read before if reading takes long."""
         if self._thread is not None:
-            self._thread.join(_FIRST_PATIENCE if self._lines is None else _PATIENCE)
+            self._thread.join(_FIRST_PATIENCE if self._notes is None else _PATIENCE)
             if not self._thread.is_alive():
                 self._thread = None
-        return self._lines or ()
+        return self._notes or ()
 
     def _read(self) -> None:
-        """Read all lines. What cannot be read is left out."""
-        lines = [f"Shell: {'/bin/bash' if Path('/bin/bash').exists() else '/bin/sh'}"]
-        lines += _python_line(self._root, self._environ)
-        lines += self._git_lines()
-        lines += _names_line(self._root)
-        self._lines = tuple(lines)
+        """Read all that is told. What cannot be read is left out."""
+        shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
+        notes = [SituationNote(Label.SHELL, shell)]
+        notes += _python_note(self._root, self._environ)
+        notes += self._git_notes()
+        notes += _names_note(self._root)
+        self._notes = tuple(notes)
 
-    def _git_lines(self) -> Iterator[str]:
+    def _git_notes(self) -> Iterator[SituationNote]:
         if not os.path.lexists(project_root(self._root) / ".git"):
             return
         # late: a first request is made before the tools are loaded
@@ -74,12 +76,13 @@ class Surroundings:
         except (BadInput, OSError):
             return
         self._git = state
-        yield f"Git branch: {one_line(state.branch) or 'none, a detached commit'}"
+        branch = one_line(state.branch) or "none, a detached commit"
+        yield SituationNote(Label.GIT_BRANCH, branch)
         count = len(state.changed)
-        yield f"Git status: {f'{count} changed or new files' if count else 'clean'}"
+        yield SituationNote(Label.GIT_STATUS, f"{count} changed or new files" if count else "clean")
         if state.subjects:
             quoted = [f'"{truncate(one_line(line), _MAX_SUBJECT)}"' for line in state.subjects]
-            yield f"Last commits: {', '.join(quoted)}"
+            yield SituationNote(Label.LAST_COMMITS, ", ".join(quoted))
 
 
 class NoSurroundings(Surroundings):
@@ -92,21 +95,21 @@ class NoSurroundings(Surroundings):
         """Read nothing."""
 
 
-def _python_line(root: Path, environ: Mapping[str, str] | None) -> Iterator[str]:
+def _python_note(root: Path, environ: Mapping[str, str] | None) -> Iterator[SituationNote]:
     for venv in _VENVS:
         if (root / venv / "bin/python").exists():
-            yield f"Python: {venv}/bin/python"
+            yield SituationNote(Label.PYTHON, f"{venv}/bin/python")
             return
     # late: as above
     from swecli.tools.processes import find_program
 
     on_path = find_program("python", environ, root) or find_program("python3", environ, root)
     if on_path is not None:
-        yield f"Python: {one_line(on_path)}"
+        yield SituationNote(Label.PYTHON, one_line(on_path))
 
 
-def _names_line(root: Path) -> Iterator[str]:
-    """Yield the line on what is in a folder, hidden names left out."""
+def _names_note(root: Path) -> Iterator[SituationNote]:
+    """Yield the note on what is in a folder, hidden names left out."""
     try:
         with os.scandir(root) as entries:
             names = [one_line(e.name) + ("/" if e.is_dir() else "") for e in entries]
@@ -116,4 +119,4 @@ def _names_line(root: Path) -> Iterator[str]:
     if not shown:
         return
     more = f" and {len(shown) - _MAX_NAMES} more" if len(shown) > _MAX_NAMES else ""
-    yield f"Top level: {', '.join(shown[:_MAX_NAMES])}{more}"
+    yield SituationNote(Label.TOP_LEVEL, f"{', '.join(shown[:_MAX_NAMES])}{more}")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.context.notes import _strategy_lines
 from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
@@ -80,8 +79,13 @@ def strategy_lines(runtime: Runtime) -> list[str]:
     """Return every line about strategies in the newest request."""
     return [
         *playbook_section(runtime).splitlines(),
-        *(line for text in sent_texts(runtime)[1:] for line in _strategy_lines(text)),
+        *note_lines(runtime),
     ]
+
+
+def note_lines(runtime: Runtime) -> list[str]:
+    """Return the notes about strategies in the newest request."""
+    return re.findall(r"^- Strategy \[P-.*", "\n".join(sent_texts(runtime)[1:]), re.MULTILINE)
 
 
 def strategy_ids(runtime: Runtime) -> set[str]:
@@ -115,9 +119,7 @@ async def test_strategies_in_a_request_stay_within_the_budget_when_topics_change
     for number in range(24):
         topic = TOPICS[number * 5 % len(TOPICS)]
         await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
-        notes = "".join(
-            f"{line}\n" for text in sent_texts(runtime)[1:] for line in _strategy_lines(text)
-        )
+        notes = "".join(f"{line}\n" for line in note_lines(runtime))
         assert count(playbook_section(runtime)) + count(notes) <= budget
         assert len(strategy_ids(runtime)) <= 30
         assert any(f"{topic}/logs.py" in line for line in strategy_lines(runtime)), (

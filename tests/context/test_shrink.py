@@ -9,9 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.budget import _count_characters
-from swecli.context.fit import _clear_old_results, _cut_text, _shrink_texts
+from swecli.context.fit import (
+    _clear_old_pictures,
+    _clear_old_results,
+    _cut_text,
+    _shrink_texts,
+)
 from swecli.context.repair import normalize
-from swecli.models.api_message import calls_of
+from swecli.models.api_message import (
+    Image,
+    UserMessage,
+    calls_of,
+    images_of,
+    notes_of,
+    text_of,
+)
+from swecli.models.notes import Label, SituationNote
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 LONG = "".join(f"line {n}\n" for n in range(1000))
@@ -42,6 +55,30 @@ def test_short_results_and_stubs_are_not_cleared() -> None:
     once, count = _clear_old_results(history)
     assert count == 1
     assert _clear_old_results(once) == (once, 0)
+
+
+def test_a_result_that_quotes_a_stub_is_cleared_like_any_other() -> None:
+    history = turn_with_results(*[1000] * 6)
+    history[2]["content"] = "[Cleared to save room: see the manual]" + "x" * 1000
+    assert _clear_old_results(history)[1] == 1
+
+
+def test_a_query_is_cut_with_its_notes_and_what_they_told_is_told_again() -> None:
+    note = SituationNote(Label.DATE, "2026-01-02")
+    long: UserMessage = {"role": "user", "content": LONG, "notes": [note]}
+    short: UserMessage = {"role": "user", "content": "go", "notes": [note]}
+    cut, kept, *_ = _shrink_texts([long, short, {"role": "user", "content": "now"}], "user", 500)
+    assert len(text_of(cut)) <= 500
+    assert text_of(cut).endswith("2026-01-02\n</turn_notes>")
+    assert (notes_of(cut), kept) == ([], short)
+
+
+def test_a_query_without_its_pictures_keeps_its_notes() -> None:
+    note = SituationNote(Label.DATE, "2026-01-02")
+    picture: Image = {"name": "a", "label": "[image]", "media_type": "image/png", "data": ""}
+    query: UserMessage = {"role": "user", "content": "see", "notes": [note], "images": [picture]}
+    [cleared, _], count = _clear_old_pictures([query, {"role": "user", "content": "now"}])
+    assert (count, notes_of(cleared), images_of(cleared)) == (1, [note], [])
 
 
 def test_a_cut_text_names_its_call_id_and_length_and_keeps_head_and_tail() -> None:

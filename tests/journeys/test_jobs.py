@@ -173,18 +173,19 @@ async def test_after_a_restart_user_and_model_are_told_once_which_jobs_were_lost
     await run_turn(runtime, "start them", learn=False)
     await asyncio.wait_for(runtime.agent.ctx.jobs.finished.get(), 20)
     assert runtime.resumed_lines() == [], "they belong to this run"
-    await run_turn(runtime, "go on", learn=False)
+    line = "background job 2 (echo two; sleep 300): lost"
+    # what the user types reports no end
+    await run_turn(runtime, f"what does this mean? {line}", learn=False)
     await runtime.agent.ctx.jobs.close()
     runtime.close()
 
     read = calls(("read_result", {"call_id": "job-2"}))
     model = ScriptedModel([read, "It is lost.", "Yes."])
     again = make_runtime(model, resume=runtime.session.id)
-    line = "background job 2 (echo two; sleep 300): lost"
     assert [notice for notice in again.notices if line in notice]
     assert "job 1" not in "\n".join(again.notices)
     await run_turn(again, "and now?", learn=False)
-    assert line in str(model.requests[0].messages[-1]["content"])
+    assert f"\n- {line}" in str(model.requests[0].messages[-1]["content"])
     assert "restarted ended then, and its output is lost" in str(model.requests[1].messages[-1])
     await run_turn(again, "sure?", learn=False)
     assert line not in str(model.requests[2].messages[-1]["content"])

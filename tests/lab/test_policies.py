@@ -15,6 +15,7 @@ from swecli.context.replay.requests import Assumptions
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import PER_MESSAGE
 from swecli.models.context import WindowSpec
+from swecli.models.notes import Label, SituationNote
 from tests.support.past_session import ANSWER, CALL, FIXED, RESULT, SessionBuilder
 
 
@@ -119,9 +120,9 @@ def test_requests_larger_than_the_context_window_are_counted() -> None:
 
 def test_stored_turn_notes_are_replaced_by_notes_with_the_date_of_the_turn() -> None:
     talk = SessionBuilder().turns(0)
-    talk.session.messages[
-        0
-    ].sent = "q\n\nFile a:\n```\n1\n```\n\n<turn_notes>\n- Date: 2020-01-01\n</turn_notes>"
+    query = talk.session.messages[0]
+    query.sent = "q\n\nFile a:\n```\n1\n```"
+    query.notes = [SituationNote(Label.DATE, "2020-01-01")]
     turn = talk.build_history().turns[0]
     assert turn.sent == "q\n\nFile a:\n```\n1\n```"
     assert "Date: 2025-01-01" in str(query_message(talk.build_history(), turn)["content"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from swecli.context.situation import LABELS
 from swecli.tools.surroundings import Surroundings
 
 
@@ -19,9 +18,7 @@ def read(surroundings: Surroundings) -> dict[str, str]:
     surroundings.begin()
     assert surroundings._thread is not None
     surroundings._thread.join()
-    pairs = [line.partition(": ") for line in surroundings.lines()]
-    assert {label for label, _, _ in pairs} <= set(LABELS), "a replay finds them by their labels"
-    return {label: value for label, _, value in pairs}
+    return {note.label: note.value for note in surroundings.notes()}
 
 
 def test_a_repository_is_described_by_branch_changes_and_last_commits(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from swecli.context.notes import with_notes
+from swecli.context.situation import environment_notes
 from swecli.models.context import WindowSpec
+from swecli.models.notes import notes_to_json
 
 BEGAN = datetime(2025, 3, 3, 9, tzinfo=UTC)
 PAUSED = 0.2  # share of turns after a long pause
@@ -95,12 +97,8 @@ class _Work:
         low, high = LATE if number in self.late else SOON
         self.pass_by(self.rng.randint(low, high))
         began, query = self.at(), self.sentence(self.rng.randint(8, 45))
-        notes = [
-            "Workspace: /home/dev/shop",
-            "Platform: linux",
-            f"Date: {self.now.date().isoformat()}",
-        ]
-        self.say(number, "user", query, sent=with_notes(query, notes))
+        notes = environment_notes(Path("/home/dev/shop"), self.now.date(), "linux")
+        self.say(number, "user", query, notes=notes_to_json(notes))
         kind = self.rng.choices(list(KINDS), list(KINDS.values()))[0]
         for calls in STEPS[kind](self):
             self.pass_by(self.rng.randint(3, 18))

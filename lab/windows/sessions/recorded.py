@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import random
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from lab.windows.sessions.mixed_work import BEGAN
-from swecli.context.notes import with_notes
+from swecli.context.situation import environment_notes
 from swecli.models.context import WindowSpec
+from swecli.models.notes import notes_to_json
 
 SHAPES = Path(__file__).resolve().parents[3] / "tests" / "recorded" / "shapes"
 _CALL = 14  # tokens of a placeholder call
@@ -42,9 +43,10 @@ def exported(name: str, model: str) -> dict[str, Any]:
         common = {"interaction": number, "created_at": at}
         if row["user"]:
             query = text(int(row["user"]))
-            notes = ["Workspace: /home/dev/recorded", "Platform: linux", f"Date: {at[:10]}"]
+            day = date.fromisoformat(at[:10])
+            notes = environment_notes(Path("/home/dev/recorded"), day, "linux")
             messages.append(
-                {"role": "user", "content": query, "sent": with_notes(query, notes), **common}
+                {"role": "user", "content": query, "notes": notes_to_json(notes), **common}
             )
             turns[number] = {"number": number, "status": "done", "started_at": at}
         turns[number]["finished_at"] = at

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.keyed import strip_keys
-from swecli.context.notes import without_notes
 from swecli.context.replay.stored import stored_request
-from swecli.context.situation import SituationHistory
+from swecli.context.situation import Situation
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.context import Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ChatMessage, Image, Role, ToolSpec
+from swecli.models.notes import SituationNote
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 
@@ -35,7 +35,7 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """One interaction of at least one step: the query as typed, and as sent without its notes, and its pictures.
+    """One interaction of at least one step: the query as typed, with its @files as sent, and its pictures.
     `window` is the setting then, and `stored` the turn's first request as sent, if known."""
 
     number: int
@@ -45,7 +45,7 @@ class PastTurn:
     images: tuple[Image, ...] = ()
     window: WindowSpec | None = None
     stored: tuple[ApiMessage, ...] = ()
-    situation: tuple[str, ...] = ()  # lines that held when it began
+    situation: tuple[SituationNote, ...] = ()  # what held when it began
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ class History:
         Raises BadInput if it has no turn."""
         now = float("-inf")
         turns: list[PastTurn] = []
-        situation = SituationHistory()
+        situation = Situation()
         for number, group in enumerate(session.group_by_interaction(), 1):
             turn = _read_turn(group[0].interaction or number, group, now)
-            told = situation.follow(group[0].to_api()[0])
-            turns.append(replace(turn, situation=told))
+            situation.follow(group[0].notes)
+            turns.append(replace(turn, situation=situation.notes()))
             now = max(turns[-1].steps[-1].at, _end_time(group[-1]))
         if not turns:
             raise BadInput(
@@ -142,7 +142,7 @@ def _read_turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTur
                 at = steps.pop().at
             steps.append(PastStep(at, message))
             at = max(at, _end_time(message))
-    sent = query.content if query.sent is None else without_notes(query.sent)
+    sent = query.content if query.sent is None else query.sent
     return PastTurn(
         number, query.content, sent, tuple(steps) or (PastStep(at),), tuple(query.images or ())
     )

@@ -5,6 +5,7 @@ Written by scripts/reference from swecli/store/tables: change the classes there,
 from __future__ import annotations
 
 from swecli.models.message import Effects
+from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.store.journal.table import (
     ASSIGNED,
     FLAG,
@@ -311,6 +312,7 @@ MESSAGE = Table(
         "encoding": Column(TEXT, ""),
         "blocks": Column(JSON, None),
         "images": Column(JSON, None),
+        "notes": Column(json_of(notes_from_json, notes_to_json), None),
     },
     fields=(
         "interaction",
@@ -323,6 +325,7 @@ MESSAGE = Table(
         "encoding",
         "blocks",
         "images",
+        "notes",
     ),
 )
 MODEL_REQUEST = Table(

@@ -19,7 +19,9 @@ from swecli.discovery import installed_entry_points
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import Effects
+from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.playbook import Kind, Scope, State, Trust
+from swecli.store.earlier_texts import convert_archive
 from swecli.store.journal.reader import number_of
 from swecli.store.journal.values import clean_text
 from swecli.store.playbook.bullets import Bullets
@@ -148,12 +150,15 @@ def import_session(
     numbered raw lines of a transcript, stored for what a session has no column for. Raises BadInput on the first
     validation error, or if the session already exists."""
     try:
-        whole = _Export.model_validate(value).model_dump()
+        export = _Export.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise BadInput(f"Not an export of a session: {where}: {first['msg']}.", _HINT) from None
+    whole = export.model_dump()
     _validate(whole)
+    if all("notes" not in message.model_fields_set for message in export.messages):
+        convert_archive(whole)
     bullets = whole.pop("playbook")
     own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
@@ -197,6 +202,9 @@ def _validate_values(whole: Archive) -> None:
         for message in whole["messages"]:
             for call in message["tool_calls"]:
                 Effects.from_json(call["effects"])
+        where = "notes of a message"
+        for message in whole["messages"]:
+            message["notes"] = notes_to_json(notes_from_json(message["notes"]))
         where = "window_spec"
         WindowSpec.parse(whole["window_spec"] or "5")
         for place, row in enumerate(whole["reductions"]):

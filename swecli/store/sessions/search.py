@@ -49,13 +49,19 @@ _TITLES_BY_INDEX = (
 )
 _TITLES_BY_SCAN = "session s WHERE {titled} ORDER BY s.number"
 _BY_SCAN = "message m JOIN session s ON s.id = m.session_id WHERE {holds} ORDER BY m.id"
+# what the notes of a message tell, one a line
+_TOLD = (
+    "(SELECT group_concat(value, char(10)) FROM json_tree(notes)"
+    " WHERE key IN ('content', 'value', 'job', 'line'))"
+)
 _IN_SESSION = (
-    "SELECT interaction, CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content, sent, 0, id FROM message"
-    " WHERE session_id = :session AND (instr(lower(content), :text) OR instr(lower(sent), :text))"
-    " UNION ALL SELECT m.interaction, 'result of ' || c.call_id, c.result, f.text, 1, c.id FROM tool_call c"
+    "SELECT interaction, CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content, sent, told, 0, id"
+    f" FROM (SELECT *, {_TOLD} AS told FROM message WHERE session_id = :session)"
+    " WHERE instr(lower(content), :text) OR instr(lower(sent), :text) OR instr(lower(told), :text)"
+    " UNION ALL SELECT m.interaction, 'result of ' || c.call_id, c.result, f.text, NULL, 1, c.id FROM tool_call c"
     " JOIN message m ON m.id = c.message_id LEFT JOIN full_result f ON f.call = c.id"
     " WHERE c.session_id = :session AND (instr(lower(c.result), :text) OR instr(lower(f.text), :text))"
-    " ORDER BY 1 DESC, 5, 6 DESC LIMIT :limit"
+    " ORDER BY 1 DESC, 6, 7 DESC LIMIT :limit"
 )
 # CROSS: the indexes are walked first, within the keys of this session
 _KEYS = (
@@ -141,10 +147,16 @@ def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -
         TextMatch(
             row[0],
             row[1],
-            _snippet_at(row[2] if words.lower() in (row[2] or "").lower() else row[3], words),
+            _snippet_at(_first_with(words, row[2:5]), words),
         )
         for row in rows
     ]
+
+
+def _first_with(words: str, texts: Iterable[str | None]) -> str:
+    """Return the first of the texts that contains the words; "" if none does."""
+    having = (text for text in texts if text is not None and words.lower() in text.lower())
+    return next(having, "")
 
 
 def _snippet_at(content: str, word: str) -> str:

@@ -112,6 +112,14 @@ def _to_20(connection: Connection) -> None:
     )
 
 
+def _take_texts_apart(connection: Connection) -> None:
+    """The notes behind a query, and the number of a started job, were stored in texts and read back from them."""
+    # late: only an older database is converted
+    from swecli.store.earlier_texts import convert_rows
+
+    convert_rows(connection)
+
+
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
 # Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -136,6 +144,7 @@ STEPS: tuple[Step, ...] = (
     _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
     _to_20,  # strategies have counts, and no belief
     None,  # rules allowed for a session
+    _take_texts_apart,  # notes of queries, and started jobs, are data
 )
 
 

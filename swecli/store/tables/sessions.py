@@ -11,6 +11,7 @@ from sqlmodel import Field, Session, SQLModel, select
 
 from swecli.models.context import Reduction, RetainedFact
 from swecli.models.message import ChatMessage, Effects, RequestRecord, ToolCall
+from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.session import Session as StoredSession
 from swecli.store.journal.values import read_rules
 from swecli.store.tables.columns import (
@@ -100,6 +101,11 @@ class MessageRow(SessionPart, table=True):
     encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     blocks: Any = Field(default=None, sa_type=CleanJson)
     images: Any = Field(default=None, sa_type=CleanJson)
+    notes: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs=converted(notes_from_json, notes_to_json),
+    )
 
 
 class CallRow(Row, table=True):

@@ -18,7 +18,6 @@ from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.shell_words import name_pipeline
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import read_only_environment
-from swecli.tools.jobs import started_line
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.paths import resolve_path
 from swecli.tools.processes import ProcessExit, child_environment
@@ -145,12 +144,13 @@ async def _start_job(
     number = job.number
     printed = job.text.rstrip("\n")
     text = (
-        f'{started_line(number)} Its output: read_result(call_id="job-{number}"). Its end will be '
-        f"reported. kill %{number} ends it." + (f" Output until now:\n{printed}" if printed else "")
+        f'Job {number} runs in the background. Its output: read_result(call_id="job-{number}"). '
+        f"Its end will be reported. kill %{number} ends it."
     )
-    return ToolResult(
-        True, text, Display(title=f"runs in the background as job {number}", body=printed)
-    )
+    if printed:
+        text += f" Output until now:\n{printed}"
+    display = Display(title=f"runs in the background as job {number}", body=printed)
+    return ToolResult(True, text, display, effects=Effects(ran=command, job=number))
 
 
 async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:

@@ -161,7 +161,7 @@ def test_earlier_reductions_are_not_read(manager: SessionManager, path: Path) ->
     assert abs(work[1] - work[0]) <= 2, "steps of ten instructions of SQLite"
 
 
-@pytest.mark.parametrize("damage", ["role = 'nobody'", "created_at = 'yesterday'"])
+@pytest.mark.parametrize("damage", ["role = 'nobody'", "created_at = 'yesterday'", "notes = '[1]'"])
 def test_an_invalid_row_is_reported_in_one_line(manager: SessionManager, damage: str) -> None:
     store_long_session(manager, 10)
     with manager.database.transaction() as db:

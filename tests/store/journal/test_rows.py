@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from swecli.models.context import WindowSpec
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.notes import Label, Note, SituationNote, TextNote
 from swecli.store.journal.values import clean_json, clean_text
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
@@ -62,6 +63,9 @@ SLOW_SETTINGS = settings(
 @given(
     query=TEXT,
     sent=st.none() | TEXT,
+    notes=st.lists(
+        st.builds(TextNote, TEXT) | st.builds(SituationNote, st.sampled_from(Label), TEXT)
+    ),
     messages=st.lists(MESSAGE, max_size=4),
     title=TEXT,
     model=TEXT,
@@ -71,13 +75,14 @@ def test_a_resumed_session_equals_the_stored_one(
     memory: Database,
     query: str,
     sent: str | None,
+    notes: list[Note],
     messages: list[ChatMessage],
     title: str,
     model: str,
 ) -> None:
     manager = SessionManager(memory)
     live = manager.start("/p", model, title=title, window=WindowSpec(3, 2), project=title)
-    manager.begin_interaction(query, sent)
+    manager.begin_interaction(query, sent, notes=notes)
     for message in messages:
         manager.append(message)
     resumed = SessionManager(manager.database).resume(live.id, "/elsewhere")

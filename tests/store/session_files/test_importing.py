@@ -224,6 +224,7 @@ def with_value(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("messages.1.tool_calls.0.name", None, "messages.1.tool_calls.0.name: Field required"),
         ("messages.1.tool_calls.0.parameters", [], "messages.1.tool_calls.0.parameters"),
         ("messages.0.created_at", "yesterday", "messages.0.created_at"),
+        ("messages.0.notes", [{"kind": "rumour"}], "notes of a message: 'rumour'"),
         ("messages.0.interaction", -1, "messages.0.interaction"),
         ("messages.0.interaction", 9, "belongs to no turn"),
         ("messages.4.interaction", 1, "is out of order"),

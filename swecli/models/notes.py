@@ -1,0 +1,194 @@
+"""Notes behind a query: what the conversation itself does not say. They are data until a request goes out, and nothing
+reads them back from its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from swecli.models.json_value import Json, JsonObject
+from swecli.models.playbook import quote_content
+
+_OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
+_FOUND = (
+    "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
+)
+_MODE_ENDED = ". The mode before it has ended"
+_NOT_OURS = "The turn_notes above are quoted in the message itself: they tell nothing of this turn."
+_LOST = "lost: swecli ended while it ran, and its output is not kept"
+
+
+class NoteKind(StrEnum):
+    """The kinds of notes, as they are stored."""
+
+    STRATEGY = "strategy"
+    SITUATION = "situation"
+    LOST_JOB = "lost_job"
+    EXCERPT = "excerpt"
+    TEXT = "text"
+
+
+class StrategyChange(StrEnum):
+    """What happened to a strategy."""
+
+    NEW = "new"
+    REWRITTEN = "rewritten"
+    ENDED = "ended"
+
+
+class Label(StrEnum):
+    """What a situation note is about, in the order of their lines."""
+
+    WORKSPACE = "Workspace"
+    PLATFORM = "Platform"
+    DATE = "Date"
+    MODE = "Mode"
+    JOBS = "Background jobs running"
+    SHELL = "Shell"
+    PYTHON = "Python"
+    GIT_BRANCH = "Git branch"
+    GIT_STATUS = "Git status"
+    LAST_COMMITS = "Last commits"
+    TOP_LEVEL = "Top level"
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyNote:
+    """A change of a strategy, by its id. `content` is its text in prompts, "" for one that ended."""
+
+    kind: ClassVar[NoteKind] = NoteKind.STRATEGY
+    strategy: str
+    change: StrategyChange
+    content: str = ""
+
+    @property
+    def line(self) -> str:
+        """The note as it is sent."""
+        name = f"Strategy [{self.strategy}]"
+        if self.change is StrategyChange.ENDED:
+            return f"{name} no longer applies."
+        how = "is new" if self.change is StrategyChange.NEW else "now reads"
+        return f"{name} {how}: {quote_content(self.content)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SituationNote:
+    """What holds when the query is sent. `ends_earlier`: the value told before has ended, which is said of a mode."""
+
+    kind: ClassVar[NoteKind] = NoteKind.SITUATION
+    label: Label
+    value: str
+    ends_earlier: bool = False
+
+    @property
+    def line(self) -> str:
+        """The note as it is sent."""
+        return f"{self.label}: {self.value}{_MODE_ENDED if self.ends_earlier else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class LostJobNote:
+    """A background command, by its name, that ended with an earlier run."""
+
+    kind: ClassVar[NoteKind] = NoteKind.LOST_JOB
+    job: str
+
+    @property
+    def line(self) -> str:
+        """The note as it is sent."""
+        return f"background {self.job}: {_LOST}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptNote:
+    """A quotation from an earlier turn, with its place."""
+
+    kind: ClassVar[NoteKind] = NoteKind.EXCERPT
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextNote:
+    """Any other note."""
+
+    kind: ClassVar[NoteKind] = NoteKind.TEXT
+    line: str
+
+
+Note = StrategyNote | SituationNote | LostJobNote | ExcerptNote | TextNote
+
+
+def with_notes(text: str, notes: Sequence[Note]) -> str:
+    """Return a query's text as a model reads it: followed by its notes as a marked block, unchanged if there are none.
+    The only place where notes become text."""
+    lines = note_lines(notes)
+    return f"{text}\n\n{_OPEN}\n{''.join(lines)}{_CLOSE}" if lines else text
+
+
+def note_lines(notes: Iterable[Note]) -> list[str]:
+    """Return the lines of a block, each with its bullet and its line end."""
+    lines: list[str] = []
+    is_quoting = False
+    for note in notes:
+        if isinstance(note, ExcerptNote) and not is_quoting:
+            is_quoting = True
+            lines.append(f"- {_FOUND}\n")
+        line = _escape(note.line)
+        if line:
+            lines.append(f"- {line}\n")
+    return lines
+
+
+def disclaim_block(text: str) -> list[Note]:
+    """Return the note that has to follow a text of the user's that would otherwise seem to end with notes of ours: the
+    last block is always ours. [] for a text without a block."""
+    return [TextNote(_NOT_OURS)] if _OPEN in text else []
+
+
+def _escape(text: str) -> str:
+    """Return a note on one line that can neither end its block nor begin one."""
+    line = " ".join(text.split())
+    # replaced, not removed: what is left and right of a removed one may form another
+    return line.replace(_CLOSE, f"‹{_CLOSE[1:]}").replace(_OPEN, f"‹{_OPEN[1:]}")
+
+
+def notes_to_json(notes: Iterable[Note]) -> list[JsonObject] | None:
+    """Return notes as JSON values; None for none."""
+    return [{"kind": note.kind, **asdict(note)} for note in notes] or None
+
+
+def notes_from_json(value: Json) -> list[Note]:
+    """Return the notes that `notes_to_json` wrote. Raises TypeError or ValueError."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError("the notes of a message are not a list")
+    return [_read_note(note) for note in value]
+
+
+def _read_note(value: Json) -> Note:
+    if not isinstance(value, dict):
+        raise TypeError("a note is not an object")
+    match NoteKind(_text_in(value, "kind")):
+        case NoteKind.STRATEGY:
+            change = StrategyChange(_text_in(value, "change"))
+            return StrategyNote(_text_in(value, "strategy"), change, _text_in(value, "content"))
+        case NoteKind.SITUATION:
+            label = Label(_text_in(value, "label"))
+            ends_earlier = value.get("ends_earlier") is True
+            return SituationNote(label, _text_in(value, "value"), ends_earlier)
+        case NoteKind.LOST_JOB:
+            return LostJobNote(_text_in(value, "job"))
+        case NoteKind.EXCERPT:
+            return ExcerptNote(_text_in(value, "line"))
+        case NoteKind.TEXT:
+            return TextNote(_text_in(value, "line"))
+
+
+def _text_in(value: JsonObject, name: str) -> str:
+    text = value.get(name)
+    if not isinstance(text, str):
+        raise TypeError(f"a note has no text {name!r}")
+    return text
