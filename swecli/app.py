@@ -181,11 +181,29 @@ def build_runtime(
     surroundings: Surroundings | None = None,
 ) -> Runtime:
     """Build the runtime, with the open store `sessions` if it is given, in whose session a turn may have begun, and
-    with the `surroundings` of that turn. Raises SwecliError for a problem with the database, model, key or session."""
+    with the `surroundings` of that turn. `Runtime.close` closes the store, also one that was given. Raises SwecliError
+    for a problem with the database, model, key or session; then a store that was opened here is closed."""
     hide_environment()
+    model = model or make_model(start.choice.name, start.settings, start.environ)
+    if sessions is not None:
+        return _assemble(start, ask, model, sessions, surroundings)
+    sessions = SessionManager.open(start.database)
+    try:
+        return _assemble(start, ask, model, sessions, surroundings)
+    except BaseException:
+        sessions.database.close()
+        raise
+
+
+def _assemble(
+    start: Start,
+    ask: Ask,
+    model: ChatModel,
+    sessions: SessionManager,
+    surroundings: Surroundings | None,
+) -> Runtime:
+    """Build the runtime on an open store. Raises SwecliError."""
     settings = start.settings
-    model = model or make_model(start.choice.name, settings, start.environ)
-    sessions = sessions or SessionManager.open(start.database)
     toolkit, idle = Toolkit.open(start, sessions, ask)
     ctx, root = toolkit.ctx, toolkit.ctx.root
     if surroundings is None:

@@ -1,5 +1,8 @@
 """Redact keys, passwords and tokens in text, in time linear in its length: each repetition in a pattern is bounded or
-possessive, or cannot overlap another one."""
+possessive, or cannot overlap another one.
+
+Only single characters are repeated possessively, since Python before 3.11.5 ends such a repetition of a group too
+early; `(?=(?P<name>...))(?P=name)` does the same for a group."""
 
 from __future__ import annotations
 

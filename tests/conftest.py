@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.databases import OPENED
 
 # Tests have no deadline, so that a loaded machine fails none. CI uses the same examples each time: new failing examples
 # are found in development.
@@ -65,3 +68,11 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.chdir(work)
     return home
+
+
+@pytest.fixture(autouse=True)
+def closed_databases(own_home: Path) -> Iterator[None]:
+    """Close the databases and runtimes that the test opened with `tests/support`, and fail if another one is open."""
+    yield
+    openers = OPENED.close()
+    assert not openers, "a connection to SQLite was not closed; opened by " + "; ".join(openers)

@@ -64,7 +64,14 @@ def _run(args: argparse.Namespace) -> ActionResult:
     elif args.action == "window" and args.preview:
         text = f"preview {text}"
     with closing(_open(args)) as runtime:
+        if not args.model:
+            _use_model_of_session(runtime, only_measures=_only_measures(args))
         return _ALL[args.action][0](runtime, text)
+
+
+def _only_measures(args: argparse.Namespace) -> bool:
+    """Return whether the model is asked nothing, so that it needs no key."""
+    return str(args.action) != "compact"
 
 
 def _open(args: argparse.Namespace) -> Runtime:
@@ -77,22 +84,30 @@ def _open(args: argparse.Namespace) -> Runtime:
     make_folders(configured.paths)
     settings = replace(configured.settings, db=str(existing_database(configured)))
     start = replace(configured, settings=settings, resume=args.session or "")
-    only_measures = args.action != "compact"
     model = make_model(
-        name or settings.model or DEMO, settings, start.environ, keyless=only_measures or not name
+        name or settings.model or DEMO,
+        settings,
+        start.environ,
+        keyless=_only_measures(args) or not name,
     )
-    runtime = build_runtime(start, refuse, model)
+    return build_runtime(start, refuse, model)
+
+
+def _use_model_of_session(runtime: Runtime, *, only_measures: bool) -> None:
+    """Use the model of the session, if there is a session. Raises SwecliError if a model that is to answer is gone; one
+    that only measures is replaced by that of the runtime."""
     session = runtime.sessions.current_session
-    if session is not None and not name:
-        try:
-            runtime.agent.use_model(
-                make_model(session.model, settings, start.environ, keyless=only_measures)
-            )
-            runtime.agent.begin_epoch("")  # not a model change
-        except SwecliError:  # a model that is gone cannot measure its session, but another one can
-            if not only_measures:
-                raise
-    return runtime
+    if session is None:
+        return
+    environ = runtime.start.environ
+    try:
+        model = make_model(session.model, runtime.settings, environ, keyless=only_measures)
+    except SwecliError:
+        if not only_measures:
+            raise
+        return
+    runtime.agent.use_model(model)
+    runtime.agent.begin_epoch("")  # not a model change
 
 
 def _compact(runtime: Runtime, focus: str) -> ActionResult:

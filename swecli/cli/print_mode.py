@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,27 +38,26 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     counter = TokenCounter(model.profile.encoding, exact=False)
     load_http(model)
     sessions = SessionManager.open(start.database)
-    sessions.is_attended = False
-    ahead = None
-    if not is_stream and schema is None:
-        ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)
-    # late: the first request is already on its way while the tools and the agent are imported
-    from swecli.app import build_runtime, settle
-    from swecli.headless.writers.base import RunFacts, make_writer
+    with closing(sessions.database):
+        sessions.is_attended = False
+        ahead = None
+        if not is_stream and schema is None:
+            ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)
+        # late: the first request is already on its way while the tools and the agent are imported
+        from swecli.app import build_runtime, settle
+        from swecli.headless.writers.base import RunFacts, make_writer
 
-    runtime = build_runtime(start, refuse, model, sessions=sessions, surroundings=surroundings)
-    settle()
-    runtime.agent.counter = counter
-    tools = tuple(spec.name for spec in runtime.agent.specs())
-    facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
-    writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr, facts)
-    try:
-        for line in runtime.opening_lines():
-            writer.note(f"swecli: {line}")
-        prompts = read_prompts(prompt, 0 if is_stream else None, check=refuse_command)
-        return await run_prompts(runtime, prompts, writer, ahead, schema)
-    finally:
-        runtime.close()
+        runtime = build_runtime(start, refuse, model, sessions=sessions, surroundings=surroundings)
+        settle()
+        runtime.agent.counter = counter
+        tools = tuple(spec.name for spec in runtime.agent.specs())
+        facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
+        writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr, facts)
+        with closing(runtime):
+            for line in runtime.opening_lines():
+                writer.note(f"swecli: {line}")
+            prompts = read_prompts(prompt, 0 if is_stream else None, check=refuse_command)
+            return await run_prompts(runtime, prompts, writer, ahead, schema)
 
 
 def _read_schema(file: str | None) -> AnswerSchema | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +16,13 @@ _COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
 
 
 def find_project_files(cwd: Path) -> list[Path]:
-    """Return all files that the project of a working directory would have obeyed. Links that lead out are left out."""
+    """Return all files that the project of a working directory would have obeyed. Links that lead out, or nowhere, are
+    left out."""
     root = project_root(cwd)
     settings = root / PROJECT_SETTINGS
     found = [settings] if settings.exists() else []
     found += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
-    return [path for path in found if is_inside(path, root)]
+    return [path for path in found if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
 
 
 def read_project_files(cwd: Path) -> dict[Path, bytes]:
@@ -47,7 +49,18 @@ def find_instructions(cwd: Path) -> list[Path]:
 
 def find_skill_files(root: Path) -> list[Path]:
     """Return the SKILL.md files of a project, or of a home folder, in the order in which their names win."""
-    return [file for name in _SKILL_FOLDERS for file in sorted((root / name).glob("*/SKILL.md"))]
+    return [file for name in _SKILL_FOLDERS for file in skill_files_in(root / name)]
+
+
+def skill_files_in(folder: Path) -> list[Path]:
+    """Return the SKILL.md of each folder in `folder`, by the names of these. One that is a broken link is returned too,
+    so that it is reported: whether `Path.glob` finds it depends on the version of Python."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208  names only
+    except OSError:  # most projects have none
+        return []
+    files = [folder / name / "SKILL.md" for name in names]
+    return [file for file in files if os.path.lexists(file)]
 
 
 def find_command_files(root: Path) -> list[Path]:
@@ -56,8 +69,6 @@ def find_command_files(root: Path) -> list[Path]:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Return False if a path is, or passes through, a link that leads out of the folder."""
-    try:
-        return path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):  # a circle of links
-        return False
+    """Return False if a path is, or passes through, a link that leads out of the folder. A link to itself does not."""
+    real, top = Path(os.path.realpath(path)), Path(os.path.realpath(root))
+    return real.is_relative_to(top)

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.config.paths import project_root
-from swecli.config.project_files import find_instructions, find_skill_files, is_inside
+from swecli.config.project_files import (
+    find_instructions,
+    find_skill_files,
+    is_inside,
+    skill_files_in,
+)
 from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, Skill
 from swecli.context.budget import is_lean
@@ -128,7 +133,7 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
     """Find the user's own skills, and the project's as far as they are trusted. The first of a name is used. Never
     raises for a file: those that are not used are named in a notice."""
     root, home = project_root(start.cwd), Path(start.environ.get("HOME") or "/")
-    own = [*sorted((start.paths.config / "skills").glob("*/SKILL.md")), *find_skill_files(home)]
+    own = [*skill_files_in(start.paths.config / "skills"), *find_skill_files(home)]
     theirs = find_skill_files(root)
     found, lines = Project(), list[str]()
     if theirs and not trust.is_trusted:

@@ -121,10 +121,12 @@ class REPL(Program):
         await self._background.cancel(timeout=CLOSE_TIMEOUT)
         if self._job_watcher is not None:
             self._job_watcher.cancel()
-        if self._startup.is_loaded:
+        if not self._startup.is_loaded:
+            self._startup.close()
+        else:
             ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
             farewell = self._farewell(session) if session is not None else ""
-            self._startup.context.runtime.close()
+            self._startup.close()
             with suppress(OSError):  # the terminal may be closed
                 if ended:
                     self.prompt.write(f"{ended}\n")

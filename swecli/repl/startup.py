@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,9 @@ class Startup:
         self._build = build or _build
         self.is_loaded = False
         self._table: asyncio.Future[CommandTable] | None = None
-        self._runtime: Runtime | None = None
+        self._lock = threading.Lock()  # of the next two
+        self._runtime: Runtime | None = None  # once it is built
+        self._is_closed = False
         self._warm_model = ""  # the name of the model for which `_warm` is
         self._warm: asyncio.Future[None] | None = None
 
@@ -60,9 +63,26 @@ class Startup:
     async def load(self) -> Runtime:
         """Build the runtime. Raises SwecliError for problems that the user can fix."""
         await self._commands()
-        runtime = await run_in_thread(lambda: self._build(self._start, self._ask), "swecli-load")
-        self._runtime = runtime
+        runtime = await run_in_thread(self._build_runtime, "swecli-load")
         self.warm(runtime.agent)
+        return runtime
+
+    def close(self) -> None:
+        """Close the runtime, also one that was not used yet; one that is still being built closes when it is."""
+        with self._lock:
+            self._is_closed = True
+            runtime = self._runtime
+        if runtime is not None:
+            runtime.close()
+
+    def _build_runtime(self) -> Runtime:
+        """Build the runtime in a thread, which nobody waits for if the user quits meanwhile."""
+        runtime = self._build(self._start, self._ask)
+        with self._lock:
+            self._runtime = runtime
+            is_closed = self._is_closed
+        if is_closed:
+            runtime.close()
         return runtime
 
     async def assemble(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,29 +56,42 @@ def _resolve(root: Path, text: str, *, may_leave: bool) -> Path:
 
 
 def _follow(top: Path, position: Path, text: str, *, may_leave: bool) -> Path:
-    """Return the real path of `text` below `position`, which is one. Each part is looked up once."""
+    """Return the real path of `text` below `position`, which is one. Raises ToolError, OSError.
+
+    Each part is looked up once. Positions are strings: a `Path` reads its whole text anew for each part that is put
+    behind it, from Python 3.12 on.
+    """
+    here = str(position)
+    mode = _mode(here)
     for part in text.split("/"):
         if part in ("", "."):
             continue
-        if position.exists() and not position.is_dir():
-            raise ToolError(f"{escape_hidden(str(position), keep='')} is not a directory.")
-        if part == "..":
-            position = position.parent
+        if mode is not None and not stat.S_ISDIR(mode):
+            raise ToolError(f"{escape_hidden(here, keep='')} is not a directory.")
+        step = os.path.dirname(here) if part == ".." else os.path.join(here, part)  # noqa: PTH118, PTH120
+        mode = _mode(step)
+        if mode is None or not stat.S_ISLNK(mode):
+            here = step
             continue
-        step = position / part
-        if not step.is_symlink():
-            position = step
-            continue
-        position = Path(os.path.realpath(step))
-        if position.is_symlink():
-            raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
-        leaves = step.is_relative_to(top) and not position.is_relative_to(top)
+        here = os.path.realpath(step)
+        mode = _mode(here)
+        if mode is not None and stat.S_ISLNK(mode):
+            raise ToolError(f"{escape_hidden(step, keep='')} is a symbolic link to itself.")
+        leaves = Path(step).is_relative_to(top) and not Path(here).is_relative_to(top)
         if leaves and not may_leave:
             raise ToolError(
-                f"{display_path(top, step)} is a link out of the workspace.",
+                f"{display_path(top, Path(step))} is a link out of the workspace.",
                 "It is not followed.",
             )
-    return position
+    return Path(here)
+
+
+def _mode(path: str) -> int | None:
+    """Return type and permissions of what is at a path, a link not followed; None if there is nothing."""
+    try:
+        return os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def relative_path(root: Path, path: Path) -> str:

@@ -28,8 +28,8 @@ from swecli.models.message import ApiMessage, Usage
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.orm import reader
+from tests.support.databases import open_database
 from tests.support.histories import Message, call, complaint, legal_histories, result
 from tests.support.scripted import ScriptedModel
 
@@ -54,15 +54,19 @@ def key_messages(history: list[Message]) -> list[ApiMessage]:
     return normalize_keyed(out)
 
 
+@pytest.fixture(autouse=True)
+def manager() -> None:
+    FittedTurn.manager = SessionManager(open_database(":memory:"))
+
+
 class FittedTurn:
     """A fitter with its session and record, applied to a given history whose last interaction is the running one."""
 
-    manager: SessionManager | None = None
+    manager: SessionManager  # one for each test
 
     def __init__(
         self, history: list[Message], model: ScriptedModel, pins: tuple[int, ...] = (), **rules: Any
     ) -> None:
-        FittedTurn.manager = FittedTurn.manager or SessionManager(open_database(":memory:"))
         self.sessions, self.raw = FittedTurn.manager, key_messages(history)
         self.session = self.sessions.start("/p", "m")
         self.sessions.begin_interaction("x")

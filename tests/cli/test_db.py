@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from swecli.config.paths import Paths
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import Run
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.config.paths import Paths
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import Run
 
 

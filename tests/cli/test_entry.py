@@ -12,7 +12,7 @@ import pytest
 from swecli.cli.main import _fail, run_safely
 from swecli.config.paths import Paths
 from swecli.models.errors import BadInput, Unavailable, UsageError
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import HELLO, Run, script
 
 

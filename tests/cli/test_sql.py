@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import Run, start_process, wait_for_exit
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.migrations import STEPS
 from tests.store.test_session_manager import turn
+from tests.support.databases import open_database
 from tests.support.shell import CompletedRun, Run, swecli
 
 READING = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,9 @@ def test_the_workspace_check_works_for_a_user_without_an_account() -> None:
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("only root can be somebody else")
     nobody = ("setpriv", "--reuid=54321", "--clear-groups")
+    starts = subprocess.run([*nobody, sys.executable, "-c", ""], capture_output=True, check=False)
+    if starts.returncode:
+        pytest.skip("this Python lies where only root can read it")
     done = swecli("-p", "hello", "-C", "/", environ={"HOME": ""}, before=nobody)
     assert (done.code, "whole disk" in done.complaint) == (2, True)
 

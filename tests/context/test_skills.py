@@ -98,7 +98,7 @@ def test_an_invalid_skill_file_is_one_notice_and_other_skills_are_used(text: str
     assert "\n" not in notice
 
 
-def test_links_out_of_the_project_are_reported_and_cyclic_links_are_not_used(
+def test_links_out_of_the_project_and_broken_links_are_not_used_and_reported(
     tmp_path: Path,
 ) -> None:
     outside = write_skill(tmp_path / "elsewhere", "secret")
@@ -110,10 +110,19 @@ def test_links_out_of_the_project_are_reported_and_cyclic_links_are_not_used(
     (folder / "again").symlink_to("inside")
     (folder / "circle").mkdir()
     (folder / "circle/SKILL.md").symlink_to("SKILL.md")
+    (folder / "gone").mkdir()
+    (folder / "gone/SKILL.md").symlink_to("moved.md")
     found = find()
-    assert found.notices[:2] == [
-        f".agents/skills/{name}/SKILL.md is not used: it is a link that leads out of the project"
-        for name in ("file", "leak")
+    leads_out = "it is a link that leads out of the project"
+    problems = {
+        "circle": "Too many levels of symbolic links",
+        "file": leads_out,
+        "gone": "No such file or directory",
+        "leak": leads_out,
+    }
+    assert found.notices == [
+        f".agents/skills/{name}/SKILL.md is not used: {problem}"
+        for name, problem in problems.items()
     ]
     assert list(found.skills) == ["inside"]
 

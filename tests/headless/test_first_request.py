@@ -20,7 +20,7 @@ import pytest
 from swecli.models.playbook import Delta, Op
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import CompletedRun, environment, swecli
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
 

@@ -18,7 +18,7 @@ import pytest
 
 from swecli.config.paths import Paths
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import (
     COMMAND,
     HELLO,

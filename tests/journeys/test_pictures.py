@@ -17,8 +17,8 @@ from swecli.pages.page import format_session
 from swecli.redact import redact_value
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from tests.context.test_pictures import picture
+from tests.support.databases import open_database
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.screenless import ENTER, play
 from tests.support.scripted import ScriptedModel

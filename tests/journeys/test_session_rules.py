@@ -12,7 +12,7 @@ from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Decision
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.runtime import User, calls, make_runtime, run_turn
 
 MAKE = calls(("run_command", {"command": "mkdir -p out"}))

@@ -15,7 +15,7 @@ import pytest
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import ROOT
 
 pytestmark = pytest.mark.slow

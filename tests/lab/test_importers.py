@@ -13,7 +13,7 @@ import pytest
 from swecli.models.session import Session
 from swecli.store.session_files.importing import ImportResult, import_file
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.shell import ON_PATH, swecli
 
 FILES = Path(__file__).with_name("transcripts")

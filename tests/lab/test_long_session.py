@@ -13,7 +13,7 @@ from lab.windows.sessions import recorded
 from lab.windows.sessions.mixed_work import LONGEST, PAUSED, exported
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 ROOT = Path(__file__).parents[2]
 

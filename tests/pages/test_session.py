@@ -15,8 +15,8 @@ from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.pages.page import FORMATS, format_session
 from swecli.store.session_files.importing import import_session
-from swecli.store.sqlite.database import open_database
 from tests.support.command_context import ScriptedContext
+from tests.support.databases import open_database
 from tests.support.runtime import User, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 
@@ -10,7 +11,7 @@ import pytest
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
 from swecli.llm.price_table import tokenizer_folder
-from swecli.models.errors import DamagedDatabase
+from swecli.models.errors import DamagedDatabase, StoreError
 from swecli.models.message import Ask
 from swecli.repl.startup import Build, Startup
 from tests.support.runtime import make_start
@@ -90,3 +91,23 @@ async def test_garbage_is_collected_as_usual_once_the_program_is_warm() -> None:
     finally:
         gc.set_threshold(*thresholds)
     runtime.close()
+
+
+async def test_a_runtime_that_is_built_after_the_end_is_closed() -> None:
+    go = threading.Event()
+    built: list[Runtime] = []
+
+    def slowly(start: Start, ask: Ask) -> Runtime:
+        go.wait(10)
+        built.append(build(start, ask))
+        return built[0]
+
+    startup = make_startup(slowly)
+    loading = asyncio.ensure_future(startup.load())
+    await startup.commands()
+    await asyncio.sleep(0)  # `load` starts its thread
+    startup.close()
+    go.set()
+    await loading
+    with pytest.raises(StoreError, match="closed"):
+        built[0].sessions.database.check()

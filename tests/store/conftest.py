@@ -11,7 +11,8 @@ import pytest
 from swecli.models.playbook import Delta
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.database import Database
+from tests.support.databases import open_database
 
 Counter = Callable[[Database], AbstractContextManager[list[str]]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_rows_of_earlier_versions_are_redacted_on_reading(
 ) -> None:
     text, secret = typed_secret
     session = store_secret(manager, "hello")
-    with sqlite3.connect(str(manager.database.path)) as db:
+    with closing(sqlite3.connect(str(manager.database.path))) as db, db:
         db.execute("UPDATE session SET title = ?, first_query = ?", (text, text))
     assert secret not in str(manager.catalog.list_sessions())
     assert secret not in manager.resume(session, "").title

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.views import daily_spending, session_spending
+from tests.support.databases import open_database
 
 TODAY = date(2026, 3, 10)
 
@@ -50,7 +51,7 @@ def move_to_day(sessions: SessionManager, day: date) -> None:
     noon = datetime(day.year, day.month, day.day, 12).timestamp()
     path = sessions.database.path
     assert path is not None
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         for table in ("model_request", "message"):
             db.execute(
                 f"UPDATE {table} SET created_at = datetime(?, 'unixepoch') WHERE created_at > '2026-06'",

@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from swecli.models.errors import BadInput, LimitReached
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.store import views
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.database import Database
 from swecli.store.views import copy_with_views, run_query
+from tests.support.databases import open_database
 
 ROOT = Path(__file__).parents[2]
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT {} FROM n"
@@ -157,7 +159,7 @@ def test_a_copy_with_views_is_a_valid_database(
     stored_session: SessionManager, tmp_path: Path
 ) -> None:
     copy = copy_with_views(stored_session.database, tmp_path / "copy.db")
-    with sqlite3.connect(copy) as plain:
+    with closing(sqlite3.connect(copy)) as plain:
         assert plain.execute("SELECT query FROM turns").fetchall() == [("what is the tax?",)]
     ours = open_database(copy)
     assert ours.check() == []

@@ -17,6 +17,7 @@ from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
 from swecli.models.message import AskRequest, Decision, ModelChoice
+from tests.support.databases import OPENED
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 
@@ -62,8 +63,11 @@ def make_runtime(
     resume: str | None = None,
     **settings: Any,
 ) -> Runtime:
+    """Build a runtime, which is closed when the test ends."""
     model = replies if hasattr(replies, "stream") else ScriptedModel(replies)
-    return build_runtime(make_start(cwd, resume=resume, **settings), user or User(), model=model)  # type: ignore[arg-type]
+    runtime = build_runtime(make_start(cwd, resume=resume, **settings), user or User(), model=model)  # type: ignore[arg-type]
+    OPENED.closers.append(runtime.close)
+    return runtime
 
 
 async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[Event]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -82,4 +83,9 @@ async def play(
             hooks(pipe, repl)
         pipe.send_text(keys)
         code = await asyncio.wait_for(repl.run(), 60)  # A run that hangs must not block the suite.
+    for thread in threading.enumerate():
+        if (
+            thread.name == "swecli-load"
+        ):  # it may still build what the run no longer needs, and closes it
+            await asyncio.to_thread(thread.join)
     return ReplRun(code, printed.getvalue(), model, repl, built)

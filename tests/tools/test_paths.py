@@ -85,7 +85,10 @@ def test_a_long_path_is_resolved_in_linear_time(root: Path, exists: bool) -> Non
             sys.setprofile(None)
         return calls
 
+    (root / "kept").touch()
     assert looked_up(800) < 10 * looked_up(100)
+    if exists:
+        os.removedirs(root / ("a/" * 800))  # too deep for what clears the temporary folder
 
 
 def test_a_linked_workspace_accepts_paths_under_both_names(root: Path) -> None:

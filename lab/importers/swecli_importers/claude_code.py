@@ -32,9 +32,7 @@ _USAGE = (
     "cache_creation_input_tokens",
     "output_tokens",
 )
-_TAGGED = re.compile(
-    r"(?:\s*(?><([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>))++\s*", re.DOTALL
-)  # no backtracking
+_TAGGED = re.compile(r"\s*<([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>", re.DOTALL)
 _COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
 _NOTICES = (
     "[Request interrupted by user",
@@ -165,8 +163,18 @@ def _user_text(event: dict[str, Any]) -> str:
     elif event.get("type") != "user" or any(event.get(name) for name in _INTERNAL_FLAGS):
         return ""
     parts = [text_of(block) for block in blocks_of(content) if block.get("type") == "text"]
-    written = [part for part in parts if not (_TAGGED.fullmatch(part) or part.startswith(_NOTICES))]
+    written = [part for part in parts if not (_is_tagged(part) or part.startswith(_NOTICES))]
     return "\n".join(filter(None, written)).strip()
+
+
+def _is_tagged(text: str) -> bool:
+    """Return whether a text consists of elements like `<command-name>...</command-name>` alone, one at least."""
+    element = _TAGGED.match(text)
+    end = 0
+    while element is not None:
+        end = element.end()
+        element = _TAGGED.match(text, end)
+    return end > 0 and not text[end:].strip()
 
 
 def _rewound_events(events: list[dict[str, Any]]) -> set[str]:

@@ -15,7 +15,7 @@ from swecli.review.judge.grounding import ground
 from swecli.review.judge.ledger import format_change, recheck, recheck_finding, set_state
 from swecli.review.judge.sources import Sources
 from swecli.store.reviews import ReviewStore
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.project import make_project
 
 

@@ -20,7 +20,7 @@ from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import Verification, Verifier, _apply_judgement, _parse_judgement
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.reviews import verdict_call
 from tests.support.runtime import calls
 from tests.support.scripted import ScriptedModel

@@ -12,7 +12,7 @@ from swecli.models.finding import Finding, Judgement, ReviewRecord, StateChange
 from swecli.review.publish.filters import filter_findings
 from swecli.review.publish.view import view
 from swecli.store.reviews import ReviewStore
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 ONE = Finding(
     "src/a.py", 6, "MAGIC_NUMBERS", "37 has no name", "high", suggestion="LIMIT = 37", id="F-1", verdict="confirmed",

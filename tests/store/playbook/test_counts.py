@@ -10,7 +10,7 @@ from swecli.models.session import Session
 from swecli.store.playbook.counts import NEWEST
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 TAGS: dict[str, Tag] = {"helped": "helpful", "hurt": "harmful", "irrelevant": "neutral"}
 

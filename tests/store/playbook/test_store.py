@@ -14,7 +14,7 @@ from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 
 def add_op(content: str = "use uv", *, quote: str = "", **fields: Any) -> Op:

@@ -12,8 +12,8 @@ from swecli.models.playbook import Delta, Op, Verdict
 from swecli.models.session import Session
 from swecli.store.records import CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
+from tests.support.databases import open_database
 
 
 @pytest.fixture

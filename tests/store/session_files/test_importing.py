@@ -19,10 +19,10 @@ from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Us
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import MessageRow
 from swecli.store.tables.turns import TurnRow
 from tests.store.conftest import mark
+from tests.support.databases import open_database
 
 
 def export_session() -> dict[str, Any]:

@@ -12,8 +12,8 @@ from swecli.models.errors import BadInput
 from swecli.models.playbook import Delta, Op
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.tables.turns import TurnRow
+from tests.support.databases import open_database
 
 
 def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 SENT_FROM = 54  # Turns from here on are in the request already.
 

@@ -11,9 +11,10 @@ import pytest
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.files import locate
 from swecli.store.tables.playbook import BulletRow
+from tests.support.databases import open_database
 
 
 def count_bullets(database: Database) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import new_file, spare_name
+from tests.support.databases import open_database
 
 
 def mode(path: Path) -> int:

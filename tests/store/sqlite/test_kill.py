@@ -13,7 +13,7 @@ import pytest
 
 from swecli.models.message import Role
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 ROOT = Path(__file__).parents[3]
 

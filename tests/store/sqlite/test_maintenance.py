@@ -8,7 +8,8 @@ import pytest
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.database import Database
+from tests.support.databases import open_database
 
 
 def say(manager: SessionManager, text: str) -> None:

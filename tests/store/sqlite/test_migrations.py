@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 from swecli.models.errors import StoreError
 from swecli.models.message import ChatMessage, Effects, Role, ToolCall
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
 from swecli.store.sqlite.migrations import STEPS
+from tests.support.databases import open_database
 
 
 def add_colour(connection: Connection) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from swecli.models.errors import DamagedDatabase, StoreError
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
 from tests.store.test_session_manager import turn
+from tests.support.databases import open_database
 
 ROOT = Path(__file__).parents[3]
 

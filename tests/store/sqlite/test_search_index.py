@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import DamagedDatabase
-from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.database import Database
 from swecli.store.views import copy_with_views
+from tests.support.databases import open_database
 
 COPY = "BEGIN INSERT INTO theirs SELECT new.content; END"
 FOREIGN = {
