@@ -145,7 +145,7 @@ class RequestBuilder:
             head = self._with_withdrawn(head, session)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         situation = query.situation or self._situation(query)
-        notes = (*_notes_on_losses(session, query.jobs), *quoted)
+        notes = (*_notes_on_losses(session, query.jobs), *_notes_on_undone(session), *quoted)
         request = build_request(
             RequestInput(session, sent, head, notes, opening, images, situation), counter
         )
@@ -271,6 +271,16 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
     if jobs is not None:
         for name in lost_jobs(session.messages, jobs):
             yield ended_line(name, LOST)
+
+
+def _notes_on_undone(session: Session) -> Iterator[str]:
+    """Yield notes on what turns left that the user took back: the model sees them no more, or not that they were."""
+    for undone in session.undone:
+        if undone.standing:
+            turns = f"T{undone.first}"
+            if undone.last > undone.first:
+                turns = f"{turns} to T{undone.last}"
+            yield f"The user took back {turns}. Not taken back: {'; '.join(undone.standing)}."
 
 
 def _without_query(found: FoundInteraction) -> FoundInteraction:

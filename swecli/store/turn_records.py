@@ -9,9 +9,8 @@ from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.journal.reader import Reader, project_of
+from swecli.store.journal.reader import Reader, is_other_process, project_of
 from swecli.store.journal.tables import CHECKS, FIGURES, RECORDS, REFLECTIONS
-from swecli.store.journal.writer import is_other_process
 from swecli.store.records import CheckResult, StoredTurn, TurnLessons, UsageTotals
 from swecli.store.sqlite.database import Database
 

@@ -282,6 +282,9 @@ EDIT = _ByPath(
 )
 
 
+LOST_WORKSPACE = "Put it back, or start swecli where it is now."
+
+
 class ToolError(BadInput):
     """An error whose message the model reads."""
 

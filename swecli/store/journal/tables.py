@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from swecli.store.journal.values import clamp, clean_json, clean_text, finite, to_json, write_moment
+from swecli.store.journal.values import (
+    clamp,
+    clean_json,
+    clean_text,
+    encode_name,
+    finite,
+    to_json,
+    write_moment,
+)
 
 Store = Callable[[Any], Any]  # from a value, which may be None, to what SQLite stores
 
@@ -16,6 +24,11 @@ Store = Callable[[Any], Any]  # from a value, which may be None, to what SQLite 
 def text(value: str | None) -> str | None:
     """Store a text, clean."""
     return None if value is None else clean_text(value)
+
+
+def file_name(value: str) -> str | bytes:
+    """Store the name of a file, whatever its bytes are."""
+    return encode_name(value)
 
 
 def number(value: int | None) -> int | None:
@@ -359,7 +372,7 @@ FILE_CHANGES = Table(
     {
         "session_id": text,
         "interaction": number,
-        "path": text,
+        "path": file_name,
         "before": text,
         "before_mode": number,
         "after": text,
@@ -377,7 +390,20 @@ FILE_CHANGES = Table(
         "undone_by": 0,
     },
 )
+LASTING_CHANGES = Table(
+    "lasting_change",
+    {
+        "session_id": text,
+        "interaction": number,
+        "kind": text,
+        "name": file_name,
+        "before": text,
+        "after": text,
+    },
+    {"interaction": 0, "name": "", "before": "", "after": ""},
+)
 TABLES = (
     SESSIONS, INTERACTIONS, MESSAGES, CALLS, FULL_RESULTS, REQUESTS, REDUCTIONS, FACTS,
     CHOICES, REFLECTIONS, RECORDS, CHECKS, FIGURES, FILE_CHANGES,
+    LASTING_CHANGES,
 )  # fmt: skip

@@ -23,6 +23,7 @@ from swecli.store.journal.reader import (
     USAGE,
     Reader,
     first_query,
+    is_other_process,
 )
 from swecli.store.journal.tables import (
     CALLS,
@@ -302,15 +303,3 @@ class Writer:
         """Remove the fact of this kind and key, if there is one."""
         which = "DELETE FROM survivor WHERE session_id = ? AND kind = ? AND key = ?"
         self.db.execute(which, (session_id, kind, key))
-
-
-def is_other_process(pid: int) -> bool:
-    """Return whether a process other than this one has the id and is running."""
-    if pid <= 0 or pid == os.getpid():
-        return False
-    with suppress(PermissionError):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-    return True

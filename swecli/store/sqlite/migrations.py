@@ -136,6 +136,7 @@ STEPS: tuple[Step, ...] = (
     _to_19,  # no holdouts; what calls did; effects of strategies, and judgements of exchanges
     _to_20,  # strategies have counts, and no belief
     None,  # rules allowed for a session
+    None,  # undos that are not finished, and what they leave
 )
 
 

@@ -9,10 +9,11 @@ from sqlalchemy import Boolean, Float
 
 from swecli.store.journal import tables
 from swecli.store.sqlite.schema import TABLES
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
+from swecli.store.tables.columns import CleanJson, CleanText, FileName, Money, Number, UtcTime
 
 STORED_BY = {
     CleanText: tables.text,
+    FileName: tables.file_name,
     Number: tables.number,
     CleanJson: tables.json_value,
     UtcTime: tables.moment,
