@@ -12,7 +12,7 @@ from swecli.models.errors import BadInput, StoreError
 from swecli.store.journal.reader import is_other_process
 from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
-from swecli.tools.base import LOST_WORKSPACE, ToolContext
+from swecli.tools.base import ToolContext, lost_workspace
 from swecli.tools.diffs import unified_diff
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import escape_invalid_bytes
@@ -117,7 +117,7 @@ class TurnHistory:
         """Finish what was cut off. Raises BadInput if nothing can be undone now."""
         root = self._versions.root
         if not root.is_dir():
-            raise BadInput(f"The folder {root} was removed or moved.", LOST_WORKSPACE)
+            raise BadInput(lost_workspace(root))
         self._sessions.require_current()
         for step in self._unfinished():
             if self._is_alive(step):

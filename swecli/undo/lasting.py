@@ -150,9 +150,16 @@ class _Repository:
         return None
 
     def _commits(self) -> list[Standing]:
-        """Return the line on commits that the present branch still has, if there are any."""
+        """Return the lines on commits of the present branch; those of another one are told by its move."""
+        others = [
+            change.after
+            for change in self.changes
+            if change.kind == "ref"
+            and change.name.startswith(_HEADS)
+            and change.name != self.present.branch
+        ]
         for change in self.changes:
-            if change.kind == "head" and change.after:
+            if change.kind == "head" and change.after and change.after not in others:
                 return self._commits_of(change)
         return []
 

@@ -80,6 +80,9 @@ class ChangeRecorder:
             is_cancelled = task is not None and task.cancelling() > 0
             after = self._look() if is_cancelled else await asyncio.to_thread(self._look)
             is_complete = before.is_complete and after.is_complete
+            root = self._versions.root
+            if before.is_complete and not root.is_dir():
+                self._versions.warn(f"the folder {root} is gone: what the call did is not recorded")
             names += self._record(before.states, after.states, is_complete=is_complete)
             self._record_lasting(before, after)
             self._last = after

@@ -232,6 +232,8 @@ class FileVersions:
     def _list_files(self) -> list[str]:
         """Return the files that are not ignored, at most as many as a scan covers; sets `is_complete`."""
         self.is_complete = False
+        if not self.root.is_dir():  # which the call itself reports
+            return []
         try:
             names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
         except (ToolError, OSError) as error:
