@@ -123,7 +123,11 @@ class Dispatcher:
         self._unsaved = line
         try:
             is_ready = await self._run(self._wait_until_loaded(line))
-        except SwecliError:  # loading failed: the prompt ends with that error
+        except SwecliError as error:
+            if self._startup.is_loaded:  # else the prompt ends with that error
+                self._unsaved = None
+                self._program.report(error)
+                self._prompt.set_draft(typed)
             return
         self._unsaved = None
         if not is_ready:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from swecli.models.context import WindowSpec
-from swecli.models.errors import BadInput, ContinuedElsewhere
+from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere, StoreError
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     ChatMessage,
@@ -452,3 +452,30 @@ def test_a_stored_query_without_a_turn_is_interrupted(manager: SessionManager) -
     assert [info.status for n in (1, 2) if (info := manager.turns.turn(manager.session.id, n))] == [
         "interrupted"
     ] * 2
+
+
+def test_a_session_that_is_not_stored_is_no_damage(manager: SessionManager) -> None:
+    manager.start("/p", "scripted/test")
+    with pytest.raises(BadInput, match="There is no session") as refused:
+        manager.read_whole()
+    assert refused.value.exit_code == 42
+    assert not isinstance(refused.value, StoreError)
+
+
+def test_a_turn_that_runs_in_another_process_is_waited_for_unless_that_process_is_dead(
+    manager: SessionManager, database: Database
+) -> None:
+    manager.start("/p", "scripted/test")
+    manager.begin_interaction("theirs")
+    manager.finish_interaction("done")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        running = "UPDATE interaction SET status = 'running', pid = ?"
+        with database.write() as db:
+            db.execute(running, (process.pid,))
+        with pytest.raises(BusyElsewhere, match="T1 of this session runs in another swecli"):
+            manager.begin_interaction("mine")
+        # nobody has the session open: another program got the process's id
+        manager.enter()
+        assert manager.begin_interaction("mine").interaction == 2
+        process.kill()
+    manager.leave()
