@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Float, Table
 
 from swecli.store.tables import playbook, reviews, sessions, turns, undo  # noqa: F401  # defines the tables
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
+from swecli.store.tables.columns import CleanJson, CleanText, FileName, Money, Number, UtcTime
 from swecli.store.tables.sessions import Row
 
 HEAD = '''"""The tables as plain sqlite3 reads and writes them.
@@ -19,6 +19,7 @@ Written by scripts/reference from swecli/store/tables: change the classes there,
 '''
 KINDS = {
     CleanText: "TEXT",
+    FileName: "FILE_NAME",
     Number: "NUMBER",
     CleanJson: "JSON",
     UtcTime: "MOMENT",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from swecli.context.system_message import load_prompt
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
+from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
 from swecli.models.message import Ask, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
 from swecli.models.session import Session
@@ -30,6 +31,9 @@ from swecli.tools.limits import one_line
 from swecli.tools.surroundings import Surroundings
 from swecli.undo.history import TurnHistory
 
+OPEN_ELSEWHERE = (
+    "this session is open in another swecli: each loads the turns of the other before its next one"
+)
 _COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
 
 
@@ -48,6 +52,7 @@ class Runtime:
     notices: list[str]
     history: TurnHistory | None = None
     auto_confirmed: bool = False
+    is_open_elsewhere: bool = False  # the session, in another process, when it was opened here
 
     @property
     def cwd(self) -> Path:
@@ -73,7 +78,8 @@ class Runtime:
         """Return the lines to print before the first turn of a headless run."""
         chosen = [f"The {self.choice.name} model answers: {self.choice.why}."]
         offline = self.agent.model.profile.offline and not self.settings.model
-        return [*self.start.notices, *self.notices, *(chosen if offline else [])]
+        shared = [OPEN_ELSEWHERE] if self.is_open_elsewhere else []
+        return [*self.start.notices, *self.notices, *(chosen if offline else []), *shared]
 
     def switch_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises ModelNotFound or AuthFailed and then changes nothing."""
@@ -124,6 +130,7 @@ class Runtime:
         self.sessions.start(
             folder, self.agent.model.name, title=title, window=window, project=project
         )
+        self.is_open_elsewhere = self.sessions.enter()
         self.agent.ctx.file_digests.clear()
         self.agent.ctx.todos.clear()
 
@@ -131,6 +138,50 @@ class Runtime:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
         attended = self.start.attended
         self.restore_todos(self.sessions.resume(ref, str(self.cwd), attended=attended))
+        self.is_open_elsewhere = self.sessions.enter()
+
+    async def store_query(
+        self,
+        query: str,
+        wait: Callable[[BusyElsewhere], Awaitable[None]],
+        load: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Store a query as the next turn of the session, whatever other processes do in it: `wait` for a moment while a
+        turn of theirs runs, and `load` the session again after one. Raises StoreError."""
+        while True:
+            try:
+                self.sessions.store_query(query)
+            except BusyElsewhere as busy:
+                await wait(busy)
+            except ContinuedElsewhere:
+                await load()
+            else:
+                return
+
+    def load_again(self) -> list[str]:
+        """Load the session again, which another process has changed. Returns a line for each turn that it added or
+        took back."""
+        before = self.session
+        self.resume(before.id)
+        after = self.session
+        first = after.messages[0].interaction if after.messages else 1
+        known = {message.id: message for message in before.messages if message.is_query}
+        present = {message.id: message for message in after.messages if message.is_query}
+        gone = [
+            f"T{query.interaction} was undone in another swecli: {one_line(query.content)}"
+            for key, query in known.items()
+            if key not in present and query.interaction >= first
+        ]
+        answers = {
+            message.interaction: message.content for message in after.messages if message.is_answer
+        }
+        added = [
+            f"T{query.interaction} is of another swecli: {one_line(query.content)}"
+            f" → {one_line(answers.get(query.interaction) or 'no answer')}"
+            for key, query in present.items()
+            if key not in known and query.interaction >= first
+        ]
+        return [*gone, *added]
 
     def restore_todos(self, session: Session) -> None:
         """Restore the to-do list of the session in use, unless its turn ended with an answer."""
@@ -159,7 +210,8 @@ class Runtime:
         return load_project(self.start, trust, window=self.agent.model.profile.window).notices
 
     def close(self) -> None:
-        """Close the database, and remove the sandbox's temporary files."""
+        """Close the session and the database, and remove the sandbox's temporary files."""
+        self.sessions.leave()
         self.sessions.database.close()
         if self.agent.ctx.sandbox is not None:
             self.agent.ctx.sandbox.close()
@@ -256,6 +308,8 @@ def _assemble(
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.auto_confirmed = settings.mode == "auto"  # which no file of the project can set
     runtime.select_reflector()
+    if history is not None and not sessions.database.is_read_only:
+        notices += history.finish_interrupted()
     if missing := learning.reflector.missing:
         notices.append(
             f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
@@ -263,6 +317,7 @@ def _assemble(
         learning.mark_reported(missing)
     if sessions.current_session is not None:
         runtime.restore_todos(sessions.session)
+        runtime.is_open_elsewhere = sessions.enter()
         notices += runtime.resumed_lines()
     elif start.resume is None:
         runtime.new_session()

@@ -146,7 +146,7 @@ class RequestBuilder:
             head = self._with_withdrawn(head, session)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         situation = query.situation or self._situation(query)
-        notes = (*_notes_on_losses(session, query.jobs), *quoted)
+        notes = (*_notes_on_losses(session, query.jobs), *_notes_on_undone(session), *quoted)
         request = build_request(
             RequestInput(session, sent, head, notes, opening, images, situation), counter
         )
@@ -276,6 +276,17 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
     if jobs is not None:
         for name in lost_jobs(session.messages, jobs):
             yield LostJobNote(name)
+
+
+def _notes_on_undone(session: Session) -> Iterator[Note]:
+    """Yield notes on what turns left that the user took back: the model sees them no more, or not that they were."""
+    for undone in session.undone:
+        if undone.standing:
+            turns = f"T{undone.first}"
+            if undone.last > undone.first:
+                turns = f"{turns} to T{undone.last}"
+            left = "; ".join(undone.standing)
+            yield TextNote(f"The user took back {turns}. Not taken back: {left}.")
 
 
 def _without_query(found: FoundInteraction) -> FoundInteraction:

@@ -48,7 +48,7 @@ async def send_first_request(
         return None
     try:
         session = _open_session(start, model, sessions)
-        if _has_changed_anchors(session):
+        if sessions.enter() or _has_changed_anchors(session):
             return None
         prepared = _prepare(start, prompt, model, counter, sessions, specs, surroundings)
         if prepared is None:

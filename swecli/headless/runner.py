@@ -3,6 +3,7 @@ last failed turn."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from swecli.headless.prompts import Prompt
 from swecli.headless.signals import until_signal
 from swecli.llm.base import BUDGET_HINT, budget_problem
-from swecli.models.errors import BadInput, LimitReached, SchemaUnmet, SwecliError
+from swecli.models.errors import BadInput, BusyElsewhere, LimitReached, SchemaUnmet, SwecliError
 from swecli.models.message import AskRequest, Decision
 
 if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
@@ -29,6 +30,7 @@ HEADLESS_REASON = (
 )
 CAPS = ("max_turns", "max_budget", "loop", "length")
 _WITHHELD = ("refusal", "content_filter")
+_WAIT_INTERVAL = 0.5  # seconds between two looks at what another process does
 _log = logging.getLogger(__name__)
 
 
@@ -87,7 +89,7 @@ class _Run:
             async for prompt in prompts:
                 writer.begin()
                 # before anything is awaited: it must survive a kill
-                self.runtime.sessions.store_query(prompt.text)
+                await self._store(prompt.text)
                 if is_first:
                     await self._check_anchors()
                 turn = prefetched if is_first else None
@@ -102,6 +104,22 @@ class _Run:
         # not after an interrupt, nor with a provider that has just failed
         await _reflect(self.runtime, writer, ask=code == 0)
         return code
+
+    async def _store(self, query: str) -> None:
+        """Store a query behind the turns of other processes in the session, if there are any. Raises StoreError."""
+        told: set[str] = set()
+
+        async def wait(busy: BusyElsewhere) -> None:
+            if busy.message not in told:
+                told.add(busy.message)
+                self.writer.note(f"{busy.message} Waiting for its end.")
+            await asyncio.sleep(_WAIT_INTERVAL)
+
+        async def load() -> None:
+            for line in self.runtime.load_again():
+                self.writer.note(line)
+
+        await self.runtime.store_query(query, wait, load)
 
     async def _check_anchors(self) -> None:
         for event in await self.runtime.learning.check_anchors():
@@ -129,7 +147,7 @@ class _Run:
         answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
             question = ask_again(answer.fault)
-            self.runtime.sessions.store_query(question)
+            await self._store(question)
             code = await self._run_turn(agent.prepare(question))
             answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:

@@ -36,6 +36,26 @@ class ConfigError(BadInput):
     """A configuration file or setting is invalid."""
 
 
+class ContinuedElsewhere(BadInput):
+    """Another process has added turns to the session, or taken some back: this one has to load it again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another swecli has changed this session.",
+            "Load its turns with /resume and the session's name, or continue in a copy: /fork",
+        )
+
+
+class BusyElsewhere(BadInput):
+    """A turn of the session runs in another process."""
+
+    def __init__(self, interaction: int) -> None:
+        super().__init__(
+            f"T{interaction} of this session runs in another swecli.",
+            "Wait for its end, or continue in a copy: /fork",
+        )
+
+
 class StoreError(SwecliError):
     """The database cannot be used."""
 

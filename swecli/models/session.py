@@ -15,13 +15,23 @@ from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
 
 
+@dataclass(frozen=True, slots=True)
+class UndoneTurns:
+    """Turns that the user took back, `first` to `last`, and a line for each thing of them that was `standing` then."""
+
+    first: int
+    last: int
+    standing: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Session:
     """A conversation in one directory.
 
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
     all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
-    permission rules that the user allowed for it, by the folder they are about.
+    permission rules that the user allowed for it, by the folder they are about. `undone` are the undos since its newest
+    turn, newest first.
     """
 
     id: str
@@ -40,6 +50,12 @@ class Session:
     cost: float | None = 0.0
     context: ContextState = field(default_factory=ContextState)
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    undone: Sequence[UndoneTurns] = ()
+
+    @property
+    def newest_message(self) -> int:
+        """The key of the newest message, 0 if there is none or it is not stored."""
+        return (self.messages[-1].id or 0) if self.messages else 0
 
     def get_playbook(self) -> SessionPlaybook:
         return self.playbook
@@ -64,6 +80,8 @@ class Session:
         """Append a message. A query begins a new interaction, unless the message already has an interaction number."""
         if not message.interaction:
             message.interaction = self.interactions + message.is_query
+        if message.is_query:
+            self.undone = ()
         self.interactions = message.interaction
         self.messages.append(message)
         self.updated_at = max(self.updated_at, message.created_at)

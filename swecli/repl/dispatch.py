@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from swecli.models.errors import SwecliError, UsageError
+from swecli.models.errors import BusyElsewhere, SwecliError, UsageError
 from swecli.repl.background import Background, retrieve
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
@@ -123,7 +123,11 @@ class Dispatcher:
         self._unsaved = line
         try:
             is_ready = await self._run(self._wait_until_loaded(line))
-        except SwecliError:  # loading failed: the prompt ends with that error
+        except SwecliError as error:
+            if self._startup.is_loaded:  # else the prompt ends with that error
+                self._unsaved = None
+                self._program.report(error)
+                self._prompt.set_draft(typed)
             return
         self._unsaved = None
         if not is_ready:
@@ -152,19 +156,37 @@ class Dispatcher:
     async def _wait_until_loaded(self, line: ParsedLine) -> None:
         await _wait_with_timer(self._program.start_loading(), "starting", self._prompt)
         if line.kind == "text":
-            self._store_query()
+            await self._store_query()
             await _wait_with_timer(
                 self._startup.warm(self._program.agent), "warming up", self._prompt
             )
 
-    def _store_query(self) -> None:
-        """Store the query before waiting for anything else, so that it cannot be lost."""
+    async def _store_query(self) -> None:
+        """Store the query before waiting for anything else, so that it cannot be lost. Only another process that works
+        in the session is waited for, and its turns are loaded: this one follows them."""
         line = self._unsaved
+        if line is None or line.kind != "text":
+            return
+        # git is read while the query is written
+        self._program.agent.builder.surroundings.begin()
+        started = time.monotonic()
+
+        async def wait(busy: BusyElsewhere) -> None:
+            seconds = int(time.monotonic() - started)
+            hint = self._prompt.keys.hint("interrupt", "to interrupt")
+            parts = [f"{busy.message} Waiting", f"{seconds} s", hint]
+            self._prompt.show_live(["", " · ".join(filter(None, parts))])
+            await asyncio.sleep(_WAIT_INTERVAL)
+
+        async def load() -> None:
+            # late: loaded after the prompt is shown
+            from swecli.repl.commands.open_elsewhere import load_foreign_turns
+
+            await load_foreign_turns(self._startup.context)
+
+        await self._startup.context.runtime.store_query(line.text, wait, load)
         self._unsaved = None
-        if line is not None and line.kind == "text":
-            # git is read while the query is written
-            self._program.agent.builder.surroundings.begin()
-            self._program.session_manager.store_query(line.text)
+        self._prompt.show_live([])
 
     async def close(self) -> None:
         """Store a query that was sent before loading was done."""
@@ -172,7 +194,7 @@ class Dispatcher:
             with suppress(SwecliError, TimeoutError):
                 loading = asyncio.shield(self._program.start_loading())
                 await asyncio.wait_for(loading, _STORE_TIMEOUT)
-                self._store_query()
+                await asyncio.wait_for(self._store_query(), _STORE_TIMEOUT)
 
     async def _execute(self, line: ParsedLine) -> None:
         """Execute the line. Any exception is reported in one line, and the session continues."""

@@ -194,6 +194,10 @@ class REPL(Program):
 
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
+            # late: as above
+            from swecli.repl.commands.open_elsewhere import settle_open_elsewhere
+
+            await settle_open_elsewhere(self._startup.context)
         self.prompt.redraw()
         self._background.start(self._background.reflect_pending(runtime.learning))
         self._job_watcher = asyncio.get_running_loop().create_task(self._watch_jobs())

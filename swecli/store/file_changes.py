@@ -8,8 +8,9 @@ from typing import Any
 
 from swecli.models.session import Session
 from swecli.store.journal.tables import FILE_CHANGE
+from swecli.store.journal.values import clean_text, decode_name
 from swecli.store.sqlite.database import Database
-from swecli.store.undo_records import FileChange, FileState
+from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
 
 _COLUMNS = "path, before, before_mode, after, after_mode, interaction, id"
 # An undo that took the conversation too has a hidden session; its turn's number may be that of a new one.
@@ -37,18 +38,34 @@ class FileChanges:
             db.execute(dropped, (json.dumps([*replaced]),))
             return [FILE_CHANGE.insert(db, row) for row in rows]
 
-    def load(
-        self, session: Session, first: int, last: int | None = None, *, step: int = 0
-    ) -> list[FileChange]:
-        """Return the file changes of these turns that are not undone, oldest first; with `step` those of that undo."""
-        where = "session_id = :id AND made_by = :step"
-        if not step:
-            where += " AND undone_by = 0 AND interaction BETWEEN :first AND :last"
+    def load(self, session: Session, first: int, last: int | None = None) -> list[FileChange]:
+        """Return the file changes of these turns that are not undone, oldest first."""
+        where = "session_id = :id AND made_by = 0 AND undone_by = 0"
+        where += " AND interaction BETWEEN :first AND :last"
         until = session.interactions if last is None else last
-        given = {"id": session.id, "step": step, "first": first, "last": until}
+        given = {"id": session.id, "first": first, "last": until}
         question = f"SELECT {_COLUMNS} FROM file_change WHERE {where} ORDER BY id"
         with self._database.read() as db:
             return [_parse(*row) for row in db.execute(question, given)]
+
+    def load_step(self, step: OpenStep | UndoStep) -> list[FileChange]:
+        """Return the file changes of an undo or redo, oldest first."""
+        question = f"SELECT {_COLUMNS} FROM file_change"
+        question += " WHERE session_id = ? AND made_by = ? ORDER BY id"
+        with self._database.read() as db:
+            rows = db.execute(question, (step.session_id, step.id))
+            return [_parse(*row) for row in rows]
+
+    def unfinished_steps(self, directory: str) -> list[OpenStep]:
+        """Return the undos and redos of a directory's sessions whose files may not all be restored, oldest first."""
+        question = (
+            "SELECT u.id, u.session_id, u.stage, u.pid FROM undo AS u"
+            " JOIN session AS s ON s.id = u.session_id"
+            " WHERE u.stage != 'done' AND s.directory = ? ORDER BY u.id"
+        )
+        with self._database.read() as db:
+            rows = db.execute(question, (clean_text(directory),)).fetchall()
+        return [OpenStep(*row) for row in rows]
 
     def is_taken_back(self, session: Session, interaction: int) -> bool:
         """Return True if an undo that kept the conversation took file changes of a turn back."""
@@ -71,6 +88,14 @@ def change_columns(session: Session, change: FileChange, made_by: int = 0) -> di
 
 
 def _parse(
-    path: str, before: str, before_mode: int, after: str, after_mode: int, turn: int, key: int
+    path: str | bytes,
+    before: str,
+    before_mode: int,
+    after: str,
+    after_mode: int,
+    turn: int,
+    key: int,
 ) -> FileChange:
-    return FileChange(path, FileState(before, before_mode), FileState(after, after_mode), turn, key)
+    return FileChange(
+        decode_name(path), FileState(before, before_mode), FileState(after, after_mode), turn, key
+    )

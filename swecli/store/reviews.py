@@ -20,8 +20,8 @@ from swecli.models.finding import (
     merge_report,
 )
 from swecli.models.ids import parse_short_id
+from swecli.store.journal.reader import is_other_process
 from swecli.store.journal.values import clean_text, values
-from swecli.store.journal.writer import is_other_process
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 from swecli.store.tables.sessions import InteractionRow

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.context import BEGIN, UNDO, Reduction, WindowSpec
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.notes import Note
@@ -23,7 +23,9 @@ from swecli.store.found import FoundInteraction, TextMatch
 from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded
 from swecli.store.journal.values import clean_text
 from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
+from swecli.store.lasting_changes import LastingChanges
 from swecli.store.playbook.store import PlaybookStore
+from swecli.store.presence import SessionPresence
 from swecli.store.records import UnfinishedTurn, UsageTotals
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.turn_records import TurnRecords, add_attempt
@@ -51,10 +53,14 @@ class SessionManager:
         self.catalog = SessionCatalog(database)
         self.context = ContextStore(database)
         self.file_changes = FileChanges(database)
+        self.lasting_changes = LastingChanges(database)
         self.playbook = PlaybookStore(database)
         self.turns = TurnRecords(database)
         self._parent = parent
         self._waiting: ChatMessage | None = None  # stored, but its turn has not begun
+        self._presence: SessionPresence | None = None
+        if database.path is not None:
+            self._presence = SessionPresence(Path(f"{database.path}.open"))
 
     @classmethod
     def open(cls, location: str | Path, *, even_read_only: bool = False) -> SessionManager:
@@ -154,6 +160,43 @@ class SessionManager:
         self._waiting = None
         return session
 
+    def enter(self) -> bool:
+        """Have the current session open for turns, until another one is, or `leave`: other processes see it. Returns
+        whether one of them has it open too."""
+        if self._presence is None:
+            return False
+        self._presence.enter(self.session.id)
+        return self._presence.is_elsewhere() is True
+
+    def leave(self) -> None:
+        """Have no session open for turns any more."""
+        if self._presence is not None:
+            self._presence.leave()
+
+    def is_open_elsewhere(self, session_id: str) -> bool:
+        """Return whether another process has a session open for turns."""
+        if self._presence is None:
+            return False
+        return self._presence.is_other_there(session_id)
+
+    def require_current(self) -> None:
+        """Raise BusyElsewhere if another process runs a turn of the session, ContinuedElsewhere if one has added turns
+        to what this process has loaded, or taken some back."""
+        with self.database.read() as db:
+            self._require_current(Reader(db))
+
+    def _require_current(self, reader: Reader) -> None:
+        session = self.session
+        running = reader.running_elsewhere(session.id)
+        # a process that was killed may have left the turn, and another program its id
+        if running and (self._presence is None or self._presence.is_elsewhere() is not False):
+            raise BusyElsewhere(running)
+        if not reader.has_session(session.id):  # it is stored, or deleted elsewhere
+            return
+        newest = self._waiting.id if self._waiting else session.newest_message
+        if reader.newest_message(session.id) != newest:
+            raise ContinuedElsewhere
+
     def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
         """Copy a session (None: this one) up to an interaction (None: all) and resume the copy; see
         `SessionArchive.copy`. What the user allowed for this session is allowed in its copy."""
@@ -173,11 +216,13 @@ class SessionManager:
 
     def store_query(self, query: str, **more: Any) -> ChatMessage:
         """Commit a query before its turn is prepared, so that it survives a kill, and return its message.
-        `begin_interaction` with the same text continues with it, `drop_query` removes it."""
+        `begin_interaction` with the same text continues with it, `drop_query` removes it. Raises BusyElsewhere,
+        ContinuedElsewhere: the model would not see what another process does in the session."""
         if self._waiting is not None and self._waiting.content == clean_text(query):
             return self._waiting
         message = ChatMessage(Role.USER, query, **more)
         with self.database.write() as db:
+            self._require_current(Reader(db))
             stored = self._begin(Writer(db), message)
         self._wait(message, stored)
         return message

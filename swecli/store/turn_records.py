@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.journal.reader import Reader, project_of
+from swecli.store.journal.reader import Reader, is_other_process, project_of
 from swecli.store.journal.tables import (
     CHECK_RESULT,
     INTERACTION,
@@ -18,7 +18,6 @@ from swecli.store.journal.tables import (
     PLAYBOOK_TURN,
     REFLECTION,
 )
-from swecli.store.journal.writer import is_other_process
 from swecli.store.records import CheckResult, StoredTurn, TurnLessons, UsageTotals
 from swecli.store.sqlite.database import Database
 

@@ -1,4 +1,7 @@
-"""Undo and redo of turns in the database, each in one transaction.
+"""Undo and redo of turns in the database.
+
+A step begins in one transaction that holds all of it, the files that are to be restored too, and ends in a second one
+when they are: so a step that was cut off can be finished.
 
 An undo moves the turns to a hidden session without a directory: readers need not skip them, and their numbers are free
 for new turns.
@@ -6,6 +9,7 @@ for new turns.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,10 +17,12 @@ from typing import Any
 import sqlmodel
 from sqlmodel import col, select
 
-from swecli.models.errors import BadInput
+from swecli.models.context import RetainedFact
+from swecli.models.errors import BadInput, ContinuedElsewhere
 from swecli.models.ids import uuid7
 from swecli.models.session import Session
 from swecli.store.file_changes import change_columns
+from swecli.store.journal.writer import Writer
 from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.orm import reader
@@ -24,13 +30,14 @@ from swecli.store.tables.playbook import DeltaRow
 from swecli.store.tables.sessions import InteractionRow, SessionRow, SurvivorRow
 from swecli.store.tables.turns import CheckRow
 from swecli.store.tables.undo import FileChangeRow, UndoRow
-from swecli.store.undo_records import FileChange, UndoStep
+from swecli.store.undo_records import FileChange, OpenStep, UndoStep
 
 # tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
 _TURN_TABLES = (
     "message",
     "reduction",
     "survivor",
+    "lasting_change",
     "playbook_turn",
     "playbook_choice",
     "reflection",
@@ -54,21 +61,30 @@ class UndoStore:
         row = next(iter(self._database.rows(open_undos.limit(1))), None)
         if row is None or row.interactions != session.interactions:
             return None
-        return UndoStep(row.id or 0, row.first, row.last, tuple(row.taken["parts"]))
+        return UndoStep(row.id or 0, row.session_id, row.first, row.last, tuple(row.taken["parts"]))
 
-    def undo_turns(
+    def begin_undo(
         self,
         session: Session,
         first: int,
         parts: Collection[str],
         files: Sequence[FileChange],
         undone: Collection[int],
+        facts: Sequence[RetainedFact] = (),
+        standing: Sequence[str] = (),
     ) -> UndoStep:
-        """Commit an undo of the turns from `first` on, which changed `files` and reverted the changes with the keys
-        `undone`. The session must be loaded again. Raises BadInput if another process has continued the session."""
+        """Commit an undo of the turns from `first` on, before it changes `files`, which reverts the changes with the
+        keys `undone`. `facts` are retained again, from the turns that remain; `standing` are lines on what is not taken
+        back. The session must be loaded again, and the step finished. Raises ContinuedElsewhere."""
         with self._database.transaction() as db:
             row = _session_row(db, session)
-            step = UndoRow(session_id=session.id, first=first, last=row.interactions)
+            step = UndoRow(
+                session_id=session.id,
+                first=first,
+                last=row.interactions,
+                stage="undoing",
+                pid=os.getpid(),
+            )
             db.add(step)
             db.flush()
             db.add_all(
@@ -78,7 +94,11 @@ class UndoStore:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             if "files" in parts:
                 _undo_checks(db, session, step.id or 0, first)
-            taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
+            taken: dict[str, Any] = {
+                "parts": list(parts),
+                "window": [row.window_spec, row.window_start],
+                "standing": list(standing),
+            }
             names: list[str] = []
             refused: list[str] = []
             if "playbook" in parts:
@@ -86,18 +106,31 @@ class UndoStore:
             _restore_window(db, row, first, parts)
             if "conversation" in parts:
                 taken["session"] = _hide_turns(db, row, first)
+                writer = Writer(reader(db).db)
+                for fact in facts:
+                    writer.replace_fact(session.id, fact)
             step.interactions = row.interactions
             step.taken = taken
             return UndoStep(
-                step.id or 0, first, step.last, tuple(parts), tuple(names), tuple(refused)
+                step.id or 0,
+                session.id,
+                first,
+                step.last,
+                tuple(parts),
+                tuple(names),
+                tuple(refused),
             )
 
-    def redo_turns(self, session: Session, step: UndoStep) -> UndoStep:
-        """Commit the redo of an undo, after its files were restored. Reload the session afterwards. Raises BadInput."""
+    def begin_redo(self, session: Session, step: UndoStep, files: Sequence[FileChange]) -> UndoStep:
+        """Commit the redo of an undo, before it changes `files`. The session must be loaded again, and the step
+        finished. Raises ContinuedElsewhere."""
         with self._database.transaction() as db:
             row = _session_row(db, session)
             stored = db.get_one(UndoRow, step.id)
+            if not stored.open:
+                raise ContinuedElsewhere
             db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
+            db.add_all(FileChangeRow(**change_columns(session, file, step.id)) for file in files)
             db.exec(sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id).values(undone_by=0))
             db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
             if "session" in stored.taken:
@@ -105,7 +138,26 @@ class UndoStore:
             row.window_spec, row.window_start = stored.taken["window"]
             names, refused = _revert_deltas(db, session, step.id)
             stored.open = False
+            stored.stage = "redoing"
+            stored.pid = os.getpid()
             return replace(step, strategies=tuple(names), refused=tuple(refused))
+
+    def finish(self, step: OpenStep | UndoStep, failed: Collection[int]) -> None:
+        """Commit that the files of a step are restored, but for those of its changes with the keys `failed`: what an
+        undo did not restore is not undone."""
+        with self._database.transaction() as db:
+            stored = db.get_one(UndoRow, step.id)
+            of_step = select(FileChangeRow).filter_by(made_by=step.id)
+            if stored.stage == "undoing":
+                for change in db.exec(of_step.where(col(FileChangeRow.id).in_(failed))).all():
+                    theirs = sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id)
+                    db.exec(
+                        theirs.where(col(FileChangeRow.path) == change.path).values(undone_by=0)
+                    )
+                    db.delete(change)
+            else:
+                db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
+            stored.stage = "done"
 
 
 def _restore_window(
@@ -128,12 +180,10 @@ def _undo_checks(db: sqlmodel.Session, session: Session, step: int, first: int) 
 
 
 def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
+    """Return the row of a session. Raises ContinuedElsewhere if it is not as this process has loaded it."""
     row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
-    if row is None or row.interactions != session.interactions:
-        raise BadInput(
-            "Another swecli process has continued this session.",
-            f"Load it again: /resume {session.id}",
-        )
+    if row is None or reader(db).newest_message(session.id) != session.newest_message:
+        raise ContinuedElsewhere
     return row
 
 

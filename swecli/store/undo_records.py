@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,47 @@ class FileChange:
     key: int = 0
 
 
+# What no undo takes back. Of git: the commit of HEAD and the branch, whose changes have no name, and by name the commit
+# of a reference and the index's entry of a file. And by name: a file that is ignored, and one that was written while a
+# background command ran, whose number is the value after.
+LastingKind = Literal["head", "branch", "ref", "index", "ignored", "job"]
+
+
+@dataclass(frozen=True, slots=True)
+class LastingChange:
+    """A change by a turn that no undo takes back: what was there before, and after, "" for nothing."""
+
+    kind: LastingKind
+    name: str
+    before: str
+    after: str
+    interaction: int = 0
+
+
 UNDO_PARTS = ("files", "conversation", "window", "playbook")
+
+
+# What is being done to the files of an undo: they are restored, or a redo restores those of the undone turns.
+UndoStage = Literal["done", "undoing", "redoing"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """An undo or redo whose files may not all be restored yet; `pid` is the process that does it."""
+
+    id: int
+    session_id: str
+    stage: UndoStage
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """An undo of turns `first` to `last`, with some of `UNDO_PARTS`. `strategies` are the reverted bullets, `refused`
-    the reasons why others were not."""
+    """An undo of turns `first` to `last` of a session, with some of `UNDO_PARTS`. `strategies` are the reverted
+    bullets, `refused` the reasons why others were not."""
 
     id: int
+    session_id: str
     first: int
     last: int
     parts: tuple[str, ...]

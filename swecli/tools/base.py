@@ -93,6 +93,14 @@ AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
 AskPlan = Callable[[str], Awaitable[Decision]]
 
 
+def lost_workspace(root: Path) -> str:
+    """Return the line on a workspace that is gone."""
+    return (
+        f"The folder {root} was removed or moved while swecli ran: nothing can be done in it."
+        " Put it back, or start swecli where it is now."
+    )
+
+
 def _ignore(*_: object) -> None:
     """Take the place of a callback that nobody set."""
 

@@ -29,7 +29,7 @@ from swecli.models.message import (
 from swecli.text import escape_hidden
 from swecli.tools import builtin
 from swecli.tools.arguments import read_arguments
-from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan
+from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan, lost_workspace
 from swecli.tools.limits import one_line, strip_terminal_codes
 from swecli.tools.permissions import Permissions, PermissionVerdict
 from swecli.tools.sandbox import Profile
@@ -87,7 +87,8 @@ async def execute(
         params, note = read_arguments(tool, call.parameters)
         plan = tool.plan(params, ctx)
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
-        return _store(call, _exception_result(call.name, error)), _summary_without_plan(call)
+        cause = _find_cause(error, ctx)
+        return _store(call, _exception_result(call.name, cause)), _summary_without_plan(call)
     summary = one_line(plan.summary)
     verdict = permissions.decide(tool, plan, ctx)
     refusal = await _check_permission(call, tool, plan, ctx, permissions, ask, verdict)
@@ -322,9 +323,16 @@ async def _run(
         )
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
-        return _exception_result(tool.name, error)
+        return _exception_result(tool.name, _find_cause(error, ctx))
     finally:
         call.duration_ms = round((time.monotonic() - started - question.seconds) * 1000)
+
+
+def _find_cause(error: Exception, ctx: ToolContext) -> Exception:
+    """Return what to report for a failed call: that the workspace is gone, if it is; then no other reason counts."""
+    if ctx.root.is_dir():
+        return error
+    return ToolError(lost_workspace(ctx.root))
 
 
 def _summary_without_plan(call: ToolCall) -> str:

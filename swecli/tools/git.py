@@ -9,9 +9,11 @@ import re
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -29,11 +31,13 @@ _READ_COMMANDS = frozenset(
         "check-attr",
         "checkout-index",
         "diff",
+        "for-each-ref",
         "log",
         "ls-files",
         "merge-base",
         "read-tree",
         "remote",
+        "rev-list",
         "rev-parse",
         "show",
         "status",
@@ -147,6 +151,91 @@ def read_state(
         log = ("log", f"--max-count={_SUBJECTS}", "--no-color", "--format=%s", "-z")
         subjects = run_git(folder, *log, environ=environ, seconds=seconds).split("\0")
     return RepositoryState(commit, branch, tuple(changed), tuple(filter(None, subjects)))
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryMemory:
+    """What a repository holds besides the files of its work tree. Empty if there is no repository."""
+
+    # the id of the present commit, "" before the first one
+    head: str = ""
+    # its branch, `refs/heads/main`, "" for a detached commit and before the first one
+    branch: str = ""
+    # the object ids of branches, tags and other references, by their full names
+    references: Mapping[str, str] = field(default_factory=dict)
+    # the entries of the index, `mode id stage`, by path from the top of the work tree
+    index: Mapping[str, str] = field(default_factory=dict)
+    # of the index file, () if it is not known: one with the same stamp is not read again
+    index_stamp: tuple[int, ...] = ()
+
+
+def read_memory(
+    folder: Path,
+    environ: Mapping[str, str] | None = None,
+    before: RepositoryMemory | None = None,
+) -> RepositoryMemory | None:
+    """Return what the folder's repository holds besides files; None if git cannot read it. The index is taken from
+    `before` if its file has not changed since. What is read starts no program: neither files nor filters take part."""
+    top = project_root(folder)
+    if not os.path.lexists(top / ".git"):
+        return RepositoryMemory()
+    program = find_program("git", environ, top)
+    if program is None:
+        return None
+    env = _settings(_environment(environ, top), _OWN)
+    ask = partial(_read_words, program, top, env)
+    try:
+        branch, references = _parse_references(ask("for-each-ref", f"--format={_REFERENCE}"))
+        head = references.get(branch, "")
+        if not branch:
+            with suppress(GitFailed):  # there is no commit yet
+                head = ask("rev-parse", "--verify", "--quiet", "HEAD").strip()
+        stamp = _stamp_of_index(top)
+        if before is not None and stamp and stamp == before.index_stamp:
+            return RepositoryMemory(head, branch, references, before.index, stamp)
+        index = _parse_index(ask("ls-files", "--stage", "-z"))
+        return RepositoryMemory(head, branch, references, index, stamp)
+    except (BadInput, OSError):
+        return None
+
+
+_REFERENCE = "%(HEAD)%(objectname) %(refname)"
+_SETTLED = 50_000_000  # ns after which a change of a file is sure to get another time
+
+
+def _read_words(program: str, top: Path, env: Mapping[str, str], *words: str) -> str:
+    """Return the output of a git command, with bytes that are not UTF-8 as in the names of files. Raises BadInput."""
+    return os.fsdecode(_run([program, "--no-pager", *words], top, env, _QUERY_SECONDS))
+
+
+def _parse_references(output: str) -> tuple[str, dict[str, str]]:
+    """Return the present branch and the ids of all references from lines in the format `_REFERENCE`."""
+    branch = ""
+    references: dict[str, str] = {}
+    for line in output.splitlines():
+        mark = line[:1]
+        commit, _, name = line[1:].partition(" ")
+        references[name] = commit
+        if mark == "*":
+            branch = name
+    return branch, references
+
+
+def _parse_index(output: str) -> dict[str, str]:
+    """Return the entries of `ls-files --stage -z` by path; of a conflict the last of its stages."""
+    entries = (entry.partition("\t") for entry in output.split("\0") if entry)
+    return {path: entry for entry, _, path in entries}
+
+
+def _stamp_of_index(top: Path) -> tuple[int, ...]:
+    """Return what changes when the index does; () if it changed just now, or the repository's folder is elsewhere."""
+    try:
+        status = (top / ".git" / "index").stat()
+    except OSError:
+        return ()
+    if time.time_ns() - status.st_mtime_ns < _SETTLED:
+        return ()
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def read_attributes(

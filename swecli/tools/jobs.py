@@ -13,6 +13,7 @@ from swecli.models.notes import LostJobNote
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 
 if TYPE_CHECKING:
+    from swecli.models.session import Session
     from swecli.tools.processes import ProcessExit
 
 _MAX_COMMAND = 60  # characters
@@ -53,14 +54,19 @@ def _tells_end(message: ChatMessage, name: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A background command. Times are seconds of the monotonic clock; `ended_at` is 0 while it runs."""
+    """A background command, started by a turn of a session. Times are seconds of the monotonic clock, or nanoseconds
+    since 1970 as of files; those of the end are 0 while it runs."""
 
     number: int
     command: str  # on one line
     output: HeadTail
     task: asyncio.Task[ProcessExit]
+    session_id: str = ""
+    interaction: int = 0
     started_at: float = field(default_factory=time.monotonic)
     ended_at: float = 0.0
+    began_ns: int = field(default_factory=time.time_ns)
+    ended_ns: int = 0
 
     @property
     def state(self) -> str:
@@ -100,19 +106,35 @@ class Jobs:
     def names(self) -> frozenset[str]:
         return frozenset(map(str, self.all))
 
+    def running_of(self, session_id: str, first: int) -> list[Job]:
+        """Return the running jobs that the turns of a session from `first` on have started."""
+        return [
+            job for job in self.running if job.session_id == session_id and job.interaction >= first
+        ]
+
     def find(self, name: str) -> Job | None:
         """Return the job with a name like `job-3`."""
         return next((job for job in self.all if f"job-{job.number}" == name), None)
 
-    def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> Job:
-        """Add a running command."""
+    def add(
+        self,
+        command: str,
+        output: HeadTail,
+        task: asyncio.Task[ProcessExit],
+        session: Session | None = None,
+    ) -> Job:
+        """Add a running command, started by the newest turn of a session."""
         job = Job(len(self.all) + 1, one_line(command), output, task)
+        if session is not None:
+            job.session_id = session.id
+            job.interaction = session.interactions
         self.all.append(job)
         task.add_done_callback(lambda _: self._record_end(job))
         return job
 
     def _record_end(self, job: Job) -> None:
         job.ended_at = time.monotonic()
+        job.ended_ns = time.time_ns()
         line = ended_line(str(job), job.state)
         self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
         self.finished.put_nowait(line)

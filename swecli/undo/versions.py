@@ -28,6 +28,10 @@ _DAY = 86_400  # seconds
 _MAX_AGE = 30 * _DAY
 _MAX_STORE_BYTES = 1_000_000_000
 _RACY = 50_000_000  # ns: a file changed so shortly before it was read may change again within one tick of its clock
+_CLOCK_TICK = (
+    10_000_000  # ns that the clock of files may lie behind: one tick of a kernel with 100 Hz
+)
+_MAX_IGNORED = 20_000  # ignored files and folders whose times are read after a command: some 50 ms
 _SAVE_INTERVAL = 200  # file reads between two writes of the index
 _NO_STAMP = (0, 0, 0, 0, 0)
 
@@ -59,11 +63,15 @@ class FileVersions:
         self._own = tuple(own)
         self.notices: list[str] = []
         self.is_complete = True
-        name = hashlib.sha256(str(root).encode("utf-8", "replace")).hexdigest()[:16]
+        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
         self._index = folder / f"{name}.index"
         self._known = _Index()
         self._unsaved = 0  # file reads since the index was written
         self._room = self._max_bytes  # for new contents in this scan
+        self._ignored_left = 0  # of those that may be looked at
+        self._ignored: list[
+            str
+        ] = []  # found in the last scan; the folders among them have no other files
 
     def scan(self) -> dict[str, FileState]:
         """Return the state of every path that is not ignored, and store the contents of changed files.
@@ -100,6 +108,29 @@ class FileVersions:
             self._unsaved = 0
             self._save_index()
         return {path: state for path, (_, state) in fresh.items()}
+
+    def ignored_changed_since(self, moment: int) -> list[str]:
+        """Return those of the ignored files and folders that were changed since a moment, in ns since 1970. A folder
+        stands for all below it; of these, and of all together, only a part is looked at where there are very many."""
+        self._ignored_left = _MAX_IGNORED
+        changed = [path for path in self._ignored if self._has_changed(path, moment)]
+        return [path for path in changed if not path.startswith(self._own)]
+
+    def _has_changed(self, path: str, moment: int) -> bool:
+        """Return whether an ignored path, or anything below it, was changed since a moment."""
+        waiting = [path]
+        while waiting and self._ignored_left > 0:
+            self._ignored_left -= 1
+            place = waiting.pop()
+            try:
+                status = os.lstat(place)
+            except OSError:
+                continue
+            if max(status.st_mtime_ns, status.st_ctime_ns) >= moment - _CLOCK_TICK:
+                return True
+            if stat.S_ISDIR(status.st_mode):
+                waiting += [entry.path for entry in _entries(place)]
+        return False
 
     def read_state(self, path: str) -> FileState:
         """Return the state of one path, and store its content. Never raises OSError."""
@@ -179,6 +210,8 @@ class FileVersions:
             while (folder := folder.rpartition("/")[0]) not in folders:
                 folders.add(folder)
         found = [f"{top}/{name}" for name in (*names, *(folders - {""}))]
+        listed = set(found)
+        self._ignored = []
         for folder in folders:
             for entry in _entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
@@ -186,15 +219,24 @@ class FileVersions:
                 elif entry.is_dir(follow_symlinks=False):
                     below_root = entry.path[len(top) + 1 :]
                     if below_root not in folders:
-                        found += _empty_tree(entry.path)
-        return (path for path in found if not path.startswith(self._own) and self._is_utf8(path))
+                        empty = _empty_tree(entry.path)
+                        found += empty
+                        if not empty and entry.name != ".git":
+                            self._ignored.append(entry.path)
+                elif entry.path not in listed:
+                    self._ignored.append(entry.path)
+        if not self.is_complete:  # what was left out may not be ignored
+            self._ignored = []
+        return (path for path in found if not path.startswith(self._own))
 
     def _list_files(self) -> list[str]:
         """Return the files that are not ignored, at most as many as a scan covers; sets `is_complete`."""
         self.is_complete = False
+        if not self.root.is_dir():  # which the call itself reports
+            return []
         try:
             names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
-        except ToolError as error:
+        except (ToolError, OSError) as error:
             self.warn(f"changes of commands cannot be undone: {error}")
             return []
         self.is_complete = len(names) <= self._max_files
@@ -234,14 +276,6 @@ class FileVersions:
         except OSError as error:
             self.warn(f"cannot store file versions in {self.folder}: {error.strerror or error}")
             return FileState(not_stored, mode)
-
-    def _is_utf8(self, path: str) -> bool:
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            self.warn("files with names that are not UTF-8 are not recorded: undo skips them")
-            return False
-        return True
 
     def _store(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()

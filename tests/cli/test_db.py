@@ -32,8 +32,8 @@ def test_check_reports_damage_and_exits_with_1(run: Run) -> None:
     other = sqlite3.connect("x.db")
     other.execute("PRAGMA foreign_keys = OFF")
     other.execute(
-        "INSERT INTO message (session_id, interaction, role, content, reasoning, blocks, images, status,"
-        " created_at) VALUES ('gone', 1, 'user', 'x', '', 'null', 'null', 'complete', '2026-01-01 00:00:00')"
+        "INSERT INTO message (session_id, interaction, role, content, reasoning, blocks, images, notes, status,"
+        " created_at) VALUES ('gone', 1, 'user', 'x', '', 'null', 'null', 'null', 'complete', '2026-01-01 00:00:00')"
     )
     other.commit()
     other.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.migrations import STEPS
+from swecli.store.sqlite.migrations import newest_format
 from tests.store.test_session_manager import turn
 from tests.support.databases import open_database
 from tests.support.shell import CompletedRun, Run, swecli
@@ -96,7 +96,7 @@ def test_an_unusable_database_is_refused_with_the_reason(
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE theirs (x)")
             if kind == "newer":
-                connection.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+                connection.execute(f"PRAGMA user_version = {newest_format() + 1}")
             connection.commit()
     done = run(*command, "--db", str(path))
     assert (done.code, line in done.complaint) == (code, True), done.err
@@ -248,7 +248,7 @@ def test_a_read_only_database_of_an_older_version_is_refused(locked_folder: Path
     path = locked_folder / "swecli.db"
     make_database(path)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {len(STEPS) - 1}")
+        connection.execute(f"PRAGMA user_version = {newest_format() - 1}")
     refused = run_without_write_access(locked_folder, "sessions", "list", "--db", str(path))
     assert (refused.code, "cannot be upgraded where it is" in refused.complaint) == (1, True)
 

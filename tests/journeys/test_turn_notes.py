@@ -134,7 +134,8 @@ async def test_a_fork_and_an_import_send_the_same_bytes(tmp_path: Path) -> None:
 
 async def test_what_an_undone_turn_told_is_told_again() -> None:
     runtime, _ = await told_session()
-    runtime.sessions.undo.undo_turns(runtime.sessions.session, 2, ["conversation"], [], [])
+    undo = runtime.sessions.undo
+    undo.finish(undo.begin_undo(runtime.sessions.session, 2, ["conversation"], [], []), ())
     runtime.sessions.resume(runtime.sessions.session.id, "")
     again = runtime.agent.prepare("use what?").request.enhanced
     assert "Strategy [P-1] is new: Use tabs." in again

@@ -176,7 +176,7 @@ async def test_an_interrupted_turn_keeps_the_partial_answer_and_the_next_turn_fi
 async def test_a_turn_in_a_deleted_database_is_an_error_and_does_not_recreate_it() -> None:
     runtime = make_runtime(["One.", "Two."], db=str(Path("mine.db").absolute()))
     await run_turn(runtime, "first")
-    for file in Path().glob("mine.db*"):
+    for file in filter(Path.is_file, Path().glob("mine.db*")):
         file.unlink()
     with pytest.raises(StoreError, match="was deleted, moved or replaced while swecli ran"):
         await run_turn(runtime, "second")

@@ -210,14 +210,15 @@ def test_the_edits_of_an_undone_turn_are_converted_by_the_turns_before_it(
     edits = Edits(replace={"1.0": {"content": f"[left out]\n\n{content}{block}"}})
     manager.context.add(session, Reduction("clear", 2, edits=edits))
     manager.finish_interaction("done")
-    undone = manager.undo.undo_turns(session, 2, ["conversation"], [], [])
+    undone = manager.undo.begin_undo(session, 2, ["conversation"], [], [])
+    manager.undo.finish(undone, ())
     manager.database.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE message DROP COLUMN notes")
         connection.execute("PRAGMA user_version = 21")
     manager = SessionManager(open_database(path))
     session = manager.resume(session.id, "/w")
-    manager.undo.redo_turns(session, undone)
+    manager.undo.finish(manager.undo.begin_redo(session, undone, []), ())
     session = manager.resume(session.id, "/w")
     [_, query, *_] = strip_keys(past_request(session))
     assert query["content"] == f"[left out]\n\n{content}{block}"

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from swecli.models.context import WindowSpec
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere, StoreError
 from swecli.models.message import (
     INTERRUPTED_RESULT,
     ChatMessage,
@@ -301,7 +301,7 @@ def test_a_turn_of_a_running_process_stays_running(manager: SessionManager) -> N
     assert info.status == "running"
 
 
-def test_two_processes_in_one_session_number_their_turns_differently(
+def test_a_turn_after_turns_of_another_program_is_refused_until_these_are_loaded(
     manager: SessionManager, database: Database
 ) -> None:
     manager.start("/p", "scripted/test")
@@ -309,14 +309,31 @@ def test_two_processes_in_one_session_number_their_turns_differently(
     other = SessionManager(database)
     other.resume(None, "/p")
     assert other.begin_interaction("theirs").interaction == 2
-    assert manager.begin_interaction("mine again").interaction == 3
+    with pytest.raises(ContinuedElsewhere):
+        manager.begin_interaction("mine again")
     assert answer(other).interaction == 2
-    assert [m.content for m in manager.resume(None, "/p").messages] == [
-        "mine",
-        "theirs",
-        "mine again",
-        "done",
-    ]
+    assert [m.content for m in manager.resume(None, "/p").messages] == ["mine", "theirs", "done"]
+    assert manager.begin_interaction("mine again").interaction == 3
+    with pytest.raises(ContinuedElsewhere):
+        other.begin_interaction("theirs again")
+
+
+def test_a_turn_after_one_that_was_undone_and_replaced_elsewhere_is_refused(
+    manager: SessionManager, database: Database
+) -> None:
+    manager.start("/p", "scripted/test")
+    manager.begin_interaction("first")
+    manager.begin_interaction("second")
+    other = SessionManager(database)
+    session = other.resume(None, "/p")
+    other.undo.begin_undo(session, 2, ("conversation",), (), ())
+    other.resume(None, "/p")
+    other.begin_interaction("second, again")
+    assert other.session.interactions == manager.session.interactions
+    with pytest.raises(ContinuedElsewhere):
+        manager.begin_interaction("third")
+    with pytest.raises(ContinuedElsewhere):
+        manager.undo.begin_undo(manager.session, 2, ("conversation",), (), ())
 
 
 def test_title_window_and_model_are_loaded_on_resume(manager: SessionManager) -> None:
@@ -435,3 +452,30 @@ def test_a_stored_query_without_a_turn_is_interrupted(manager: SessionManager) -
     assert [info.status for n in (1, 2) if (info := manager.turns.turn(manager.session.id, n))] == [
         "interrupted"
     ] * 2
+
+
+def test_a_session_that_is_not_stored_is_no_damage(manager: SessionManager) -> None:
+    manager.start("/p", "scripted/test")
+    with pytest.raises(BadInput, match="There is no session") as refused:
+        manager.read_whole()
+    assert refused.value.exit_code == 42
+    assert not isinstance(refused.value, StoreError)
+
+
+def test_a_turn_that_runs_in_another_process_is_waited_for_unless_that_process_is_dead(
+    manager: SessionManager, database: Database
+) -> None:
+    manager.start("/p", "scripted/test")
+    manager.begin_interaction("theirs")
+    manager.finish_interaction("done")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        running = "UPDATE interaction SET status = 'running', pid = ?"
+        with database.write() as db:
+            db.execute(running, (process.pid,))
+        with pytest.raises(BusyElsewhere, match="T1 of this session runs in another swecli"):
+            manager.begin_interaction("mine")
+        # nobody has the session open: another program got the process's id
+        manager.enter()
+        assert manager.begin_interaction("mine").interaction == 2
+        process.kill()
+    manager.leave()

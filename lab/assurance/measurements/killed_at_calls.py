@@ -19,7 +19,7 @@ from lab.assurance.measurements.rows import Measurement, Row
 from swecli.models.errors import SwecliError
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.sqlite.migrations import STEPS
+from swecli.store.sqlite.migrations import RELEASED, newest_format
 from tests.support.shell import ROOT, environment
 from tests.support.strict_provider import StrictProvider
 
@@ -86,7 +86,7 @@ def _count(log: Path) -> int:
 
 def _kill_upgrades(count: int, chance: random.Random) -> Iterator[Row]:
     made, failures, most = 0, [], Counter[tuple[int, str]]()
-    versions = range(1, len(STEPS))
+    versions = range(RELEASED, newest_format())
     for number in range(count):
         version, call = chance.choice(versions), chance.choice(("pwrite64", "fdatasync", "unlink"))
         folder = Path(f"upgrade-{number}").absolute()
@@ -106,7 +106,10 @@ def _kill_upgrades(count: int, chance: random.Random) -> Iterator[Row]:
         if complaint := "; ".join(_judge_upgrade(paths[0])):
             failures.append(f"version {version}, `{call}` {kill_at}: {complaint}")
     yield Row(
-        "writes while an older store is upgraded", made, failures, f"{len(versions)} versions"
+        "writes while an older store is upgraded",
+        made,
+        failures,
+        "from format " + ", ".join(map(str, versions)),
     )
 
 
@@ -152,7 +155,7 @@ def _judge_upgrade(path: Path) -> Iterator[str]:
     with closing(database):
         yield from (line for line in database.check() if not line.startswith("search:"))
     with closing(sqlite3.connect(path)) as connection:
-        if connection.execute("PRAGMA user_version").fetchone()[0] != len(STEPS):
+        if connection.execute("PRAGMA user_version").fetchone()[0] != newest_format():
             yield "it is not upgraded"
         if connection.execute("SELECT id FROM session").fetchall() != [("kept",)]:
             yield "its session is lost"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -14,7 +15,7 @@ from swecli.models.context import ContextState, Edits, Epoch, Reduction, Retaine
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, SessionPlaybook
-from swecli.models.session import Session, SessionInfo
+from swecli.models.session import Session, SessionInfo, UndoneTurns
 from swecli.redact import redact
 from swecli.store.journal.table import Kind, Table
 from swecli.store.journal.tables import (
@@ -186,21 +187,59 @@ class Reader:
                 raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {listed}.")
         raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
 
+    def has_session(self, session_id: str) -> bool:
+        """Return whether the session is stored: one without messages is not."""
+        found = self.db.execute("SELECT 1 FROM session WHERE id = ?", (session_id,))
+        return found.fetchone() is not None
+
+    def newest_message(self, session_id: str) -> int:
+        """Return the key of a session's newest message, 0 if it has none. What was loaded is all there is while this
+        is the key of the newest loaded one: a key is never used again."""
+        newest = "SELECT coalesce(max(id), 0) FROM message WHERE session_id = ?"
+        return int(self.db.execute(newest, (session_id,)).fetchone()[0])
+
+    def running_elsewhere(self, session_id: str) -> int:
+        """Return the number of a turn of the session that another process runs, if its id is not that of a new one; 0
+        for none."""
+        running = "SELECT number, pid FROM interaction WHERE session_id = ? AND status = 'running'"
+        for number, pid in self.db.execute(running, (session_id,)):
+            if is_other_process(pid):
+                return int(number)
+        return 0
+
     @_report_damage()
     def session(self, session_id: str, newest: int = NEWEST) -> Session:
         """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are
-        more; the playbook is not loaded. Raises DamagedDatabase for a corrupt row."""
+        more; the playbook is not loaded. Raises BadInput if there is none, DamagedDatabase for a corrupt row."""
         names = (*SESSION.fields, "directory", "window_spec")
-        (row,) = self.select(SESSION, names, "session WHERE id = ?", (session_id,))
+        row = next(self.select(SESSION, names, "session WHERE id = ?", (session_id,)), None)
+        if row is None:
+            raise BadInput(f"There is no session {session_id!r}.", "See: swecli sessions list")
         directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
         session = Session(
             **row | {"title": redact(row["title"])}, working_directory=directory, window=window
         )
         session.context = self._context(session_id)
+        session.undone = self._undone(session)
         first = first_loaded(session, newest)
         session.messages = self._messages(session_id, first, session.interactions)
         self.load_pinned(session)
         return session
+
+    def _undone(self, session: Session) -> tuple[UndoneTurns, ...]:
+        """Load the undos since the session's newest turn, newest first: those that a redo can revert."""
+        question = (
+            "SELECT interactions, first, last, coalesce(json_extract(taken, '$.standing'), '[]')"
+            " FROM undo WHERE session_id = ? AND open = 1 ORDER BY id DESC"
+        )
+        found: list[UndoneTurns] = []
+        reached = session.interactions
+        for interactions, first, last, standing in self.db.execute(question, (session.id,)):
+            if interactions != reached:
+                break
+            found.append(UndoneTurns(first, last, tuple(json.loads(standing))))
+            reached = last
+        return tuple(found)
 
     @_report_damage()
     def load_back_to(self, session: Session, interaction: int) -> None:
@@ -319,3 +358,15 @@ class Reader:
         """Return a number that grows with every delta, undo and redo, without reading the deltas."""
         which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
         return int(self.db.execute(which).fetchone()[0])
+
+
+def is_other_process(pid: int) -> bool:
+    """Return whether a process other than this one has the id and is running."""
+    if pid <= 0 or pid == os.getpid():
+        return False
+    with suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True

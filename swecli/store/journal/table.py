@@ -12,6 +12,8 @@ from swecli.store.journal.values import (
     clamp,
     clean_json,
     clean_text,
+    decode_name,
+    encode_name,
     finite,
     read_json,
     read_moment,
@@ -35,6 +37,7 @@ def _store_json(value: Any) -> str:
 
 
 TEXT = Kind(clean_text)
+FILE_NAME = Kind(encode_name, decode_name)  # whatever its bytes are
 NUMBER = Kind(clamp)  # an integer of 64 bits
 REAL = Kind(finite)  # NULL if it is not finite
 FLAG = Kind(int, bool)

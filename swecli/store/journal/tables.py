@@ -8,6 +8,7 @@ from swecli.models.message import Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.store.journal.table import (
     ASSIGNED,
+    FILE_NAME,
     FLAG,
     JSON,
     MOMENT,
@@ -253,7 +254,7 @@ FILE_CHANGE = Table(
         "id": Column(NUMBER, ASSIGNED),
         "session_id": Column(TEXT),
         "interaction": Column(NUMBER, 0),
-        "path": Column(TEXT),
+        "path": Column(FILE_NAME),
         "before": Column(TEXT, ""),
         "before_mode": Column(NUMBER, 0),
         "after": Column(TEXT, ""),
@@ -294,6 +295,18 @@ INTERACTION = Table(
         "partial_after": Column(NUMBER, 0),
         "window_spec": Column(TEXT, ""),
         "window_start": Column(NUMBER, 1),
+    },
+)
+LASTING_CHANGE = Table(
+    "lasting_change",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "session_id": Column(TEXT),
+        "interaction": Column(NUMBER, 0),
+        "kind": Column(TEXT),
+        "name": Column(FILE_NAME, ""),
+        "before": Column(TEXT, ""),
+        "after": Column(TEXT, ""),
     },
 )
 MESSAGE = Table(
@@ -470,6 +483,8 @@ UNDO = Table(
         "interactions": Column(NUMBER, 0),
         "taken": Column(JSON, None),
         "open": Column(FLAG, True),
+        "stage": Column(TEXT, "done"),
+        "pid": Column(NUMBER, 0),
         "created_at": Column(MOMENT, now),
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +22,21 @@ def clean_text(text: str) -> str:
     """Return the text with NULs and lone surrogates replaced and split surrogate pairs joined, so that it can be stored
     and encoded as UTF-8. Idempotent."""
     return join_surrogates(text.replace("\0", _REPLACEMENT))
+
+
+def encode_name(name: str) -> str | bytes:
+    """Return the name of a file as it is stored, so that `decode_name` returns the same: as text, or as its bytes if
+    these are not UTF-8. A name is no prose: a mended one would be that of another file."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(name)
+    return name
+
+
+def decode_name(stored: str | bytes) -> str:
+    """Return a stored name as the functions of `os` take it."""
+    return os.fsdecode(stored)
 
 
 def clamp(number: int) -> int:

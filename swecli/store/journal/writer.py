@@ -14,7 +14,7 @@ from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
-from swecli.store.journal.reader import USAGE, Reader, first_query
+from swecli.store.journal.reader import USAGE, Reader, first_query, is_other_process
 from swecli.store.journal.table import now
 from swecli.store.journal.tables import (
     FULL_RESULT,
@@ -290,15 +290,3 @@ class Writer:
         """Remove the fact of this kind and key, if there is one."""
         which = "DELETE FROM survivor WHERE session_id = ? AND kind = ? AND key = ?"
         self.db.execute(which, (session_id, kind, key))
-
-
-def is_other_process(pid: int) -> bool:
-    """Return whether a process other than this one has the id and is running."""
-    if pid <= 0 or pid == os.getpid():
-        return False
-    with suppress(PermissionError):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-    return True

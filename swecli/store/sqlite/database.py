@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import to_store_error, write_lock
-from swecli.store.sqlite.migrations import STEPS, Step, migrate, refuse_newer
+from swecli.store.sqlite.migrations import STEPS, Step, migrate, newest_format, refuse_foreign
 from swecli.store.sqlite.problems import find_problems
 from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 
@@ -144,13 +144,14 @@ class Database:
         """Run the missing migrations in one transaction, after a backup unless the file is new; set WAL mode."""
         if self.path and self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
-        is_current = version == len(steps)
+        newest = newest_format(steps)
+        is_current = version == newest
         engine = (
             None if is_current else self._engine
         )  # importing SQLModel takes long: not in the lock
         with write_lock(self.path):
-            if 0 < version < len(steps) and self.path:
-                copy = files.spare_name(self.path, f"before-{len(steps)}")
+            if 0 < version < newest and self.path:
+                copy = files.spare_name(self.path, f"before-{newest}")
                 self._copy(copy)
                 self.notices.append(
                     f"The database was upgraded; a copy of it as it was is in {copy}."
@@ -316,8 +317,8 @@ def _open_current(path: Path, steps: Sequence[Step]) -> Database:
     database = Database(path, is_read_only=True)
     try:
         version = _check(database)
-        refuse_newer(version, steps)
-        if version < len(steps):
+        refuse_foreign(version, steps)
+        if version < newest_format(steps):
             raise StoreError(
                 f"The database {path} is of an older swecli (format {version}) and cannot be upgraded where it is.",
                 "Copy it to a folder that can be written, and name the copy with --db.",

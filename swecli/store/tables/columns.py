@@ -8,7 +8,14 @@ from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
 
-from swecli.store.journal.values import clamp, clean_json, clean_text, finite
+from swecli.store.journal.values import (
+    clamp,
+    clean_json,
+    clean_text,
+    decode_name,
+    encode_name,
+    finite,
+)
 
 
 class _Clean(TypeDecorator[Any]):
@@ -29,6 +36,18 @@ class CleanText(_Clean):
     impl = Text
     cache_ok = True
     clean = staticmethod(clean_text)
+
+
+class FileName(_Clean):
+    """The name of a file, whatever its bytes are."""
+
+    impl = Text
+    cache_ok = True
+    clean = staticmethod(encode_name)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        """Return the name as the functions of `os` take it."""
+        return None if value is None else decode_name(value)
 
 
 class CleanJson(_Clean):

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Index
 from sqlmodel import Field
 
-from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime
+from swecli.store.tables.columns import CleanJson, CleanText, FileName, Number, UtcTime
 from swecli.store.tables.sessions import COUNTING, SessionPart
 
 
@@ -20,7 +20,7 @@ class FileChangeRow(SessionPart, table=True):
     __table_args__ = (Index("ix_file_change_session", "session_id", "interaction"), COUNTING)
 
     interaction: int = Field(default=0, sa_type=Number)
-    path: str = Field(sa_type=CleanText)
+    path: str = Field(sa_type=FileName)
     before: str = Field(default="", sa_type=CleanText)
     before_mode: int = Field(default=0, sa_type=Number)
     after: str = Field(default="", sa_type=CleanText)
@@ -29,9 +29,23 @@ class FileChangeRow(SessionPart, table=True):
     undone_by: int = Field(default=0, sa_type=Number)
 
 
+class LastingChangeRow(SessionPart, table=True):
+    """A change by a turn that no undo takes back; `kind` is a `LastingKind`, which says what name and values are."""
+
+    __tablename__ = "lasting_change"
+    __table_args__ = (Index("ix_lasting_change_session", "session_id", "interaction"), COUNTING)
+
+    interaction: int = Field(default=0, sa_type=Number)
+    kind: str = Field(sa_type=CleanText)
+    name: str = Field(default="", sa_type=FileName)
+    before: str = Field(default="", sa_type=CleanText)
+    after: str = Field(default="", sa_type=CleanText)
+
+
 class UndoRow(SessionPart, table=True):
     """An undo of turns `first` to `last`, after which the session has `interactions`. `taken` is the data for a redo;
-    `open` while a redo is possible."""
+    `open` while a redo is possible. Until its files are restored `stage` says what is being done, by the process
+    `pid`."""
 
     __tablename__ = "undo"
     __table_args__ = (Index("ix_undo_session", "session_id", "open"), COUNTING)
@@ -41,4 +55,8 @@ class UndoRow(SessionPart, table=True):
     interactions: int = Field(default=0, sa_type=Number)
     taken: Any = Field(default=None, sa_type=CleanJson)
     open: bool = True
+    stage: str = Field(
+        default="done", sa_type=CleanText, sa_column_kwargs={"server_default": "done"}
+    )
+    pid: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)

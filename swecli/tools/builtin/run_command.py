@@ -140,7 +140,8 @@ async def _start_job(
         raise
     if task.done():
         return _result(command, output, task.result(), timeout or 0, ctx)
-    job = ctx.jobs.add(command, output, task)
+    session = ctx.sessions.current_session if ctx.sessions else None
+    job = ctx.jobs.add(command, output, task, session)
     number = job.number
     printed = job.text.rstrip("\n")
     text = (

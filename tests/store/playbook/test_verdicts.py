@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from swecli.models.playbook import Delta, Op, Verdict
 from swecli.models.session import Session
 from swecli.store.records import CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.files import APPLICATION_ID
 from tests.support.databases import open_database
 
 
@@ -119,62 +116,3 @@ def test_the_lessons_of_a_turn_store_checks_and_record_together(
     record = turns.turn(session.id, 1)
     assert record is not None
     assert (record.good, record.topic, record.shown) == (False, "make test", ("P-1", "P-2"))
-
-
-def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    with closing(sqlite3.connect(path)) as old:
-        shape = (Path(__file__).parents[1] / "sqlite" / "shape_8.sql").read_text(encoding="utf-8")
-        ready = [line for line in shape.splitlines() if "sqlite_sequence" not in line]
-        for line in sorted(ready, key=lambda line: line.startswith("CREATE INDEX")):
-            old.execute(line)
-        old.execute("PRAGMA user_version = 8")
-        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        bullet = {
-            "number": 7,
-            "session_id": "",
-            "project": "/p",
-            "content": "run tox",
-            "section": "general",
-        }
-        bullet |= {
-            "kind": "strategy",
-            "scope": "project",
-            "state": "active",
-            "trust": "user",
-            "anchors": "[]",
-            "stale": "",
-        }
-        bullet |= {"helpful": 4, "harmful": 1, "neutral": 2, "created_at": "2026-01-01 00:00:00"}
-        ops = '[{"op": "TAG", "bullet_id": "P-7", "tag": "helpful"}]'
-        delta = {
-            "number": 1,
-            "id": "d1",
-            "session_id": "",
-            "project": "/p",
-            "reach": "project",
-            "author": "rules",
-        }
-        delta |= {
-            "reason": "turn",
-            "ops": ops,
-            "refused": "[]",
-            "before": "{}",
-            "added": "[]",
-            "moved": "[]",
-        }
-        delta |= {"undone": 0, "created_at": "2026-01-01 00:00:00", "turned": 0}
-        for table, row in (("bullet", bullet), ("delta", delta)):
-            marks = ", ".join("?" * len(row))
-            old.execute(
-                f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values())
-            )
-        old.commit()
-    manager = SessionManager(open_database(path))
-    session = manager.start("/p", "m")
-    bullet = session.playbook.bullets["P-7"]
-    assert (bullet.helpful, bullet.harmful, bullet.neutral, bullet.uses) == (4, 1, 2, 7)
-    assert [change.delta.id for change in manager.playbook.log(session)] == ["d1"]
-    manager.playbook.apply(Delta("d2", (Op("RESTORE", "P-7"),), "user"), session)
-    assert session.playbook.bullets["P-7"].helpful == 4, "counts are unchanged by a recomputation"
-    manager.database.close()

@@ -11,7 +11,7 @@ import pytest
 from swecli.models.errors import StoreError
 from swecli.store.sqlite import files
 from swecli.store.sqlite.database import Database
-from swecli.store.sqlite.migrations import STEPS
+from swecli.store.sqlite.migrations import newest_format
 
 
 def test_a_connection_has_durable_commits_and_foreign_keys(database: Database) -> None:
@@ -28,7 +28,7 @@ PRAGMAS = {"synchronous": 2, "foreign_keys": 1, "journal_mode": "wal", "busy_tim
 def test_the_file_has_application_id_and_schema_version(database: Database, path: Path) -> None:
     other = sqlite3.connect(path)
     assert other.execute("PRAGMA application_id").fetchone() == (files.APPLICATION_ID,)
-    assert other.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+    assert other.execute("PRAGMA user_version").fetchone() == (newest_format(),)
     other.close()
 
 

@@ -11,15 +11,18 @@ import pytest
 from sqlalchemy import Connection
 
 from swecli.models.errors import StoreError
-from swecli.models.message import ChatMessage, Effects, Role, ToolCall
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.sqlite.migrations import STEPS
+from swecli.store.sqlite.migrations import RELEASED, STEPS, newest_format
 from tests.support.databases import open_database
 
 
 def add_colour(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
+
+
+def do_nothing(connection: Connection) -> None:
+    pass
 
 
 def fail_after_a_change(connection: Connection) -> None:
@@ -55,7 +58,7 @@ def test_a_new_database_has_the_newest_schema_and_no_backup(path: Path) -> None:
     # Steps migrate rows, of which a new database has none.
     database = open_database(path, steps=(*STEPS, fail_after_a_change))
     database.close()
-    assert query(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
+    assert query(path, "PRAGMA user_version") == [(newest_format() + 1,)]
     assert query(path, "SELECT first_query FROM session") == []
     assert backups(path) == []
     assert database.notices == []
@@ -69,7 +72,7 @@ def test_an_upgrade_keeps_the_rows_and_a_backup_of_the_old_file(path: Path) -> N
         ("before the upgrade", "grey")
     ]
     [copy] = backups(path)
-    assert query(copy, "PRAGMA user_version") == [(len(STEPS),)]
+    assert query(copy, "PRAGMA user_version") == [(newest_format(),)]
     assert query(copy, "SELECT first_query FROM session") == [("before the upgrade",)]
     assert copy.stat().st_mode & 0o777 == 0o600
     assert str(copy) in database.notices[0]
@@ -86,7 +89,7 @@ def test_a_failed_step_leaves_the_database_unchanged(path: Path) -> None:
     make_database(path)
     with pytest.raises(ValueError, match="the step is wrong"):
         open_database(path, steps=(*STEPS, fail_after_a_change))
-    assert query(path, "PRAGMA user_version") == [(len(STEPS),)]
+    assert query(path, "PRAGMA user_version") == [(newest_format(),)]
     manager = SessionManager(open_database(path))
     assert manager.resume(None, "/p").messages[0].content == "before the upgrade"
     manager.database.close()
@@ -95,7 +98,7 @@ def test_a_failed_step_leaves_the_database_unchanged(path: Path) -> None:
 def test_a_database_with_unknown_steps_is_refused(path: Path) -> None:
     open_database(path, steps=(*STEPS, add_colour)).close()
     with pytest.raises(
-        StoreError, match=f"format {len(STEPS) + 1}; this one reads up to {len(STEPS)}"
+        StoreError, match=f"format {newest_format() + 1}; this one reads up to {newest_format()}"
     ):
         open_database(path)
 
@@ -109,7 +112,17 @@ def test_the_schema_equals_the_recorded_one(path: Path) -> None:
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name",
     )
     found = "\n".join(" ".join(str(row[0]).split()) for row in rows) + "\n"
-    assert found == recorded_schema(len(STEPS))
+    assert found == recorded_schema(newest_format())
+
+
+def test_a_database_from_before_the_first_release_is_refused_unchanged(path: Path) -> None:
+    make_database(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 18")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"before 0\.2\.0 \(format 18"):
+        open_database(path)
+    assert path.read_bytes() == before
 
 
 def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]]:
@@ -133,14 +146,6 @@ def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]
     }
 
 
-GONE = (
-    "sqlite_sequence",
-    "playbook_switch",
-    "playbook_standing",
-    "reflection_draft",
-    "judgement",
-    "playbook_check",
-)
 VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # 1 for any other type
 
 
@@ -149,7 +154,7 @@ def insert_a_row_into_each_table(connection: sqlite3.Connection) -> dict[str, in
     named = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'"
     )
-    tables = [row[0] for row in named if row[0] not in GONE]
+    tables = [row[0] for row in named if row[0] != "sqlite_sequence"]
     for table in tables:
         rows = connection.execute(
             'SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?)', (table,)
@@ -172,7 +177,7 @@ def count(connection: sqlite3.Connection, tables: Iterable[str]) -> dict[str, in
     }
 
 
-@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+@pytest.mark.parametrize("version", range(RELEASED, newest_format() + 1))
 @pytest.mark.slow
 def test_every_older_schema_is_upgraded_to_the_newest(
     path: Path, tmp_path: Path, version: int
@@ -195,61 +200,12 @@ def test_every_older_schema_is_upgraded_to_the_newest(
     database.close()
     with closing(sqlite3.connect(old)) as one, closing(sqlite3.connect(new)) as other:
         assert columns(one) == columns(other)
-        assert count(one, rows) == rows | {
-            "evidence": 1 + (version < 13)
-        }  # Old counts become verdicts.
-
-
-def test_what_old_calls_did_is_concluded_once_from_their_tools_names(path: Path) -> None:
-    manager = SessionManager(open_database(path))
-    manager.start("/p", "scripted/test")
-    manager.begin_interaction("before the upgrade")
-    calls = [
-        ToolCall("c1", "read_file", {"path": "a"}),
-        ToolCall("c2", "edit_file", {"path": "b", "edits": []}),
-        ToolCall("c3", "run_command", {"command": "make"}),
-        ToolCall("c4", "fetch", {"url": "https://example.org"}),
-        ToolCall("c5", "todo", {"items": [{"text": "write it"}]}),
-        ToolCall("c6", "read_file", {"path": 3}),
-        ToolCall("c7", "ring", {"path": "door"}),
-    ]
-    manager.append(ChatMessage(Role.ASSISTANT, "", calls))
-    manager.database.close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE tool_call DROP COLUMN effects")
-        connection.execute("PRAGMA user_version = 18")
-    upgraded = SessionManager(open_database(path))
-    assert [call.effects for call in upgraded.resume(None, "/p").messages[-1].tool_calls] == [
-        Effects(read=("a",), origin="repository"),
-        Effects(changed=("b",)),
-        Effects(ran="make"),
-        Effects(origin="web"),
-        Effects(todo=({"text": "write it", "status": "pending"},)),
-        Effects(),
-        Effects(),
-    ]
-    upgraded.database.close()
+        assert count(one, rows) == rows
 
 
 def test_a_step_without_changes_only_raises_the_version(path: Path) -> None:
     make_database(path)
     before = query(path, "SELECT sql FROM sqlite_master ORDER BY name")
-    open_database(path, steps=(*STEPS, None)).close()
+    open_database(path, steps=(*STEPS, do_nothing)).close()
     assert query(path, "SELECT sql FROM sqlite_master ORDER BY name") == before
-    assert query(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
-
-
-def test_a_selection_that_left_a_strategy_out_to_measure_it_is_forgotten(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path)) as connection:
-        for line in recorded_schema(18).splitlines():
-            if "sqlite_sequence" not in line and "playbook_choice" in line:
-                connection.execute(line)
-        adding = "INSERT INTO playbook_choice (session_id, interaction, choice) VALUES ('s', ?, ?)"
-        connection.execute(adding, (1, '{"withheld": ["P-1"], "chosen": []}'))
-        connection.execute(adding, (2, '{"withheld": [], "chosen": []}'))
-        connection.execute("PRAGMA user_version = 18")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.commit()
-    open_database(path).close()
-    assert query(path, "SELECT interaction FROM playbook_choice") == [(2,)]
+    assert query(path, "PRAGMA user_version") == [(newest_format() + 1,)]

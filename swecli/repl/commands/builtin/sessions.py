@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, Values, command
+from swecli.repl.commands.open_elsewhere import settle_open_elsewhere
 from swecli.repl.render.session_lines import (
     describe_session,
     format_session,
@@ -38,6 +39,7 @@ async def _sessions(ctx: CommandContext, args: str) -> None:
     await ctx.wait_for_background()
     runtime.resume(ref)
     show_session(ctx.screen, runtime.session)
+    await settle_open_elsewhere(ctx)
     for line in runtime.resumed_lines():
         ctx.screen.warn(line)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.open_elsewhere import has_changed_elsewhere
 from swecli.repl.input.question import Option
 from swecli.store.undo_records import UNDO_PARTS, FileChange
 from swecli.text import sanitize
@@ -49,6 +50,8 @@ async def _undo(ctx: CommandContext, args: str) -> None:
             "Use /undo, /undo 2 or /undo files",
         )
     await ctx.wait_for_background()
+    if await _was_changed_elsewhere(ctx):
+        return
     await _run_undo(ctx, history, turns - int(word or 1) + 1, parts)
 
 
@@ -58,6 +61,8 @@ async def _rewind(ctx: CommandContext, args: str) -> None:
     history, (word, parts) = _require_history(ctx), _parse_args(args)
     number = ctx.runtime.session.resolve_turn(word)
     await ctx.wait_for_background()
+    if await _was_changed_elsewhere(ctx):
+        return
     options = [(str(number), line) for number, line in history.turns()]
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
     if first and not args:
@@ -78,10 +83,23 @@ async def _redo(ctx: CommandContext, args: str) -> None:
     if args:
         raise UsageError(f"/redo takes no arguments, not {args!r}.", "Each /redo reverts one undo")
     await ctx.wait_for_background()
+    if await _was_changed_elsewhere(ctx):
+        return
     step, plan = history.plan_redo()
     overwrite = await _ask_overwrite(ctx, history, plan.conflicts)
     if overwrite is not None:
         _report(ctx, "redid", history.redo(step, plan, overwrite))
+
+
+async def _was_changed_elsewhere(ctx: CommandContext) -> bool:
+    """Return whether the session was not as this terminal had shown it. It is now, and nothing is undone: the user has
+    to see first what that would be."""
+    if not await has_changed_elsewhere(ctx):
+        return False
+    ctx.screen.note(
+        "nothing was changed: another swecli was in this session, its turns are loaded now"
+    )
+    return True
 
 
 async def _run_undo(
@@ -94,7 +112,6 @@ async def _run_undo(
     query = history.query(first)
     _report(ctx, "undid", history.undo(first, parts, plan, overwrite))
     if "conversation" in parts:
-        history.restore_facts()
         ctx.program.set_draft(query)
     ctx.screen.note("/redo reverts this, until a new turn runs")
 
@@ -132,6 +149,8 @@ def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
         ctx.screen.note(f"window: {before.window} → {after.window}")
     if sent_again := _sent_again(before, after):
         ctx.screen.note(f"sent again: {sent_again}")
+    for standing in result.standing:
+        ctx.screen.warn(str(standing))
     for line in result.problems:
         ctx.screen.warn(line)
 

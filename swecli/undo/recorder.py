@@ -1,0 +1,243 @@
+"""Records what tool calls change: files, which an undo restores, and the rest, which it can only name."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from swecli.models.errors import StoreError
+from swecli.store.session_manager import SessionManager
+from swecli.store.undo_records import FileChange, FileState, LastingChange
+from swecli.tools.git import RepositoryMemory, read_memory
+from swecli.tools.jobs import Job, Jobs
+from swecli.tools.limits import escape_invalid_bytes
+from swecli.undo.lasting import compare_memories
+from swecli.undo.versions import NOT_STORED, FileVersions
+
+_States = dict[str, FileState]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The workspace at one moment: its files, and its repository, None if git cannot read it. Not all files are in
+    `states` unless it `is_complete`; `at` is in ns since 1970."""
+
+    states: _States
+    memory: RepositoryMemory | None
+    is_complete: bool
+    at: int
+
+
+class ChangeRecorder:
+    """Records the changes of the running turn, and of the background commands of turns."""
+
+    def __init__(self, sessions: SessionManager, versions: FileVersions, jobs: Jobs) -> None:
+        self._sessions = sessions
+        self._versions = versions
+        self._jobs = jobs
+        self._reported = 0
+        self._last: _Look | None = None
+
+    @asynccontextmanager
+    async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
+        """Record the changes of a call: of these files with the folders that it creates for them, or of all files that
+        are not ignored if there are none. The list is filled at the end, with the files that differ."""
+        differ: list[str] = []
+        recording = self._record_edit(changed) if changed else self._record_any()
+        async with recording as names:
+            yield differ
+        differ += map(escape_invalid_bytes, names)
+
+    @asynccontextmanager
+    async def _record_edit(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
+        names: list[str] = []
+        paths = self._with_new_folders(changed)
+        self._versions.prune()
+        before = self._read(paths)
+        begun = self._begin(before, paths)
+        try:
+            yield names
+        finally:
+            after = self._read(paths)
+            names += self._record(before, after, is_complete=True, begun=begun)
+            self._forget_differences(after, paths)
+
+    @asynccontextmanager
+    async def _record_any(self) -> AsyncIterator[list[str]]:
+        names: list[str] = []
+        before = await asyncio.to_thread(self._look)
+        self._record_jobs(before)
+        try:
+            yield names
+        finally:
+            task = asyncio.current_task()
+            is_cancelled = task is not None and task.cancelling() > 0
+            after = self._look() if is_cancelled else await asyncio.to_thread(self._look)
+            is_complete = before.is_complete and after.is_complete
+            root = self._versions.root
+            if before.is_complete and not root.is_dir():
+                self._versions.warn(f"the folder {root} is gone: what the call did is not recorded")
+            names += self._record(before.states, after.states, is_complete=is_complete)
+            self._record_lasting(before, after)
+            self._last = after
+
+    def _look(self) -> _Look:
+        at = time.time_ns()
+        self._versions.prune()
+        states = self._versions.scan()
+        known = self._last.memory if self._last is not None else None
+        memory = read_memory(self._versions.root, self._versions.environ, known)
+        return _Look(states, memory, self._versions.is_complete, at)
+
+    def _begin(self, before: _States, paths: Iterable[Path]) -> list[int]:
+        """Store the state of an edit's file before the edit, so that an undo knows it if the process is killed before
+        the change is recorded. Returns the keys of these changes, which the recorded ones replace."""
+        states = {str(path): before.get(str(path), FileState()) for path in paths}
+        return self._store([FileChange(path, state, state) for path, state in states.items()])
+
+    def _with_new_folders(self, names: Sequence[str]) -> tuple[Path, ...]:
+        """Return the paths of these files and of the folders above them that do not exist."""
+        files = [self._versions.root / name for name in names]
+        folders = [folder for file in files for folder in file.parents if not folder.exists()]
+        return tuple(dict.fromkeys([*files, *folders]))
+
+    def _read(self, paths: Iterable[Path]) -> _States:
+        """Return the states of those of the paths that exist."""
+        states = {str(path): self._versions.read_state(str(path)) for path in paths}
+        return {path: state for path, state in states.items() if state.mode}
+
+    def _record(
+        self, before: _States, after: _States, *, is_complete: bool, begun: Collection[int] = ()
+    ) -> list[str]:
+        """Store the differences in place of what `_begin` stored; after an incomplete scan only those of paths that are
+        in both or no longer exist. Returns the names of the files among them."""
+        differ = _differences(before, after)
+        if not is_complete:
+            differ = [
+                path
+                for path in differ
+                if path in before and (path in after or not os.path.lexists(path))
+            ]
+        found = [
+            FileChange(path, before.get(path, FileState()), after.get(path, FileState()))
+            for path in differ
+        ]
+        for change in found:
+            self._versions.touch(change.before.digest)
+            if change.before.digest.startswith(NOT_STORED):
+                name = escape_invalid_bytes(change.path)
+                self._versions.warn(
+                    f"{name} changed, and cannot be undone: it is too large or not readable"
+                )
+        self._store(found, begun)
+        files = [one.path for one in found if not stat.S_ISDIR(one.before.mode or one.after.mode)]
+        return [self._name(path) for path in files]
+
+    def _store(self, changes: Sequence[FileChange], replaced: Collection[int] = ()) -> list[int]:
+        session = self._sessions.current_session
+        if session is None or not (changes or replaced):
+            return []
+        try:
+            return self._sessions.file_changes.record(session, changes, replaced)
+        except StoreError as error:
+            self._versions.warn(f"the changes of a call cannot be undone: {error}")
+            return []
+
+    def _record_lasting(self, before: _Look, after: _Look) -> None:
+        """Store what a call changed besides the files that were scanned."""
+        session = self._sessions.current_session
+        if session is None:
+            return
+        found: list[LastingChange] = []
+        if before.memory is not None and after.memory is not None:
+            found += compare_memories(before.memory, after.memory)
+        ignored = self._versions.ignored_changed_since(before.at)
+        found += [LastingChange("ignored", self._name(path), "", "changed") for path in ignored]
+        number = session.interactions
+        self._store_lasting(session.id, [replace(one, interaction=number) for one in found])
+
+    def look_for_jobs(self) -> None:
+        """Record what background commands wrote since the last look."""
+        if self._jobs_since_last():
+            look = self._look()
+            self._record_jobs(look)
+            self._last = look
+
+    def _jobs_since_last(self) -> list[Job]:
+        """Return the background commands that ran since the last look."""
+        last = self._last
+        if last is None:
+            return []
+        return [job for job in self._jobs.all if not job.ended_ns or job.ended_ns > last.at]
+
+    def _record_jobs(self, look: _Look) -> None:
+        """Store which files were written between two calls while background commands ran."""
+        last = self._last
+        jobs = self._jobs_since_last()
+        if last is None or not jobs or not (last.is_complete and look.is_complete):
+            return
+        for path in _differences(last.states, look.states):
+            job = _find_writer(path, jobs)
+            if job is not None:
+                number = str(job.number)
+                change = LastingChange("job", self._name(path), "", number, job.interaction)
+                self._store_lasting(job.session_id, [change])
+
+    def _store_lasting(self, session_id: str, changes: Sequence[LastingChange]) -> None:
+        if not changes:
+            return
+        try:
+            self._sessions.lasting_changes.record(session_id, changes)
+        except StoreError as error:
+            self._versions.warn(f"an undo cannot name what this call leaves: {error}")
+
+    def forget(self, changes: Iterable[FileChange]) -> None:
+        """Take changes of this program for known: no background command made them."""
+        changes = list(changes)
+        after = {change.path: change.after for change in changes if change.after.mode}
+        self._forget_differences(after, [Path(change.path) for change in changes])
+
+    def _forget_differences(self, after: _States, paths: Iterable[Path]) -> None:
+        if self._last is None:
+            return
+        for path in map(str, paths):
+            self._last.states.pop(path, None)
+        self._last.states.update(after)
+
+    def _name(self, path: str) -> str:
+        """Return a path relative to the workspace, or as it is if it lies outside."""
+        root = self._versions.root
+        return str(Path(path).relative_to(root)) if Path(path).is_relative_to(root) else path
+
+    def take_notices(self) -> list[str]:
+        """Return and clear the lines for the user on changes that cannot be undone, each line once."""
+        fresh = self._versions.notices[self._reported :]
+        self._reported += len(fresh)
+        return fresh
+
+
+def _differences(before: _States, after: _States) -> list[str]:
+    """Return the paths whose states differ, sorted."""
+    return sorted(
+        path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+    )
+
+
+def _find_writer(path: str, jobs: Sequence[Job]) -> Job | None:
+    """Return the first background command that ran when a path was changed last; None for none, as when the user
+    changed it afterwards. When a missing path was removed is not known."""
+    try:
+        changed_ns = os.lstat(path).st_ctime_ns
+    except OSError:
+        return jobs[0]
+    for job in jobs:
+        has_begun = job.began_ns <= changed_ns
+        if has_begun and (not job.ended_ns or changed_ns <= job.ended_ns):
+            return job
+    return None

@@ -1,0 +1,130 @@
+"""Restore files: which ones an undo or redo can restore, and the restoring. Each is restored whole or not at all."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from swecli.store.undo_records import FileChange
+from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
+
+_CHANGED = "it was changed while it was being restored"
+
+
+@dataclass
+class RestorePlan:
+    """The file changes of an undo or redo (`before` is the present state): `ready` ones, `conflicts` with a change from
+    outside the session, and by path why a file is `unrecoverable`. `paths` maps the keys of stored changes."""
+
+    ready: list[FileChange] = field(default_factory=list)
+    conflicts: list[FileChange] = field(default_factory=list)
+    unrecoverable: dict[str, str] = field(default_factory=dict)
+    paths: dict[int, str] = field(default_factory=dict)
+
+
+def plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> RestorePlan:
+    """Plan the reversal of these changes, given oldest first. No file is changed; the present contents are stored."""
+    chains: dict[str, list[FileChange]] = {}
+    for change in changes:
+        chains.setdefault(change.path, []).append(change)
+    plan = RestorePlan()
+    for path, chain in chains.items():
+        plan.paths |= {change.key: path for change in chain}
+        present = versions.read_state(path)
+        target = chain[0].before
+        unbroken = all(one.after == two.before for one, two in zip(chain, chain[1:], strict=False))
+        ours = unbroken and present == chain[-1].after
+        if present == target:
+            continue
+        if target.digest.startswith(NOT_STORED):
+            plan.unrecoverable[path] = "it was too large or not readable"
+        elif target.digest and versions.load(target.digest) is None:
+            plan.unrecoverable[path] = PRUNED
+        elif not _has_place(path, chains, versions):
+            plan.unrecoverable[path] = "its folder, outside the workspace, does not exist"
+        elif present.digest.startswith(NOT_STORED) and not ours:
+            plan.unrecoverable[path] = (
+                "it was changed outside this session, and is too large to be stored"
+            )
+        else:
+            alike = plan.ready if ours else plan.conflicts
+            alike.append(FileChange(path, present, target))
+    return plan
+
+
+def _has_place(path: str, changed: Collection[str], versions: FileVersions) -> bool:
+    """Return whether a file can be restored without making folders outside the workspace that no turn had made."""
+    place = Path(path)
+    is_inside = place.is_relative_to(versions.root)
+    return is_inside or place.parent.is_dir() or str(place.parent) in changed
+
+
+@dataclass
+class Restored:
+    """The changes that were `done`, and by path why one `failed`: its file is as it was."""
+
+    done: list[FileChange] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def restore_files(changes: Sequence[FileChange], versions: FileVersions) -> Restored:
+    """Give each path the state after its change, if it has the one before. Whatever was interrupted between two files
+    is completed by a second call: what has the state after it is done."""
+    result = Restored()
+    waiting: list[FileChange] = []
+    for change in sorted(changes, key=lambda change: change.path):
+        present = versions.read_state(change.path)
+        if present == change.after:
+            result.done.append(change)
+        elif present == change.before:
+            waiting.append(change)
+        else:
+            result.failed[change.path] = _CHANGED
+    # the contents of a folder before the folder
+    for change in filter(_removes_first, reversed(waiting)):
+        try:
+            _remove(_real_place(change.path))
+        except OSError as error:
+            result.failed[change.path] = error.strerror or str(error)
+    for change in waiting:
+        if change.path in result.failed:
+            continue
+        try:
+            versions.restore(_real_place(change.path), change.after)
+            result.done.append(change)
+        except OSError as error:
+            result.failed[change.path] = error.strerror or str(error)
+            if _removes_first(change):
+                with suppress(
+                    OSError
+                ):  # the disk may be full: the content stays among the versions
+                    versions.restore(_real_place(change.path), change.before)
+    return result
+
+
+def _removes_first(change: FileChange) -> bool:
+    """Return whether the path must go: it has no successor, or a file becomes a folder or a folder a file."""
+    before = change.before.mode
+    after = change.after.mode
+    if not before:
+        return False
+    return not after or stat.S_ISDIR(before) != stat.S_ISDIR(after)
+
+
+def _real_place(path: str) -> Path:
+    """Return the path. Raises OSError if its folder is reached through a link."""
+    place = Path(path)
+    if place.parent.resolve() != place.parent:
+        raise OSError(0, "its folder is a symbolic link, which is not followed")
+    return place
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or an empty folder. Raises OSError."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
