@@ -317,6 +317,11 @@ class Reader:
             return whole
         return None
 
+    def call_ids(self, session_id: str) -> set[str]:
+        """Return the ids of all calls of a session."""
+        calls = "SELECT call_id FROM tool_call WHERE session_id = ?"
+        return {call_id for (call_id,) in self.db.execute(calls, (session_id,))}
+
     def has_open_findings(self, project: str, paths: Sequence[str]) -> bool:
         """Return whether a review found something in these files that is not settled."""
         known = (
