@@ -37,6 +37,8 @@ StopReason = Literal[
 ]
 # what became of a tool call that stands in the text of an answer; "": there is none, or it was not looked for
 WrittenCall = Literal["", "run", "shown"]
+MALFORMED = "malformed_arguments"
+"""The only field of a call's arguments that are no JSON object: their text."""
 # whose words a result holds: a program's or swecli's own, those of the workspace's files, or a web page's
 Origin = Literal["tool", "repository", "web"]
 

@@ -16,7 +16,7 @@ from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, Too
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
-from swecli.store.journal.values import clean_text, read_json, read_moment
+from swecli.store.journal.values import clean_text, read_arguments, read_json, read_moment
 from swecli.store.records import UsageTotals
 
 
@@ -70,7 +70,7 @@ TIMES = (
     "finished_at",
 )
 _JSON = (
-    "blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "value", "shown", "cited",
+    "blocks", "images", "extra", "epoch", "edits", "anchors", "value", "shown", "cited",
     "failing", "choice",
 )  # fmt: skip
 _BOOLEANS = ("approved", "undone", "good", "passed")
@@ -91,6 +91,7 @@ _PARSERS: dict[str, Any] = {
     **dict.fromkeys(TIMES, read_moment),
     **dict.fromkeys(_JSON, read_json),
     **dict.fromkeys(_BOOLEANS, bool),
+    "parameters": read_arguments,
     "effects": lambda text: Effects.from_json(json.loads(text)),
     "allowed": _read_rules,
 }
@@ -134,7 +135,7 @@ def _report_damage() -> Iterator[None]:
     """Raise DamagedDatabase for a corrupt time, role or JSON value, which SQLite's own checks do not find."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise DamagedDatabase(
             f"The session cannot be read: {' '.join(str(error).split())}.",
             "Resume another; a copy of the file may help.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
 
-from swecli.store.journal.values import clamp, clean_json, clean_text, finite
+from swecli.models.json_value import JsonObject
+from swecli.store.journal.values import clamp, clean_json, clean_text, finite, read_arguments
 
 
 class _Clean(TypeDecorator[Any]):
@@ -36,6 +38,15 @@ class CleanJson(_Clean):
     impl = JSON
     cache_ok = True
     clean = staticmethod(clean_json)
+
+
+class Arguments(CleanJson):
+    """The arguments of a call: see `read_arguments`."""
+
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], JsonObject]:
+        return read_arguments
 
 
 class Number(_Clean):

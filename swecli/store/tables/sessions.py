@@ -10,7 +10,7 @@ from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, Session, SQLModel, select
 
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
+from swecli.store.tables.columns import Arguments, CleanJson, CleanText, Money, Number, UtcTime
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
 
@@ -95,7 +95,7 @@ class CallRow(Row, table=True):
     session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     call_id: str = Field(sa_type=CleanText)
     name: str = Field(sa_type=CleanText)
-    parameters: Any = Field(default=None, sa_type=CleanJson)
+    parameters: Any = Field(default=None, sa_type=Arguments)
     result: str | None = Field(default=None, sa_type=CleanText)
     error: str | None = Field(default=None, sa_type=CleanText)
     approved: bool | None = None
