@@ -10,7 +10,15 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Float, Table
 
 from swecli.store.tables import playbook, reviews, sessions, turns, undo  # noqa: F401  # defines the tables
-from swecli.store.tables.columns import CleanJson, CleanText, FileName, Money, Number, UtcTime
+from swecli.store.tables.columns import (
+    Arguments,
+    CleanJson,
+    CleanText,
+    FileName,
+    Money,
+    Number,
+    UtcTime,
+)
 from swecli.store.tables.sessions import Row
 
 HEAD = '''"""The tables as plain sqlite3 reads and writes them.
@@ -22,6 +30,7 @@ KINDS = {
     FileName: "FILE_NAME",
     Number: "NUMBER",
     CleanJson: "JSON",
+    Arguments: "ARGUMENTS",
     UtcTime: "MOMENT",
     Money: "REAL",
     Float: "REAL",

@@ -76,10 +76,8 @@ class Runtime:
 
     def opening_lines(self) -> list[str]:
         """Return the lines to print before the first turn of a headless run."""
-        chosen = [f"The {self.choice.name} model answers: {self.choice.why}."]
-        offline = self.agent.model.profile.offline and not self.settings.model
         shared = [OPEN_ELSEWHERE] if self.is_open_elsewhere else []
-        return [*self.start.notices, *self.notices, *(chosen if offline else []), *shared]
+        return [*self.start.notices, *self.notices, *shared]
 
     def switch_model(self, name: str) -> None:
         """Use another model from the next turn on. Raises ModelNotFound or AuthFailed and then changes nothing."""

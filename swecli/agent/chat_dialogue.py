@@ -44,6 +44,7 @@ class ChatDialogue:
     denied: list[ToolCall] = field(default_factory=list)
     _place: int = 1  # number of the next message's key
     _pauses: int = 0
+    _has_called: bool = False  # in this turn
     _last: FittedRequest | None = None  # the request that was sent last
     _step: int = 0
 
@@ -79,11 +80,12 @@ class ChatDialogue:
             self.fitter.record_refusal(error, self._last)
 
     def check(self, reply: ModelReply, usage: Usage | None) -> list[str]:
-        """Compare the provider's token count with ours, and note calls that the model wrote as text."""
+        """Compare the provider's token count with ours, and note a call that the model wrote as text."""
         if self._last is None:
             return []
-        notice = self.fitter.check_usage(usage, self._last, has_called=bool(reply.calls))
-        written = self.fitter.record_written_calls() if reply.wrote_calls else ""
+        self._has_called = self._has_called or bool(reply.calls)
+        notice = self.fitter.check_usage(usage, self._last, has_called=self._has_called)
+        written = self.fitter.record_written_call(reply.written_call)
         return [line for line in (notice, written) if line]
 
     async def read_reply(self, state: TurnState, reply: ModelReply) -> list[Event]:

@@ -34,7 +34,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.json_value import JsonObject
-from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage
+from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage, WrittenCall
 from swecli.models.session import Session
 from swecli.tools.offers import lean_specs
 
@@ -176,20 +176,23 @@ class ContextFitter:
             self._shape(self.model), sent.size.tokens, reserve, error
         )
 
-    def record_written_calls(self) -> str:
-        """Record that the model wrote its calls as text; return a line for the user the first time, else ""."""
+    def record_written_call(self, kind: WrittenCall) -> str:
+        """Record what became of a call that the model wrote as text; return a line for the user the first time, else
+        ""."""
         name = self.model.name
-        if name in self.observed.writing:
+        if not kind or (name, kind) in self.observed.writing:
             return ""
-        self.observed = replace(self.observed, writing=self.observed.writing | {name})
-        return f"{name} writes its tool calls as text: they are run like others"
+        self.observed = replace(self.observed, writing=self.observed.writing | {(name, kind)})
+        if kind == "run":
+            return f"{name} writes its tool calls as text: they are run like others"
+        return f"the answer of {name} has a tool call in its text: it is shown, not run"
 
     def check_usage(
         self, usage: Usage | None, sent: FittedRequest, *, has_called: bool = False
     ) -> str:
         """Compare the provider's token count of a request with ours; return a line for the user, or "". A model that
-        `has_called` a tool sees the tools, whatever the count. Raises ContextOverflow if the provider truncated the
-        request without an error."""
+        `has_called` a tool in this turn sees the tools, whatever the count, and a service always passes them on. Raises
+        ContextOverflow if the provider truncated the request without an error."""
         profile = self.model.profile
         if profile.offline or usage is None:
             return ""
@@ -201,6 +204,7 @@ class ContextFitter:
             self._tools_tokens(),
             window,
             has_called=has_called,
+            may_hide_tools=profile.server == "local",
         )
         if (check.tokens_read or check.notice) and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()  # an estimate is no proof

@@ -63,8 +63,15 @@ class Loop:
         dialogue.begin_step(state)
         yield StepStarted(state.steps)
 
-        place = (state.interaction, state.steps)
-        sending = Sending(self.model, self.record.counter, keep, *place, self.calls.used_ids)
+        sending = Sending(
+            self.model,
+            self.record.counter,
+            keep,
+            state.interaction,
+            state.steps,
+            used_ids=self.calls.used_ids,
+            session_calls=self.record.sessions.call_ids,
+        )
         state.sending = sending
         async for event in sending.run(dialogue):
             yield event

@@ -14,7 +14,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
-from swecli.llm.written_calls import take_written_calls
+from swecli.llm.written_calls import take_written_call
 from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
@@ -66,6 +66,8 @@ class Sending:
     step: int = 0
     used_ids: Collection[str] = frozenset()
     """Ids that no new call may have; the request's own are excluded too."""
+    session_calls: Callable[[], Collection[str]] = tuple
+    """Returns the ids of all calls of the session, also of those that are not sent any more."""
     attempts: int = _MAX_ATTEMPTS
     max_characters: int | None = None
     """Of an answer; the rest of it is not read."""
@@ -103,6 +105,8 @@ class Sending:
             try:
                 async for event in self.stream(outgoing):
                     yield event
+                if self.model.profile.reads_written_calls:
+                    self.reply = take_written_call(self.reply, outgoing.request, self.session_calls)
                 was_answered = self.reply.stop == "window_full"
                 if was_answered:
                     raise ContextOverflow("The answer reached the end of the model's window.")
@@ -153,7 +157,7 @@ class Sending:
             finished = True
         finally:
             if finished or (begun and self.keeps_broken):
-                self.reply = take_written_calls(builder.build(), request.tools)
+                self.reply = builder.build()
                 self._record(outgoing, round((time.monotonic() - started) * 1000))
 
     def _record(self, outgoing: Outgoing, duration_ms: int) -> None:

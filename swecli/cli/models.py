@@ -203,7 +203,7 @@ def _names(word: str, names: tuple[str, ...]) -> list[str]:
 
 def _list_usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
-    choice = choose_model(settings, os.environ)
+    choice = choose_model(settings, os.environ, or_demo=True)
     rows: list[tuple[str, str, str, str]] = [_own_row(own) for own in settings.models]
     for name, service in list_services():
         if isinstance(service, Service):

@@ -24,8 +24,9 @@ from swecli.models.errors import BadInput, StoreError
 
 def make_start(args: argparse.Namespace) -> Start:
     """Return the configuration of a run or of a subcommand that runs turns. Raises ConfigError, UsageError, BadInput,
-    StoreError."""
+    NoModel, StoreError."""
     given = vars(args)
+    attended = given.get("headless") is False  # a subcommand has no such flag, and nobody to ask
     prompt = given.get("prompt", "")
     _require_utf8(prompt)
     folder = working_folder(args.cwd)
@@ -35,7 +36,7 @@ def make_start(args: argparse.Namespace) -> Start:
     configured = configure(args, folder, flags, everything=given.get("trust", False))
     make_folders(configured.paths)
     log_to(configured.paths.log, configured.settings.log)
-    choice = choose_model(configured.settings, os.environ)
+    choice = choose_model(configured.settings, os.environ, or_demo=attended)
     resume = given.get("resume")
     session = "" if given.get("continue_last") else resume or None
     return replace(
@@ -43,7 +44,7 @@ def make_start(args: argparse.Namespace) -> Start:
         choice=choice,
         resume=session,
         pick=resume == "",
-        attended=not given.get("headless"),
+        attended=attended,
         prompt=prompt,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from swecli.context.budget import request_limit
 from swecli.models.errors import ContextOverflow
-from swecli.models.message import Usage
+from swecli.models.message import Usage, WrittenCall
 
 # The numbers without a named source were chosen, not measured: each only decides how soon the same end is reached.
 
@@ -50,7 +50,7 @@ class ModelLimits:
         suspected: Models that may have truncated a request.
         toolless: Models that do not see the tools.
         small: Models that have no room for all tools.
-        writing: Models that wrote tool calls as text.
+        writing: Models that wrote a tool call as text, each with what became of it.
     """
 
     session: str = ""
@@ -67,7 +67,7 @@ class ModelLimits:
     suspected: frozenset[str] = frozenset()
     toolless: frozenset[str] = frozenset()
     small: frozenset[str] = frozenset()
-    writing: frozenset[str] = frozenset()
+    writing: frozenset[tuple[str, WrittenCall]] = frozenset()
 
     def record_failure(self, left: int) -> ModelLimits:
         """Record a failed attempt to condense; `left` is the size of the request sent instead. The next attempt waits
@@ -139,20 +139,24 @@ class ModelLimits:
         window: int | None = None,
         *,
         has_called: bool = False,
+        may_hide_tools: bool = True,
     ) -> CountCheck:
         """Record the provider's count of a request of `ours` tokens, `tools` of them for the tools.
 
         `window` is what the server reports to serve. Truncation is suspected when the count is less than half of ours
         or stays the same while requests grow; a smaller `window` or further growth without a higher count proves
-        truncation. A count that matches the request without tools means that the server hides them from the model,
-        unless the model `has_called` one."""
+        truncation. A count that matches the request without tools means that the server hides them from the model, if
+        it `may_hide_tools` and the model has not called one (`has_called`)."""
         read = usage.prompt
         if read <= 0 or ours <= 0:
             return CountCheck(self)
         is_low = read < ours * _CUT
+        if has_called and model in self.toolless:
+            return CountCheck(replace(self, toolless=self.toolless - {model}))
 
         if is_low and tools and read >= (ours - tools) * _BARE:
-            return CountCheck(self) if has_called else self._without_tools(model)
+            is_hiding = may_hide_tools and not has_called
+            return self._without_tools(model) if is_hiding else CountCheck(self)
         if is_low and read < _SMALLEST:
             return CountCheck(self)
 

@@ -18,14 +18,13 @@ from swecli.models.api_message import (
     UserMessage,
 )
 from swecli.models.json_value import Json, JsonObject
-from swecli.models.message import INTERRUPTED_RESULT
+from swecli.models.message import INTERRUPTED_RESULT, MALFORMED
 from swecli.text import join_surrogates
 
 _INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
 _EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
 _GO_ON = "(Go on.)"
 _EMPTY_TEXT = "(no text)"
-_MALFORMED = "malformed_arguments"
 
 # The same characters hidden behind JSON escapes inside the text of a call's arguments.
 _BAD_ESCAPE = re.compile(r"\\u(0000|[dD][89a-fA-F])")
@@ -168,7 +167,7 @@ def _normalize_arguments(text: str) -> str:
             return text if cleaned == value else _to_json(cleaned)
     except (ValueError, RecursionError):  # not JSON, or nested too deep
         pass
-    return _to_json({_MALFORMED: text})
+    return _to_json({MALFORMED: text})
 
 
 def _to_json(value: JsonObject) -> str:

@@ -35,6 +35,7 @@ _CLOCKS = ("first_byte", "first_token", "quiet")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
 Api = Literal["openai", "responses", "anthropic", "litellm"]
+Server = Literal["service", "local", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,21 @@ KEYED = (
         "perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"
     ),
 )
+
+
+def _domain(host: str) -> str:
+    """Return the last two labels of a host's name."""
+    return ".".join(host.split(".")[-2:])
+
+
+# of the services above, of their addresses in other countries, and of clouds that serve their models
+_DOMAINS = {_domain(urlsplit(service.address).hostname or "") for service in KEYED} | {
+    "moonshot.cn",
+    "bigmodel.cn",
+    "minimaxi.com",
+    "azure.com",
+    "amazonaws.com",
+}
 SERVICES: Mapping[str, Service] = {
     name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)
 }
@@ -160,6 +176,14 @@ class Endpoint:
     def origin(self) -> str:
         """Identify provider, address and model: opaque blocks are only sent back to the origin that produced them."""
         return f"{self.provider} {self.address} {self.model}"
+
+    @property
+    def server(self) -> Server:
+        """Whose server answers: a service's own, one on this machine or network, or any other."""
+        host = urlsplit(self.address).hostname or ""
+        if self.local or host in LOOPBACK:
+            return "local"
+        return "service" if self.base is None or _domain(host) in _DOMAINS else "other"
 
     @property
     def has_own_key_name(self) -> bool:

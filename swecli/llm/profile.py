@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
-from swecli.llm.endpoints import Endpoint
+from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.models.message import Usage
@@ -40,7 +40,8 @@ class Profile:
     `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
     litellm's table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
     network; with `estimates` its usage is estimated. With `schemas` the service keeps an answer to a JSON schema, with
-    `reports_cost` it sends the cost of each request. `origins` maps each field to its layer."""
+    `reports_cost` it sends the cost of each request. `server` says whose server answers; one that is not a service's
+    own `may_write_calls`: leave those of its model in the text. `origins` maps each field to its layer."""
 
     window: int | None = None
     max_output: int | None = None
@@ -60,6 +61,8 @@ class Profile:
     offline: bool = False
     estimates: bool = False
     reports_cost: bool = False
+    server: Server = "service"
+    may_write_calls: bool = False
     deprecation_date: date | None = None  # the last day on which the model is served, if it has one
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -92,6 +95,11 @@ class Profile:
         window = self.window or 0
         cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _SMALL_WINDOW_CAP
         return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
+
+    @property
+    def reads_written_calls(self) -> bool:
+        """Return whether an answer that consists of a tool call is one."""
+        return self.may_write_calls and self.wire == "chat"
 
     def is_priced(self) -> bool:
         """Return whether the cost of every request will be known."""
@@ -170,6 +178,8 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
         reports_cost=at.is_openrouter,
+        server=at.server,
+        may_write_calls=at.api == "openai" and at.server != "service",
         found=[*known, *(["price"] if _has_price(row) else ())],
     )
 

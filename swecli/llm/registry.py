@@ -27,7 +27,7 @@ from swecli.llm.price_table import (
     provider_names,
 )
 from swecli.llm.profile import Profile
-from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
+from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, NoModel, SwecliError
 from swecli.models.message import ModelChoice
 from swecli.similar_names import similar_names
 
@@ -247,8 +247,12 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
                 yield f"{service.name}/{model}", place.port or 0
 
 
-def choose_model(settings: Settings, environ: Mapping[str, str]) -> ModelChoice:
-    """Choose the model to start with: the setting, a key in the environment, a local server, or the demo."""
+def choose_model(
+    settings: Settings, environ: Mapping[str, str], *, or_demo: bool = False
+) -> ModelChoice:
+    """Choose the model to start with: the setting, a key in the environment, or a local server. Without any, it is the
+    demo for a person who is there to see that (`or_demo`). Raises NoModel for a script, which would take the demo's
+    answers for a model's."""
     if settings.model:
         layer = settings.origins.get("model", "the settings")
         return ModelChoice(settings.model, _LAYERS.get(layer, f"set in {layer}"))
@@ -263,8 +267,22 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> ModelChoice:
             return ModelChoice(service.default_model, f"{key} is set")
     for name, port in live_models(environ):
         return ModelChoice(name, f"a local server answers on port {port}")
-    if not ready:
-        return ModelChoice(DEMO, "no key and no local server was found")
-    key, service = ready[0]
-    why = f"{key} is set, but no model is chosen: name one with -m {service.name}/NAME"
-    return ModelChoice(DEMO, why)
+    why = "no key and no local server was found"
+    hint = f"Set a key, start a local server, or name a model with -m; -m {DEMO} needs neither."
+    unused = [(key, service.name) for key, service in ready] or _other_keys(environ)
+    if unused:
+        key, provider = unused[0]
+        why = f"{key} is set, but no model is chosen: name one with -m {provider}/NAME"
+        hint = ""
+    if or_demo:
+        return ModelChoice(DEMO, why)
+    raise NoModel(f"There is no model to ask: {why}.", hint)
+
+
+def _other_keys(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the names of the keys that are set for other providers of litellm's, each with the provider."""
+    keys = [name for name in environ if name.endswith("_API_KEY") and environ[name].strip()]
+    if not keys:
+        return []  # the names of the providers take a while
+    providers = {f"{name.upper()}_API_KEY": name for name in provider_names()}
+    return [(key, providers[key]) for key in sorted(keys) if key in providers]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 import secrets
@@ -14,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.llm.base import ChatModel
+from swecli.llm.call_arguments import parse_arguments
 from swecli.llm.errors import CUT_TRIES, EMPTY_TRIES
-from swecli.llm.lenient_json import parse_unambiguously
-from swecli.llm.written_calls import find_written_calls
+from swecli.llm.written_calls import find_written_call
 from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 from swecli.text import join_surrogates
@@ -27,8 +26,6 @@ _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
-_EXCERPT = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +69,8 @@ async def stream_with_retry(
                     is_announced = chunk.stop == "tool_calls"
                     yield chunk
             if stopped:
-                if not has_call:
-                    _check_for_lost_call(model.name, text, request, is_announced=is_announced)
+                if is_announced and request.tools and not has_call:
+                    _check_for_lost_call(model, text, request)
                 return
             raise Unavailable(
                 f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES
@@ -109,23 +106,12 @@ async def stream_with_retry(
             await pause(again.wait)
 
 
-def _check_for_lost_call(
-    name: str, text: str, request: ModelRequest, *, is_announced: bool
-) -> None:
-    """Raise CallLost if an answer without calls should have one."""
-    if not request.tools:
-        return
-    written = find_written_calls(text, request.tools)
-    if written is not None and written.calls:
-        return
-    if written is not None:
-        what = "wrote a tool call as text that cannot be read"
-    elif is_announced:
-        what = "announced a tool call and sent none"
-    else:
+def _check_for_lost_call(model: ChatModel, text: str, request: ModelRequest) -> None:
+    """Raise CallLost if an answer that was announced as a call has none, not in its text either."""
+    if model.profile.reads_written_calls and find_written_call(text, request.tools) is not None:
         return
     raise CallLost(
-        f"{name} {what}.",
+        f"{model.name} announced a tool call and sent none.",
         "Try again, or choose another model: its server may not read the model's calls.",
         tries=EMPTY_TRIES,
     )
@@ -156,7 +142,7 @@ class _CallSlot:
         if delta.id and self.id:
             return delta.id == self.id
         written = "".join(self.arguments) if delta.name else ""
-        return not written.rstrip().endswith("}") or bool(_parse_arguments(written)[1])
+        return not written.rstrip().endswith("}") or bool(parse_arguments(written)[1])
 
 
 class ReplyBuilder:
@@ -199,7 +185,7 @@ class ReplyBuilder:
             call_id = slot.id if free else f"call_{secrets.token_hex(8)}"
             used.add(call_id)
             arguments = "".join(slot.arguments)
-            parameters, problem = _parse_arguments(arguments)
+            parameters, problem = parse_arguments(arguments)
             name = slot.name.partition("<|")[0]  # gpt-oss: read_file<|channel|>commentary
             if not _NAME.fullmatch(name):  # every provider would refuse it in the next request
                 problem = f"{name!r} is not a tool name"
@@ -222,24 +208,3 @@ class ReplyBuilder:
             slot.name += delta.name
         if delta.arguments:
             slot.arguments.append(delta.arguments)
-
-
-def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments. Faults
-    that leave one reading only are repaired, since asking again costs a request."""
-    excerpt = (
-        text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
-    )
-    try:
-        value = parse_unambiguously(text) if text.strip() not in ("", "null") else {}
-        if isinstance(value, str):  # some servers encode the object twice
-            value = parse_unambiguously(value)
-        whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        value = json.loads(join_surrogates(whole))
-    except (ValueError, TypeError, RecursionError) as error:
-        return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
-    if not isinstance(value, dict):
-        return {}, f"the arguments are not a JSON object: {excerpt}"
-    if _NUL.search(whole):  # the store would replace it
-        return {}, "they contain a NUL character, which no path, command or text file can hold"
-    return value, ""

@@ -1,225 +1,149 @@
-"""Tool calls that stand in the text of an answer: the chat templates of local models write them there, and not every
-server reads them back. No template is known by name; what counts is marked by tags or special tokens, names an offered
-tool, gives the arguments that this tool takes, and ends the answer."""
+"""A tool call that a local server left in the text of an answer, because it does not read its model's chat template.
+
+A service has a channel of its own for calls, so its text is never one. Of any other server an answer is taken as a call
+only if it is one call of an offered tool and nothing else, if no call of the session came by the channel, and if the
+answer does not repeat what the model was sent. All other text is shown.
+"""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import secrets
-from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from swecli.models.message import ModelReply, ToolCall, ToolSpec
+from swecli.llm.call_arguments import parse_arguments
+from swecli.models.api_message import calls_of
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolCall, ToolSpec
 
-# Special tokens (`<|name|>`, DeepSeek's wide bars), tokens in brackets, and tags.
-_MARK = re.compile(
-    r"<[|｜][^<>]*[|｜]>|\[/?[A-Z]+(?:_[A-Z]+)+\]|</?[A-Za-z][\w:.-]*(?:[ =][^<>\n]*)?>"
-)
-_WORD = re.compile(r"[^\W\d_]+")
-_MOST_WORDS = (
-    3  # between two marks, as in gpt-oss's `commentary to=functions.`; a sentence has more
-)
-# <parameter=path>x</parameter>, <parameter name="path">x</parameter>
-_TAGGED = re.compile(
-    r"<(?P<tag>\w+)(?:=|\s+name\s*=\s*)[\"']?(?P<key>[\w.-]+)[\"']?\s*>(?P<value>.*?)</(?P=tag)>",
+_ID = "written_"
+"""What the id of a call begins with that was taken from a text."""
+# What templates put around a call: <tool_call> of Hermes and Qwen, <|python_tag|> and <|eom_id|> of Llama, [TOOL_CALLS]
+# and [ARGS] of Mistral. Some models leave it out, for example Qwen2.5-Coder at Ollama.
+_MARK = r"(?:</?tool_call>|<\|\w+\|>|\[(?:TOOL_CALLS|ARGS)\])"
+_JSON_CALL = re.compile(
+    rf"(?:{_MARK}\s*)*(?P<name>[\w-]*)\s*(?:{_MARK}\s*)*(?P<value>[\[{{].*[\]}}])\s*(?:{_MARK}\s*)*",
     re.DOTALL,
 )
-# <arg_key>path</arg_key><arg_value>x</arg_value>
-_PAIRED = re.compile(
-    r"<(?P<tag>\w+)_key>(?P<key>[^<>]+)</(?P=tag)_key>\s*<(?P=tag)_value>(?P<value>.*?)</(?P=tag)_value>",
+# Qwen3-Coder, which often leaves out the first line
+_TAGGED_CALL = re.compile(
+    r"(?:<tool_call>\s*)?<function=(?P<name>[\w-]+)>(?P<body>.*)</function>\s*(?:</tool_call>)?",
     re.DOTALL,
 )
-_NEAR = 200  # characters from a mark to the name: some other marks and three words
-# {"name": after a mark: a call, also if no such tool is offered
-_NAMED = re.compile(r'\s*\[?\s*\{\s*"name"\s*:')
-_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
+_PARAMETER = re.compile(r"<parameter=(?P<key>[\w-]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
+_CALL_FIELDS = ({"name", "arguments"}, {"name", "parameters"})  # Llama: parameters
+_SIGN = re.compile(r"<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>")
+# what line numbers, quoting, escapes and another layout change in a text
+_LAYOUT = re.compile(r"\\+(?:[bfnrt]|u[0-9A-Fa-f]{4})|[\W\d_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCalls:
-    """What was found in an answer: the text before it, and the calls; none if it looks like a call and is not a
-    well-formed one of an offered tool."""
-
-    text: str
-    calls: tuple[ToolCall, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    start: int
-    end: int
-    call: ToolCall
-
-
-def find_written_calls(text: str, tools: Sequence[ToolSpec]) -> WrittenCalls | None:
-    """Return the calls at the end of a text, None if nothing looks like one."""
-    offered = {tool.name: tool for tool in tools}
-    if not offered or not text.strip():
+def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
+    """Return the call that a text consists of; None if it holds anything else, or the tool does not take its
+    arguments."""
+    stripped = text.strip()
+    named = _read_tagged(stripped, tools) or _read_json(stripped)
+    if named is None:
         return None
-    bare = _bare_call(text, offered)
-    if bare is not None:
-        return WrittenCalls("", (bare,))
-    start = _first_mark_of_a_call(text, offered)
-    if start is None:
+    name, given = named
+    tool = next((tool for tool in tools if tool.name == name), None)
+    arguments, problem = parse_arguments(json.dumps(given))
+    if tool is None or problem:
         return None
-    spans = list(_spans(text, start, offered))
-    between = []
-    at = start
-    for span in spans:
-        between.append(text[at : span.start])
-        at = span.end
-    ends_with_call = not _WORD.search(_MARK.sub("", text[at:]))
-    if spans and ends_with_call and all(map(_is_filling, between)):
-        return WrittenCalls(text[:start].rstrip(), tuple(span.call for span in spans))
-    return WrittenCalls(text) if _looks_like_call(text[start:]) else None
-
-
-def take_written_calls(reply: ModelReply, tools: Sequence[ToolSpec]) -> ModelReply:
-    """Return a reply with the calls that its text holds as calls, if it has no others."""
-    found = None if reply.calls else find_written_calls(reply.text, tools)
-    if found is None or not found.calls:
-        return reply
-    calls = list(found.calls)
-    return replace(reply, text=found.text, calls=calls, stop="tool_calls", wrote_calls=True)
-
-
-def _bare_call(text: str, offered: Mapping[str, ToolSpec]) -> ToolCall | None:
-    """Return the call that an answer consists of, without any mark."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return _named_call(value, offered)
-
-
-def _named_call(value: Any, offered: Mapping[str, ToolSpec]) -> ToolCall | None:
-    """Return the call that an object with a name and arguments stands for."""
-    if not isinstance(value, dict):
-        return None
-    name = value.get("name")
-    arguments = value.get("arguments", value.get("parameters"))
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return None
-    if not isinstance(name, str) or name not in offered:
-        return None
-    return _call(offered[name], arguments)
-
-
-def _call(tool: ToolSpec, arguments: Any) -> ToolCall | None:
-    """Return a call if the tool takes these arguments."""
     known = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
-    if not isinstance(arguments, dict) or not set(required) <= arguments.keys() <= known.keys():
+    if not set(required) <= arguments.keys() <= known.keys():
         return None
-    return ToolCall(id=f"call_{secrets.token_hex(8)}", name=tool.name, parameters=arguments)
+    return ToolCall(f"{_ID}{secrets.token_hex(8)}", name, arguments)
 
 
-def _first_mark_of_a_call(text: str, offered: Mapping[str, ToolSpec]) -> int | None:
-    """Return where the first mark stands that a tool's name, or an object with a name, follows; None if there is none.
-    Not in a code block or in backticks: there the answer is about calls."""
-    names = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, offered))})(?![\w-])")
-    fences = [fence.start() for fence in _FENCE.finditer(text)]
-    for mark in _MARK.finditer(text):
-        is_in_code = bisect(fences, mark.start()) % 2
-        if is_in_code or text[mark.start() - 1 : mark.start()] == "`":
-            continue
-        if names.search(mark[0]) or _NAMED.match(text, mark.end()):
-            return mark.start()
-        name = names.search(text, mark.end(), mark.end() + _NEAR)
-        if name is not None and _is_filling(text[mark.end() : name.start()]):
-            return mark.start()
-    return None
+def take_written_call(
+    reply: ModelReply, request: ModelRequest, session_calls: Callable[[], Collection[str]]
+) -> ModelReply:
+    """Return the reply with the call that its text is, or marked as one whose call is only shown; unchanged if nothing
+    in it looks like a call. `session_calls` returns the ids of all calls of the session."""
+    is_whole = reply.stop in ("stop", "tool_calls")
+    if reply.calls or not is_whole or not request.tools or request.schema is not None:
+        return reply
+    call = find_written_call(reply.text, request.tools)
+    if call is None and not _SIGN.search(reply.text):
+        return reply
+    if not all(name.startswith(_ID) for name in session_calls()):
+        return reply  # the channel works
+    if (
+        call is None
+        or _is_repeated(call, request.messages)
+        or _is_quoted(reply.text, request.messages)
+    ):
+        return replace(reply, written_call="shown")
+    return replace(reply, text="", calls=[call], stop="tool_calls", written_call="run")
 
 
-def _looks_like_call(region: str) -> bool:
-    """Return whether a text has arguments and ends with them, or with a mark."""
-    has_arguments = "{" in region or _TAGGED.search(region) or _PAIRED.search(region)
-    last = _MARK.split(region.rstrip("` \n"))[-1].rstrip()
-    return bool(has_arguments) and (not last or last.endswith(("}", "]")))
-
-
-def _spans(text: str, start: int, offered: Mapping[str, ToolSpec]) -> Iterator[_Span]:
-    """Find the calls from `start` on, in order."""
-    at = start
-    while at < len(text):
-        found = _object_at_or_after(text, at, offered) or _tagged_at_or_after(text, at, offered)
-        if found is None:
-            return
-        yield found
-        at = found.end
-
-
-def _object_at_or_after(text: str, at: int, offered: Mapping[str, ToolSpec]) -> _Span | None:
-    """Return the next call whose arguments are a JSON object: with its name inside, or before it."""
-    opens = text.find("{", at)
-    if opens < 0:
+def _read_json(text: str) -> tuple[str, Any] | None:
+    """Return name and arguments of a call that is a JSON object, or a name before the object of its arguments."""
+    found = _JSON_CALL.fullmatch(text)
+    if found is None:
         return None
     try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text, opens)
+        value = json.loads(found["value"], strict=False)
     except (ValueError, RecursionError):
         return None
-    call = _named_call(value, offered)
-    if call is not None:
-        return _Span(opens, end, call)
-    before = text[at:opens]
-    for name in sorted(offered, key=before.rfind, reverse=True):
-        place = before.rfind(name)
-        if place < 0:
-            return None
-        call = _call(offered[name], value)
-        if call is not None and _is_filling(before[place + len(name) :]):
-            return _Span(at + place, end, call)
-    return None
-
-
-def _tagged_at_or_after(text: str, at: int, offered: Mapping[str, ToolSpec]) -> _Span | None:
-    """Return the next call whose arguments are tags."""
-    places = {name: place for name in offered if (place := _find_name(text, name, at)) is not None}
-    if not places:
+    if found["name"]:
+        return found["name"], value
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict) or value.keys() - {"id", "type"} not in _CALL_FIELDS:
         return None
-    name = min(places, key=lambda one: places[one])
-    start = places[name]
-    ends = [
-        place
-        for other in offered
-        if (place := _find_name(text, other, start + len(name))) is not None
-    ]
-    block = text[start : min(ends, default=len(text))]
-    found = [match for kind in (_TAGGED, _PAIRED) for match in kind.finditer(block)]
-    tool = offered[name]
+    return str(value["name"]), value.get("arguments", value.get("parameters"))
+
+
+def _read_tagged(text: str, tools: Sequence[ToolSpec]) -> tuple[str, Any] | None:
+    """Return name and arguments of a call whose arguments are tags."""
+    found = _TAGGED_CALL.fullmatch(text)
+    if found is None or _PARAMETER.sub("", found["body"]).strip():
+        return None
+    known = next((tool.parameters for tool in tools if tool.name == found["name"]), {})
+    properties = known.get("properties", {})
     arguments = {
-        match["key"].strip(): _typed(match["value"], match["key"].strip(), tool) for match in found
+        parameter["key"]: _typed(parameter["value"], properties.get(parameter["key"], {}))
+        for parameter in _PARAMETER.finditer(found["body"])
     }
-    call = _call(tool, arguments)
-    if call is None:
-        return None
-    return _Span(start, start + max((match.end() for match in found), default=len(name)), call)
+    return found["name"], arguments
 
 
-def _find_name(text: str, name: str, at: int) -> int | None:
-    """Return where a tool's name stands as a call's: in a tag, or alone on a line after one."""
-    found = re.compile(rf"(?:[=\"']|>\s*){re.escape(name)}(?=[\"'>\s])").search(text, at)
-    return found.end() - len(name) if found else None
-
-
-def _typed(value: str, key: str, tool: ToolSpec) -> Any:
-    """Return the value of a tag as its parameter's type; templates put it on lines of its own."""
-    stripped = value.removeprefix("\n").removesuffix("\n")
-    wanted = tool.parameters.get("properties", {}).get(key, {})
-    if wanted.get("type") == "string":
-        return stripped
+def _typed(value: str, schema: dict[str, Any]) -> Any:
+    """Return the value of a tag as its parameter's type."""
+    if schema.get("type") == "string":
+        return value
     try:
-        return json.loads(stripped)
+        return json.loads(value)
     except (ValueError, RecursionError):
-        return stripped
+        return value
 
 
-def _is_filling(piece: str) -> bool:
-    """Return whether a piece of text between marks, names and arguments says nothing: a role, an index, a fence."""
-    return all(len(_WORD.findall(part)) <= _MOST_WORDS for part in _MARK.split(piece))
+def _is_repeated(call: ToolCall, messages: Sequence[ApiMessage]) -> bool:
+    """Return whether a call is the last one made: its result is there, and the same again would not end."""
+    last = [earlier["function"] for message in messages for earlier in calls_of(message)][-1:]
+    return last == [call.to_api()["function"]] and messages[-1]["role"] == "tool"
+
+
+def _is_quoted(text: str, messages: Iterable[ApiMessage]) -> bool:
+    """Return whether the lines of a text stand one after the other in what the model was sent: in a file, a page, a
+    name, the user's words or its own earlier ones. Letters alone are compared."""
+    sent = [message["content"] or "" for message in messages]
+    sent += [call["function"]["arguments"] for message in messages for call in calls_of(message)]
+    letters = _letters("\n".join(sent))
+    place = 0
+    for line in text.splitlines():
+        wanted = _letters(line)
+        place = letters.find(wanted, place)
+        if place < 0:
+            return False
+        place += len(wanted)
+    return True
+
+
+def _letters(text: str) -> str:
+    return _LAYOUT.sub("", html.unescape(text))

@@ -96,6 +96,10 @@ class ModelNotFound(ProviderError):
     exit_code = 42
 
 
+class NoModel(BadInput):
+    """No model is named, and none was found."""
+
+
 class AuthFailed(ProviderError):
     """The API key is missing or was rejected."""
 

@@ -36,6 +36,10 @@ Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "ti
 StopReason = Literal[
     "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"
 ]
+# what became of a tool call that stands in the text of an answer; "": there is none, or it was not looked for
+WrittenCall = Literal["", "run", "shown"]
+MALFORMED = "malformed_arguments"
+"""The only field of a call's arguments that are no JSON object: their text."""
 # whose words a result holds: a program's or swecli's own, those of the workspace's files, or a web page's
 Origin = Literal["tool", "repository", "web"]
 
@@ -376,7 +380,8 @@ class ModelChunk:
 @dataclass(slots=True)
 class ModelReply:
     """A complete reply. `malformed` maps the ids of calls with invalid arguments to the error, `broken` to their text.
-    `cost` is in US dollars, None if the price is unknown. `wrote_calls`: its calls stood in its text."""
+    `cost` is in US dollars, None if the price is unknown. `written_call`: its text was a call, which is now its only
+    one ("run"), or it is a text with a call in it, or like one, that is "shown"; "" for neither."""
 
     text: str = ""
     reasoning: str = ""
@@ -389,7 +394,7 @@ class ModelReply:
     refusal: str = ""
     blocks: Blocks | None = None
     note: str = ""
-    wrote_calls: bool = False
+    written_call: WrittenCall = ""
 
 
 @dataclass(frozen=True, slots=True)

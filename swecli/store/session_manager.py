@@ -440,6 +440,11 @@ class SessionManager:
         with self.database.read() as db:
             return Reader(db).result(self.session.id, clean_text(call_id))
 
+    def call_ids(self) -> set[str]:
+        """Return the ids of all calls of this session."""
+        with self.database.read() as db:
+            return Reader(db).call_ids(self.session.id)
+
     def totals(self) -> UsageTotals:
         """Sum the usage of this session's requests. The cost is None if any is unknown."""
         with self.database.read() as db:

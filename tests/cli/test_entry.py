@@ -26,9 +26,40 @@ def test_a_prompt_is_answered_on_stdout_alone(run: Run) -> None:
     assert (done.code, done.out, done.err) == (0, "Hello there.\n", "")
 
 
-def test_the_demo_model_is_reported_if_it_is_used_by_default(run: Run) -> None:
-    done = run("-p", "hello")
-    assert done.complaint == "swecli: The demo model answers: no key and no local server was found."
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("-p", "hello"),
+        ("-p", "hello", "-c"),
+        ("review", "."),
+        ("review", ".", "--dry-run"),
+        ("findings", "check", "--yes"),
+        ("learn", "--from", "all"),
+        ("playbook", "reflect"),
+    ],
+)
+def test_a_script_without_a_model_fails_and_is_told_what_to_do(
+    run: Run, argv: tuple[str, ...]
+) -> None:
+    done = run(*argv)
+    assert (done.code, done.out) == (42, "")
+    assert "no key and no local server was found" in done.complaint
+    assert "name a model with -m" in done.complaint
+
+
+def test_a_run_without_a_model_is_an_error_in_json_too(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+    done = run("-p", "hello", "--output-format", "json")
+    assert (done.code, done.json["subtype"], done.json["is_error"]) == (42, "error", True)
+    assert "-m openrouter/NAME" in done.json["result"]
+
+
+def test_the_demo_answers_a_script_that_names_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("-p", "hello", "-m", "demo").out.startswith("This is the tour")
+    monkeypatch.setenv("SWECLI_MODEL", "demo")
+    assert run("-p", "hello").out.startswith("This is the tour")
 
 
 @pytest.mark.slow
@@ -85,8 +116,8 @@ BAD_FLAGS = [
     (["-p", "x", "--db", "."], 42),
     (["-p", "x", "--db", "postgresql://x/y"], 42),
     (["-p", "x", "--db", "://"], 42),
-    (["-p", "x", "--db", "/dev/null/x.db"], 1),
-    (["-p", "x", "--db", "/proc/x.db"], 1),
+    (["-p", "x", "-m", HELLO, "--db", "/dev/null/x.db"], 1),
+    (["-p", "x", "-m", HELLO, "--db", "/proc/x.db"], 1),
     (["-p", "x", "-c", "-m", HELLO], 42),
     (["-p", "x", "-r", "none", "-m", HELLO], 42),
     (["-p", "half \udcff"], 42),
@@ -275,7 +306,8 @@ def test_running_without_a_terminal_and_prompt_suggests_p(
 
 
 def test_a_headless_run_needs_a_prompt(run: Run) -> None:
-    assert run("-p").complaint.startswith("swecli: There is no prompt.  Give one")
+    done = run("-p", "-m", HELLO)
+    assert done.complaint.startswith("swecli: There is no prompt.  Give one")
 
 
 @pytest.mark.slow

@@ -27,6 +27,20 @@ def test_a_model_that_called_a_tool_is_not_said_to_be_without_tools() -> None:
     assert (check.notice, check.observed) == ("", ModelLimits())
 
 
+def test_a_service_that_counts_little_is_not_said_to_hide_the_tools() -> None:
+    check = ModelLimits().record_usage(
+        "tiny", Usage(input=300), ours=853, tools=611, may_hide_tools=False
+    )
+    assert (check.notice, check.observed) == ("", ModelLimits())
+
+
+def test_a_model_that_calls_after_all_sees_the_tools_from_then_on() -> None:
+    hidden = ModelLimits().record_usage("tiny", Usage(input=300), ours=853, tools=611).observed
+    assert hidden.toolless == {"tiny"}
+    seen = hidden.record_usage("tiny", Usage(input=300), ours=853, has_called=True)
+    assert (seen.notice, seen.observed) == ("", ModelLimits())
+
+
 def test_a_service_that_keeps_refusing_does_not_shrink_the_limit_without_end() -> None:
     named = ContextOverflow("too long")
     named.limit = 200_000

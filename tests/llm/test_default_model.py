@@ -14,6 +14,7 @@ import pytest
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import KEYED, SERVICES
 from swecli.llm.registry import choose_model, live_models
+from swecli.models.errors import NoModel
 from swecli.models.message import ModelChoice
 from tests.support.strict_provider import StrictProvider
 
@@ -50,7 +51,10 @@ def test_a_key_chooses_the_default_model_of_its_provider_and_no_server_is_probed
 
 
 def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_flag() -> None:
-    chosen = {one.name: choose_model(Settings(), ELSEWHERE | {one.keys[-1]: "k"}) for one in KEYED}
+    chosen = {
+        one.name: choose_model(Settings(), ELSEWHERE | {one.keys[-1]: "k"}, or_demo=True)
+        for one in KEYED
+    }
     assert {name for name, choice in chosen.items() if choice.name == "demo"} == {
         "openrouter",
         "perplexity",
@@ -66,8 +70,25 @@ def test_a_local_server_is_chosen_before_the_demo() -> None:
     assert choice == ModelChoice("ollama/qwen3:8b", f"a local server answers on port {server.port}")
 
 
-def test_the_demo_is_chosen_without_setting_key_or_server() -> None:
-    assert choose_model(Settings(), ELSEWHERE).name == "demo"
+def test_the_demo_is_chosen_for_a_person_without_setting_key_or_server() -> None:
+    assert choose_model(Settings(), ELSEWHERE, or_demo=True).name == "demo"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "no key and no local server was found"),
+        ({"OPENAI_API_KEY": " "}, "no key and no local server was found"),
+        ({"OPENROUTER_API_KEY": "k"}, "OPENROUTER_API_KEY is set.* -m openrouter/NAME"),
+        ({"AZURE_API_KEY": "k"}, "AZURE_API_KEY is set.* -m azure/NAME"),
+        ({"OWN_API_KEY": "k"}, "no key and no local server was found"),
+    ],
+)
+def test_a_script_gets_no_demo_that_it_did_not_name(keys: dict[str, str], words: str) -> None:
+    with pytest.raises(NoModel, match=words) as refused:
+        choose_model(Settings(), ELSEWHERE | keys)
+    assert refused.value.exit_code == 42
+    assert choose_model(Settings(model="demo"), ELSEWHERE | keys).name == "demo"
 
 
 @pytest.mark.slow
@@ -88,7 +109,7 @@ def test_a_server_at_0_0_0_0_is_probed_as_local() -> None:
 
 @pytest.mark.parametrize("base", ["http://box:notaport", "http://[::1", ":::"])
 def test_a_server_with_an_invalid_address_is_skipped(base: str) -> None:
-    assert choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": base}).name == "demo"
+    assert choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": base}, or_demo=True).name == "demo"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +180,7 @@ def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() 
         "sys.addaudithook(guard)\n"
         "from swecli.config.settings import Settings\n"
         "from swecli.llm.registry import choose_model\n"
-        "choose_model(Settings(), {})\n"
+        "choose_model(Settings(), {}, or_demo=True)\n"
         "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'http.client', 'asyncio', 'ssl')\n"
         "print([m for m in heavy if m in sys.modules])"
     )

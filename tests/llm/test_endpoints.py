@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from swecli.llm.endpoints import resolve
+from swecli.llm.price_table import find_row
+from swecli.llm.profile import Profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 
@@ -109,3 +111,33 @@ def test_credentials_in_an_address_are_refused_without_showing_them() -> None:
     with pytest.raises(ConfigError, match="contains credentials") as caught:
         resolve("openai/gpt-4.1", {"OPENAI_BASE_URL": "https://me:secret@gateway/v1"})
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "environ", "server", "reads"),
+    [
+        ("openai/gpt-4.1", {}, "service", False),
+        ("openai/gpt-4.1", {"OPENAI_BASE_URL": "https://eu.api.openai.com/v1"}, "service", False),
+        ("openai/gpt-4.1", {"OPENAI_BASE_URL": "https://gateway.test/v1"}, "other", True),
+        ("openai/qwen", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "local", True),
+        ("openai/gpt-6.1-sol", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "local", False),
+        ("anthropic/claude-haiku-4-5", {}, "service", False),
+        ("anthropic/claude-haiku-4-5", {"ANTHROPIC_BASE_URL": "http://[::1]:9"}, "local", False),
+        ("gemini/gemini-3.8-flash", {"GEMINI_BASE_URL": "http://127.0.0.1:9"}, "local", False),
+        ("openrouter/z-ai/glm", {}, "service", False),
+        ("dashscope/q", {"DASHSCOPE_BASE_URL": "https://x-intl.aliyuncs.com/v1"}, "service", False),
+        ("bedrock/anthropic.claude", {}, "service", False),
+        ("ollama/qwen3", {}, "local", True),
+        ("ollama_chat/qwen3", {"OLLAMA_HOST": "http://box.test:11434"}, "local", True),
+        ("llamacpp/any", {}, "local", True),
+    ],
+)
+def test_only_a_chat_server_that_is_no_service_may_leave_calls_in_the_text(
+    name: str, environ: dict[str, str], server: str, reads: bool
+) -> None:
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+    more = {"OPENROUTER_API_KEY": "k", "DASHSCOPE_API_KEY": "k"}
+    endpoint = resolve(name, keys | more | environ)
+    profile = Profile.build(endpoint, find_row(endpoint.provider, endpoint.model), {})
+    assert (endpoint.server, profile.server) == (server, server)
+    assert profile.reads_written_calls == reads

@@ -21,15 +21,20 @@ BOTH, CHAT, MESSAGES, RESPONSES = (
     ("responses",),
 )
 ALL = (*BOTH, *RESPONSES)
+SERVICES = (*MESSAGES, *RESPONSES)  # their wires are no local server's
 WIRE_NAMES = {
     ALL: "all",
     BOTH: "both",
     CHAT: "OpenAI",
     MESSAGES: "Anthropic",
     RESPONSES: "Responses",
+    SERVICES: "Anthropic, Responses",
 }
 LOOK = Call("list_files", {})
 DONE = "Hello."
+TAGGED = '<tool_call>{"name": "list_files", "arguments": {}}</tool_call>'
+BARE = '{"name": "list_files", "arguments": {}}'
+UNREADABLE = '<tool_call>{"name": "list_files", "arguments": {</tool_call>'
 
 
 @dataclass(frozen=True)
@@ -312,14 +317,21 @@ _CALLS = (
     Quirk("arguments as a Python literal", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
         end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("a call in the text, between tags", lambda: [
-        Reply('I look.\n<tool_call>{"name": "list_files", "arguments": {}}</tool_call>'), Reply(DONE)], 2, 0,
-          "writes its tool calls as text", wires=ALL),
-    Quirk("a call in the text, between special tokens, announced", lambda: [
-        Reply('<|tool_call_begin|>functions.list_files:0<|tool_call_argument_begin|>{}<|tool_call_end|>',
-              finish="tool_calls"), Reply(DONE)], 2, 0, "writes its tool calls as text"),
-    Quirk("a call in the text that cannot be read, twice", lambda: [
-        Reply('<tool_call>{"name": "list_files", "arguments": {</tool_call>')] * 2, 2, 53, "cannot be read", ""),
+    Quirk("an answer of a local server that is a call between tags", lambda: [
+        Reply(TAGGED), Reply(DONE)], 2, 0,
+          "writes its tool calls as text", wires=CHAT),
+    Quirk("an answer of a local server that is a call, announced", lambda: [
+        Reply('[TOOL_CALLS]list_files[ARGS]{}', finish="tool_calls"), Reply(DONE)], 2, 0,
+          "writes its tool calls as text", wires=CHAT),
+    Quirk("an answer of a local server that has a call in its text", lambda: [Reply(f"So: {TAGGED}")], 1, 0,
+          "it is shown, not run", f"So: {TAGGED}", CHAT),
+    Quirk("an answer of a service that is a call between tags", lambda: [Reply(TAGGED)], 1, answer=TAGGED,
+          wires=SERVICES),
+    Quirk("an answer of a service that is a call in JSON", lambda: [Reply(BARE)], 1, answer=BARE, wires=SERVICES),
+    Quirk("an answer of a service with a call that cannot be read", lambda: [Reply(UNREADABLE)], 1, answer=UNREADABLE,
+          wires=SERVICES),
+    Quirk("an announced call that is only in the text of a service, twice", lambda: [
+        Reply(TAGGED, finish="tool_calls")] * 2, 2, 53, "announced a tool call", "", MESSAGES),
     Quirk("finish reason `MALFORMED_FUNCTION_CALL` without a call, twice", lambda: [
         Reply("", finish="MALFORMED_FUNCTION_CALL")] * 2, 2, 75, "'malformed_function_call'", "", CHAT),
 )  # fmt: skip
@@ -473,11 +485,17 @@ def tables() -> str:
 def _table(quirks: Sequence[Quirk]) -> str:
     rows = [
         f"| {quirk.what} | {WIRE_NAMES[quirk.wires]} "
-        f"| {quirk.requests} | {quirk.code} | {quirk.answer or '-'} | {f'`{quirk.seen}`' if quirk.seen else '-'} |"
+        f"| {quirk.requests} | {quirk.code} | {_as_code_if_needed(quirk.answer) or '-'} "
+        f"| {f'`{quirk.seen}`' if quirk.seen else '-'} |"
         for quirk in quirks
     ]
     head = "| response | wire | requests paid | exit of `-p` | answer shown | line shown |"
     return "\n".join([head, "|---|---|---:|---:|---|---|", *rows])
+
+
+def _as_code_if_needed(answer: str) -> str:
+    """Return an answer for a cell of the table; one with tags or brackets would be taken for markup."""
+    return f"`{answer}`" if set("<{") & set(answer) else answer
 
 
 def page() -> str:

@@ -14,6 +14,7 @@ from swecli.models.api_message import ToolMessage, calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
+_MOST_MARKS = 4  # the service refuses a request with more
 _LEAST_BUDGET = 1_024  # tokens; the service refuses fewer
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER = {"message_start": "message", "content_block_start": "content_block"}
@@ -68,9 +69,10 @@ class _MessageAnswer(Answer):
 
     def blocks(self) -> list[Any]:
         """Return all blocks in order if one is opaque and all tool inputs can be parsed, else []."""
+        whole = {index: dict(block) for index, block in sorted(self._content.items())}
         for (index, name), pieces in self._pieces.items():
             text = "".join(pieces)
-            block = self._content.get(index, {})
+            block = whole.get(index, {})
             if name != "input":
                 block[name] = str(block.get(name) or "") + text
                 continue
@@ -78,9 +80,8 @@ class _MessageAnswer(Answer):
                 block[name] = json.loads(text)
             except (ValueError, RecursionError):
                 return []
-        whole = [block for _, block in sorted(self._content.items())]
-        has_opaque = any(block.get("type") not in _PLAIN for block in whole)
-        return whole if has_opaque else []
+        has_opaque = any(block.get("type") not in _PLAIN for block in whole.values())
+        return list(whole.values()) if has_opaque else []
 
     def _start_block(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
@@ -270,9 +271,10 @@ def _result(message: ToolMessage) -> dict[str, Any]:
 
 def _mark(body: dict[str, Any]) -> None:
     """Set cache marks on the static system text, the epoch's head and the last message. A mark caches everything before
-    it, the tools included."""
-    for block in body.get("system", ()):
+    it, the tools included. Of many parts of the system text the last ones are marked."""
+    heads = body.get("system") or body["messages"][0]["content"][-1:]
+    last = body["messages"][-1]["content"][-1]
+    # the user's `extra_body` may ask the service to set one by itself
+    room = _MOST_MARKS - 1 - ("cache_control" in body)
+    for block in [*heads[-room:], last]:
         block |= _MARK
-    if "system" not in body:
-        body["messages"][0]["content"][-1] |= _MARK
-    body["messages"][-1]["content"][-1] |= _MARK

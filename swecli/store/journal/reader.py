@@ -98,7 +98,7 @@ def _report_damage() -> Iterator[None]:
     """Raise DamagedDatabase for a corrupt time, role or JSON value, which SQLite's own checks do not find."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise DamagedDatabase(
             f"The session cannot be read: {' '.join(str(error).split())}.",
             "Resume another; a copy of the file may help.",
@@ -327,6 +327,11 @@ class Reader:
             whole: str | None = result if full is None else full
             return whole
         return None
+
+    def call_ids(self, session_id: str) -> set[str]:
+        """Return the ids of all calls of a session."""
+        calls = "SELECT call_id FROM tool_call WHERE session_id = ?"
+        return {call_id for (call_id,) in self.db.execute(calls, (session_id,))}
 
     def has_open_findings(self, project: str, paths: Sequence[str]) -> bool:
         """Return whether a review found something in these files that is not settled."""

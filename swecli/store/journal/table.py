@@ -15,6 +15,7 @@ from swecli.store.journal.values import (
     decode_name,
     encode_name,
     finite,
+    read_arguments,
     read_json,
     read_moment,
     to_json,
@@ -37,6 +38,7 @@ def _store_json(value: Any) -> str:
 
 
 TEXT = Kind(clean_text)
+ARGUMENTS = Kind(_store_json, read_arguments, stores_none=True)
 FILE_NAME = Kind(encode_name, decode_name)  # whatever its bytes are
 NUMBER = Kind(clamp)  # an integer of 64 bits
 REAL = Kind(finite)  # NULL if it is not finite

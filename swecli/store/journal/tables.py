@@ -7,6 +7,7 @@ from __future__ import annotations
 from swecli.models.message import Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.store.journal.table import (
+    ARGUMENTS,
     ASSIGNED,
     FILE_NAME,
     FLAG,
@@ -496,7 +497,7 @@ TOOL_CALL = Table(
         "session_id": Column(TEXT),
         "call_id": Column(TEXT),
         "name": Column(TEXT),
-        "parameters": Column(JSON, None),
+        "parameters": Column(ARGUMENTS, None),
         "result": Column(TEXT, None),
         "error": Column(TEXT, None),
         "approved": Column(FLAG, None),

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from swecli.models.json_value import JsonObject
+from swecli.models.message import MALFORMED
 from swecli.text import join_surrogates
 
 LARGEST = 2**63 - 1
@@ -79,6 +81,16 @@ def to_json(value: Any) -> str:
 def read_json(stored: str | float) -> Any:
     """Parse a stored JSON value; SQLite stores one that is a number as a number. Raises ValueError, TypeError."""
     return stored if isinstance(stored, int | float) else json.loads(stored)
+
+
+def read_arguments(stored: object) -> JsonObject:
+    """Return the stored arguments of a call. What is no JSON object becomes the only field of one, MALFORMED: they are
+    sent with each later request of the session, and must not end them all."""
+    try:
+        value = json.loads(stored) if isinstance(stored, str) else stored
+    except (ValueError, RecursionError):
+        value = stored
+    return value if isinstance(value, dict) else {MALFORMED: str(stored)}
 
 
 def write_moment(at: datetime) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
 
+from swecli.models.json_value import JsonObject
 from swecli.store.journal.values import (
     clamp,
     clean_json,
@@ -15,6 +16,7 @@ from swecli.store.journal.values import (
     decode_name,
     encode_name,
     finite,
+    read_arguments,
 )
 
 
@@ -56,6 +58,15 @@ class CleanJson(_Clean):
     impl = JSON
     cache_ok = True
     clean = staticmethod(clean_json)
+
+
+class Arguments(CleanJson):
+    """The arguments of a call: see `read_arguments`."""
+
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], JsonObject]:
+        return read_arguments
 
 
 class Number(_Clean):

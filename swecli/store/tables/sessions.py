@@ -15,6 +15,7 @@ from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.session import Session as StoredSession
 from swecli.store.journal.values import read_rules
 from swecli.store.tables.columns import (
+    Arguments,
     CleanJson,
     CleanText,
     Money,
@@ -121,7 +122,7 @@ class CallRow(Row, table=True):
     session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     call_id: str = Field(sa_type=CleanText)
     name: str = Field(sa_type=CleanText)
-    parameters: Any = Field(default=None, sa_type=CleanJson)
+    parameters: Any = Field(default=None, sa_type=Arguments)
     result: str | None = Field(default=None, sa_type=CleanText)
     error: str | None = Field(default=None, sa_type=CleanText)
     approved: bool | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.llm.providers.openai_wires import OpenAIModel
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
-from tests.support.model_requests import model_for_endpoint
+from tests.support.model_requests import ask, model_for_endpoint, request
+from tests.support.strict_provider import Reply, StrictProvider
 
 KEYS = dict.fromkeys(
     (
@@ -102,6 +104,20 @@ def test_only_anthropic_receives_cache_marks() -> None:
     assert marked["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert marked["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" not in str(marked["messages"][:-1])
+
+
+@pytest.mark.parametrize("own", [{}, {"cache_control": {"type": "ephemeral"}}])
+async def test_anthropic_gets_at_most_four_cache_marks(own: dict[str, Any]) -> None:
+    parts = [{"role": "system", "content": "abcdefghij"}, {"role": "user", "content": "hi"}]
+    with StrictProvider([Reply("ok")]) as server:
+        endpoint = resolve("anthropic/claude-haiku-4-5", server.environ())
+        model = model_for_endpoint(replace(endpoint, extra_body=own))
+        reply = await ask(model, request(parts, marks=(1, 2, 3, 4, 5)))
+    assert (reply.text, server.refusals) == ("ok", [])
+    body = server.bodies[0]
+    assert [block["text"] for block in body["system"]] == ["a", "b", "c", "d", "e", "fghij"]
+    assert str(body).count("'cache_control'") == 4
+    assert body["messages"][-1]["content"][-1]["cache_control"]
 
 
 def test_anthropic_models_behind_openrouter_receive_cache_control() -> None:

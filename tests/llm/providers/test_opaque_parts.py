@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from swecli.llm.answer import Answer
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import model_at
@@ -193,6 +194,23 @@ async def test_signed_and_redacted_thoughts_of_a_litellm_proxy_are_joined_and_se
         kind | {"thinking": "let me", "signature": "S"},
         {"type": "redacted_thinking", "data": "R"},
     ]
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4.1", "openai/gpt-6.1-sol", f"anthropic/{ALWAYS}"])
+async def test_the_kept_parts_of_an_answer_are_the_same_each_time_they_are_read(name: str) -> None:
+    call = Call("read_file", {"path": "a.py"})
+    answers = [Reply("Let me look.", reasoning="hm, let me see", calls=(call,))]
+    with StrictProvider(answers, models=(name.partition("/")[2],)) as server:
+        at = resolve(name, server.environ())
+        model: Any = model_at(at, find_row(at.provider, at.model))
+        native = getattr(model, "_used", model)
+        made: list[Answer] = []
+        native.answer = lambda kind=native.answer: made.append(kind()) or made[-1]
+        await ask(model, ModelRequest("m", HELLO, [READ]))
+    [answer] = made
+    first = json.dumps(answer.blocks())
+    assert "let me see" in first
+    assert json.dumps(answer.blocks()) == first
 
 
 def _unmarked(value: Any) -> Any:

@@ -16,7 +16,7 @@ from tests.support.strict_provider.common_rules import (
 
 TOP = {
     "model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "temperature", "top_p", "top_k",
-    "stop_sequences", "metadata", "thinking", "service_tier", "output_config",
+    "stop_sequences", "metadata", "thinking", "service_tier", "output_config", "cache_control",
 }  # fmt: skip
 CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
 BLOCKS = {
@@ -46,6 +46,8 @@ def check(body: dict[str, Any], models: set[str]) -> None:
         isinstance(messages, list) and bool(messages), "messages: at least one message is required"
     )
     History().check(messages or [], bool(body.get("tools")))
+    marks = str(body).count("'cache_control':")
+    need(marks <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
 
 
 def _tools(tools: Any) -> None:
