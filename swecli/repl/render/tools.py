@@ -147,14 +147,17 @@ def render_decision(
         return add_prefix(Text(f"answered: {answer}", style="quiet"), "✓ ", "ok")
     summary = one_line(request.summary)
     if request.plan and decision.allow:
-        return add_prefix(Text("plan accepted · mode edits", style="quiet"), "✓ ", "ok")
+        accepted = Text(f"plan accepted · mode {decision.plan_mode}", style="quiet")
+        return add_prefix(accepted, "✓ ", "ok")
     if not decision.allow:
         text = Text(f"refused: {summary}", style="denied")
         text.append(f" · {sanitize(decision.reason)}" if decision.reason else "", "quiet")
         return add_prefix(text, "✗ ", "denied")
     text = _link_file(Text(f"allowed: {summary}", style="quiet"), request.preview, root)
     scope = {"session": "for this session", "project": "always in this project"}.get(decision.scope)
-    if scope:
+    if decision.scope == "session" and request.session_mode is not None:
+        text.append(f" · mode {request.session_mode}")
+    elif scope:
         text.append(f" · {scope}: {one_line(request.session_label)}")
     return add_prefix(text, "✓ ", "ok")
 

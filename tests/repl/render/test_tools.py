@@ -193,7 +193,7 @@ def test_a_plan_is_separated_from_its_heading_as_its_blocks_are_from_each_other(
         (Decision(True), "✓ allowed: Edit swecli/app.py (+2 −2)"),
         (
             Decision(True, "session"),
-            "✓ allowed: Edit swecli/app.py (+2 −2) · for this session: all changes to files in this workspace",
+            "✓ allowed: Edit swecli/app.py (+2 −2) · mode edits",
         ),
         (Decision(False), "✗ refused: Edit swecli/app.py (+2 −2)"),
         (Decision(False, reason="use b.py"), "✗ refused: Edit swecli/app.py (+2 −2) · use b.py"),
