@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FULL = "full"
 _CACHED = "everything above was sent before and may be billed as cached"
 _REBUILT = "the request is rebuilt: only the tools and the system text were sent before"
-_FIRST_WORDS = 60  # characters of a message in an outline
+_FIRST_WORDS = 40  # characters of a message in an outline, whose lines then fit into 60 columns
 _SHOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "_key"})
 
 
@@ -132,7 +132,7 @@ class _View:
 
 
 def _row(name: str, tokens: int, text: str) -> str:
-    return f"{name:<12} {tokens:>7,}  {one_line(text, _FIRST_WORDS)}".rstrip()
+    return f"{name:<9} {tokens:>6,}  {one_line(text, _FIRST_WORDS)}".rstrip()
 
 
 def _to_json(value: object) -> str:
