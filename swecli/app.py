@@ -116,8 +116,7 @@ class Runtime:
         return sandbox.missing if sandbox else ""
 
     def set_mode(self, mode: Mode) -> None:
-        """Set the permission mode from the next call on."""
-        self.settings = replace(self.settings, mode=mode)
+        """Set the permission mode from the next call on, until the program ends."""
         self.agent.permissions.mode = mode
 
     def new_session(self, title: str = "") -> None:

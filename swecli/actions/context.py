@@ -9,17 +9,18 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from swecli.actions.prompt import show_prompt
 from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.counts import format_tokens, percent
 from swecli.models.errors import BadInput
 from swecli.models.finding import pluralize
-from swecli.models.ids import parse_short_id, parse_turn
+from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars
 
 if TYPE_CHECKING:
-    from swecli.agent.context_control import PastPrompt, ReductionPlan, WindowPreview
+    from swecli.agent.context_control import ReductionPlan, WindowPreview
     from swecli.app import Runtime
 
 
@@ -211,79 +212,6 @@ def _format_window(runtime: Runtime, then: WindowPreview) -> tuple[str, ...]:
     return line, *_next_reduction(runtime)
 
 
-_CACHED = "everything above was sent before and may be billed as cached"
-_REBUILT = "the request is rebuilt: only the tools and the system text were sent before"
-
-
-def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
-    """Show the exact next request, part by part, with `text` as its query; for `T7` the request of that turn."""
-    if parse_short_id("T", text) is not None:
-        return _past_prompt(runtime, parse_turn(text))
-    agent = runtime.agent
-    agent.count_exactly()
-    turn = agent.prepare(text)
-    specs = agent.specs()
-    lines = [
-        f"--- tools · {agent.counter.count_tools(specs):,} tokens",
-        ", ".join(spec.name for spec in specs),
-    ]
-    for segment in turn.request.segments:
-        if segment.name == "query":
-            lines.append(_REBUILT if turn.request.opened else _CACHED)
-        lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
-    total = runtime.context_control.meter(text).total
-    how = " (estimated)" if agent.counter.estimated else ""
-    lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
-    value = {
-        "model": agent.model.name,
-        "messages": turn.messages,
-        "tools": [spec.to_api() for spec in specs],
-    }
-    return ActionResult(value, tuple(lines))
-
-
-def _past_prompt(runtime: Runtime, number: int) -> ActionResult:
-    """Show the first request of an earlier turn, and how exact it is."""
-    found = runtime.context_control.past_prompt(number)
-    estimated = runtime.agent.counter.estimated
-    lines: list[str] = []
-    for segment in found.segments:
-        lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
-    how = " (estimated)" if estimated else ""
-    size = f"{found.tokens:,} tokens{how} without the tools"
-    lines.append(f"--- T{number} · {size}, in {len(found.messages)} messages")
-    lines.append(_describe_exactness(found))
-    if found.steps > 1:
-        more = pluralize(found.steps - 1, "more request")
-        lines.append(f"T{number} sent {more}, each with the calls and results before it")
-    value = {
-        "turn": number,
-        "messages": found.messages,
-        "tokens": found.tokens,
-        "tools_tokens": found.tools,
-        "counted": found.counted,
-    }
-    return ActionResult(value, tuple(lines))
-
-
-def _describe_exactness(past: PastPrompt) -> str:
-    """Return how far a rebuilt request is known to be the one that was sent."""
-    rebuilt = "rebuilt from the stored messages and cuts"
-    if not past.counted:
-        return f"{rebuilt}; no token count of then is stored to check it by"
-    if past.counted == past.tokens + past.tools:
-        return (
-            f"{rebuilt}: with the tools {past.counted:,} tokens, as were counted when it was sent"
-        )
-    rest = past.counted - past.tokens
-    if rest < 0:
-        return f"NOT exact: when it was sent, its tokens with the tools were {past.counted:,}"
-    return (
-        f"{rebuilt}, but not proved exact: {past.counted:,} tokens were counted when it was sent, {rest:,} of them "
-        f"for tools, which are not stored and take {past.tools:,} today"
-    )
-
-
 def _parse_window(text: str) -> WindowSpec:
     try:
         return WindowSpec.parse(text)
@@ -313,5 +241,5 @@ ACTIONS: dict[str, tuple[_Perform, str]] = {
     "pin": (_pin, "keep a turn in every request"),
     "unpin": (_unpin, "unpin a turn"),
     "window": (_window, "show or change how many turns are sent"),
-    "prompt": (_prompt, "print exactly what the next request would be, or was (T7)"),
+    "prompt": (show_prompt, "the next request, or that of a turn (T7), in outline or in full"),
 }

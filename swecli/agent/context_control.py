@@ -82,15 +82,22 @@ class WindowPreview:
 class PastPrompt:
     """The first request of an earlier turn, rebuilt from what is stored. The definitions of its tools are not stored:
     `tools` are the tokens of today's. `counted` are the tokens that were counted when it was sent, tools included; 0 if
-    none are stored, or in another encoding. `steps` is the number of requests of the turn."""
+    none are stored, or in another encoding. `steps` is the number of requests of the turn. `keyed` are the messages
+    with their keys; interactions before `first` are pinned."""
 
     number: int
-    messages: list[ApiMessage]
+    keyed: list[ApiMessage]
+    first: int
     segments: tuple[Segment, ...]
     tokens: int  # of the messages
     tools: int
     counted: int
     steps: int
+
+    @property
+    def messages(self) -> list[ApiMessage]:
+        """The messages as they were sent."""
+        return strip_keys(self.keyed)
 
 
 class ContextControl:
@@ -218,7 +225,8 @@ class ContextControl:
         ]
         return PastPrompt(
             number,
-            strip_keys(found.keyed),
+            found.keyed,
+            found.epoch.first,
             (
                 Segment("system", counter.count(text), text),
                 *measure_messages(found.epoch, window, query, counter),

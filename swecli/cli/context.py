@@ -29,7 +29,11 @@ _TURN = ("?", "TURN", "for example T7 (default: the newest)")
 _WORDS = {
     "why": ("+", "TEXT", "the text to search for"),
     "window": ("?", "N|N+S|full|auto", "the new window (default: show the present one)"),
-    "prompt": ("*", "TEXT", "the query, or T7 for the request of that turn"),
+    "prompt": (
+        "*",
+        "TEXT",
+        "the query, or T7 for the request of that turn; `full` in front prints all",
+    ),
     "compact": ("*", "TEXT", "the focus of the summary"),
     "pin": _TURN,
     "unpin": _TURN,

@@ -22,6 +22,8 @@ def main() -> NoReturn:
     # imports create 190,000 objects and no garbage: collecting delays keys. `settle` takes it back.
     gc.set_threshold(250_000, 20, 50)
     _replace_closed_streams()
+    # `-m` hides how the command was called, so the command tells; programs that swecli starts are called otherwise
+    sys.argv[0] = os.environ.pop("SWECLI_STARTED_AS", sys.argv[0])
     argv = sys.argv[1:]
     try:
         if argv in (["--version"], ["-V"]):  # scripts call this often: nothing is imported

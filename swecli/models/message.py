@@ -31,6 +31,7 @@ INTERRUPTED_RESULT = (
 _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
+PlanMode = Literal["ask", "edits"]  # the modes in which a plan can be carried out
 Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title"]
 # pause: the service continues the same reply on request; window_full: the answer reached the end of the window
 StopReason = Literal[
@@ -273,8 +274,9 @@ class ToolResult:
 @dataclass(frozen=True, slots=True)
 class AskRequest:
     """A request for the user's approval of a call. `summary` is one line ("Run pytest -q"), `preview` the complete
-    effect. `session_rule` is the permission rule that an approval for the session adds, `session_label` its
-    description. `project_file` is where a rule for the project is saved, "" if that is not offered. `why` is set if the
+    effect. `session_rule` is the permission rule that a lasting approval adds, `session_label` its description.
+    `session_mode` is the mode that an approval for the session switches to in place of that rule; None: the rule is
+    added. `project_file` is where a rule for the project is saved, "" if that is not offered. `why` is set if the
     mode alone would have allowed the call. `remedy` is set if no mode allows it: what would.
     """
 
@@ -284,6 +286,7 @@ class AskRequest:
     preview: Display
     session_label: str = ""
     session_rule: str = ""
+    session_mode: Mode | None = None
     why: str = ""
     project_file: str = ""
     remedy: str = ""
@@ -295,14 +298,15 @@ class AskRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer to an AskRequest. `scope` "session" also applies its `session_rule` until the program ends, "project"
-    saves that rule in its `project_file`."""
+    """The answer to an AskRequest. `scope` "session" also switches to its `session_mode`, or adds its `session_rule` to
+    the session; "project" saves that rule in its `project_file`."""
 
     allow: bool
     scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
     by: Literal["user", "rule", "mode", "session", "headless"] = "user"
     answer: str = ""  # to a question that is not about approval; of a plan, its accepted text
+    plan_mode: PlanMode = "edits"  # in which an accepted plan is carried out
 
 
 Ask = Callable[[AskRequest], Awaitable[Decision]]

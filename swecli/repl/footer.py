@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _SEPARATOR = " · "
 _MODES_BY_KEY: tuple[Mode, ...] = ("ask", "edits", "plan")  # auto never asks: only by its name
 # Types of events, by name (importing the events takes 10 ms before the first prompt): a session begins, its cost grows,
-# a call may have started a background job.
-_CHANGES = frozenset({"turn_started", "usage_reported", "tool_finished"})
+# the answer that lets a call run may have switched the mode, a call may have started a background job.
+_CHANGES = frozenset({"turn_started", "usage_reported", "tool_started", "tool_finished"})
 _LEAST_PIECES = 2  # the model and the mode
 _COLOR = re.compile(r"(\x1b\[[\d;]*m)")  # the only control sequence that a status line may have
 

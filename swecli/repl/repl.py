@@ -136,8 +136,11 @@ class REPL(Program):
     def _farewell(self, session: Session) -> str:
         """Return what to do next: continue the session, from the folder that the program was started in, or start in a
         project of one's own after the tutorial, whose database is left behind."""
-        command = own_command(sys.argv[0], Path.cwd(), self.start.environ.get("PATH"))
-        if self.start.suggestions:
+        is_tutorial = bool(self.start.suggestions)
+        command = own_command(
+            sys.argv[0], Path.cwd(), self.start.environ.get("PATH"), anywhere=is_tutorial
+        )
+        if is_tutorial:
             return f"for work of your own, in your project: {command}"
         which = [shlex.quote(word) for word in self._which(session)]
         return " ".join(["to continue this session:", command, *which])

@@ -178,7 +178,7 @@ class ToolPlan:
     preview: Display = field(default_factory=Display)
     # whatever `run` needs of the plan
     state: Any = None
-    # what an approval for the session allows, in words, and the permission rule that it adds
+    # what a lasting approval allows, in words, and the permission rule that it adds
     session_label: str = ""
     session_rule: str = ""
     # what permission rules are compared with: a workspace-relative path, a command, a host

@@ -204,7 +204,7 @@ async def _check_permission(
     if not decision.allow:
         return _error_result(_refusal_text(decision), denied=True)
     if request.session_rule:
-        _keep_rule(request.session_rule, decision, permissions)
+        _keep_answer(request, decision, permissions)
     return None
 
 
@@ -216,7 +216,8 @@ def _approval_request(
     permissions: Permissions,
     verdict: PermissionVerdict,
 ) -> AskRequest:
-    """Return the question to the user, with the rule that a lasting yes adds and the file it may be saved in."""
+    """Return the question to the user, with what a lasting yes changes: the mode or the rules of the session, or a
+    file with rules of the project."""
     rule, label = permissions.suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
     file = ""
     if permissions.saved and rule and not verdict.exact_only:
@@ -228,6 +229,7 @@ def _approval_request(
         plan.preview,
         label,
         rule,
+        permissions.suggest_mode(tool, verdict),
         why=verdict.why,
         project_file=file,
         remedy=_describe_remedy(plan, verdict, rule),
@@ -247,9 +249,12 @@ def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> s
     return "that rule would have to go"
 
 
-def _keep_rule(rule: str, decision: Decision, permissions: Permissions) -> None:
-    """Apply a lasting yes: until the program ends, or saved for the project."""
-    if decision.scope == "session":
+def _keep_answer(request: AskRequest, decision: Decision, permissions: Permissions) -> None:
+    """Apply a lasting yes: to the mode, which ends with the program, to the session, or to the project."""
+    rule = request.session_rule
+    if decision.scope == "session" and request.session_mode is not None:
+        permissions.mode = request.session_mode
+    elif decision.scope == "session":
         permissions.allow_for_session(rule)
     elif decision.scope == "project":
         try:
@@ -276,7 +281,7 @@ async def _ask_plan(call: ToolCall, ask: Ask, permissions: Permissions, text: st
     call.decision = decision.by
     call.reason = decision.reason
     if decision.allow:
-        permissions.mode = "edits"
+        permissions.mode = decision.plan_mode
     return decision
 
 
@@ -290,18 +295,23 @@ def _refusal_text(decision: Decision) -> str:
 
 
 class _TimedAsk:
-    """Asks the user, and counts the seconds that a call waited for the answers."""
+    """Asks the user, and counts the seconds that a call waited for the answers. `is_unanswered`: the last question has
+    no answer yet, or never got one."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self.seconds = 0.0
+        self.is_unanswered = False
 
     async def __call__(self, request: AskRequest) -> Decision:
         started = time.monotonic()
+        self.is_unanswered = True
         try:
-            return await self._ask(request)
+            decision = await self._ask(request)
         finally:
             self.seconds += time.monotonic() - started
+        self.is_unanswered = False
+        return decision
 
 
 async def _run(
@@ -317,15 +327,21 @@ async def _run(
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
         call.error = CANCELLED
-        output = ctx.output.text() if ctx.output else ""
-        call.result = interrupted_text(
-            f"Stopped by the user after {time.monotonic() - started:.0f} s", output
-        )
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _exception_result(tool.name, _find_cause(error, ctx))
     finally:
         call.duration_ms = round((time.monotonic() - started - question.seconds) * 1000)
+        if call.error == CANCELLED:
+            call.result = _stopped_text(call.duration_ms, ctx, question)
+
+
+def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> str:
+    """Return the result of a call that the user stopped, with the time that the screen shows."""
+    how = f"Stopped by the user after {duration_ms / 1000:.0f} s"
+    if question.is_unanswered:
+        return f"{how}, before the question was answered. Nothing was done."
+    return interrupted_text(how, ctx.output.text() if ctx.output else "")
 
 
 def _find_cause(error: Exception, ctx: ToolContext) -> Exception:

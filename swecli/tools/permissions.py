@@ -137,6 +137,11 @@ class Permissions:
                 rules.append(PermissionRule.parse(text))
         return rules
 
+    @property
+    def _broken(self) -> InvalidRule | None:
+        """The first ask or deny rule that cannot be read, because of which every mode asks; None if there is none."""
+        return next((rule for rule in self.invalid if rule.list != "allow"), None)
+
     def allow_for_session(self, rule: str) -> PermissionRule:
         """Add a rule to the session in use. Raises ConfigError if it is invalid."""
         parsed = PermissionRule.parse(rule)
@@ -151,10 +156,16 @@ class Permissions:
     def allow_for_project(self, rule: str) -> None:
         """Add a rule and save it for this folder. Raises ConfigError if it is invalid, or cannot be saved; then it
         applies to the session."""
-        self.allow_for_session(rule)
-        if self.saved is not None:
+        parsed = PermissionRule.parse(rule)
+        if self.saved is None:
+            self.allow_for_session(rule)
+            return
+        try:
             self.saved.add(rule)
-            self.project.append(PermissionRule.parse(rule))
+        except ConfigError:
+            self.allow_for_session(rule)
+            raise
+        self.project.append(parsed)
 
     def remove(self, rule: PermissionRule) -> None:
         """Remove a rule of the session or project. Raises ConfigError if the file cannot be written."""
@@ -251,7 +262,7 @@ class Permissions:
 
     def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
-        broken = next((rule for rule in self.invalid if rule.list != "allow"), None)
+        broken = self._broken
         mode = self.mode
         if broken and mode != "plan":
             mode = "ask"
@@ -289,6 +300,14 @@ class Permissions:
             elif READ.touches(rule.pattern, path):
                 return False
         return True
+
+    def suggest_mode(self, tool: Tool, verdict: PermissionVerdict) -> Mode | None:
+        """Return the mode that would run all calls of this kind unasked, which a yes for the session switches to: one
+        that the footer shows and that ends with the program, like every mode. None if none of them would, short of
+        mode auto."""
+        if verdict.by != "mode" or self._broken is not None:
+            return None
+        return "edits" if "edits" in tool.kind.unasked_in else None
 
     @staticmethod
     def suggest_rule(

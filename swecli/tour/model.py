@@ -54,7 +54,7 @@ For real work name a model: `-m provider/name` at the start, or `/model provider
 
 _REMEMBERED = """\
 The words are yours and no model is needed: swecli stores them itself, right after this answer. The line with `+` \
-shows it, `/playbook` lists it, `/prompt` shows it in the next request."""
+shows it, `/playbook` lists it, `/prompt full` shows it in the next request."""
 
 _NO_LESSONS = '{"strategies": [], "lessons": [], "findings": []}'
 

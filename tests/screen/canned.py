@@ -101,6 +101,7 @@ ASK_EDIT = AskRequest(
     Display("swecli/app.py", DIFF, "diff"),
     "all changes to files in this workspace",
     "edit(**)",
+    "edits",
 )
 ASK_RUN = AskRequest(
     RUN,

@@ -23,7 +23,7 @@ OPTIONS = [
     Option("for longer", "2"),
     Option("no", "3", "n"),
     Option("instead", "4"),
-    Option("always", "5", needs_enter=True),
+    Option("always", "5", confirmation="Always allow run(make *), saved in rules.toml?"),
 ]
 UP, DOWN, ENTER, ESC, CTRL_C, BACKSPACE = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03", "\x7f"
 PAGE_UP, PAGE_DOWN = "\x1b[5~", "\x1b[6~"

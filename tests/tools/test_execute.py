@@ -229,12 +229,15 @@ async def test_an_approval_for_the_session_covers_only_the_same_command(ctx: Too
         await run_call(
             "write_file", ctx, session, permissions, parameters={"path": path, "content": "x"}
         )
-    assert [request.session_rule for request in asked[2:]] == ["edit(**)"]
+    assert [request.session_mode for request in asked[2:]] == ["edits"]
+    assert permissions.mode == "edits", "what is shown as the mode is what is allowed"
+    assert "edit(**)" not in [rule.text for rule in permissions.session]
     for _ in range(2):
         await run_call(
             "write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"}
         )
     assert [(r.session_rule, r.session_label) for r in asked[3:]] == [("edit(/.bashrc)", ".bashrc")]
+    assert asked[3].session_mode is None, "no mode allows a protected file"
     assert "protected" in asked[3].why
 
 

@@ -253,6 +253,7 @@ def test_a_project_rule_is_loaded_again_and_can_be_removed(tmp_path: Path) -> No
     permissions = Permissions(project=ProjectRules(file, tmp_path))
     permissions.allow_for_project("run(make *)")
     assert decide(permissions, "run_command", "make a").outcome == "allow"
+    assert permissions.session == [], "it is kept in one place"
     later = Permissions(project=ProjectRules(file, tmp_path))
     assert decide(later, "run_command", "make a").outcome == "allow"
     later.remove(later.project[0])

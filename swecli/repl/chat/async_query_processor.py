@@ -68,8 +68,8 @@ class AsyncQueryProcessor:
                 repl.start_learning(interaction)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
-        """Run the user's command and print its output; with `share` add it to the next message. If interrupted, use the
-        output so far."""
+        """Run the user's command and print its output, of a long one the end; with `share` add it to the next message.
+        If interrupted, use the output so far."""
         repl, collected, started = self.repl, HeadTail(), time.monotonic()
         repl.renderer.begin(command)
         try:
@@ -77,17 +77,29 @@ class AsyncQueryProcessor:
         except asyncio.CancelledError:
             repl.renderer.end()
             how = f"interrupted after {time.monotonic() - started:.0f} s"
-            self._report_shell(command, strip_terminal_codes(collected.text()), how, how, share)
+            text = strip_terminal_codes(collected.text())
+            self._print_output(text, collected)
+            self._report_shell(command, text, how, how, share)
             raise
         finally:
             repl.renderer.end()
         code = f"exit code {exit_code}"
+        self._print_output(text, collected)
         self._report_shell(command, text, code, "" if exit_code == 0 else code, share)
+
+    def _print_output(self, text: str, collected: HeadTail) -> None:
+        """Print an output, and what of it was not even kept."""
+        screen = self.repl.renderer.screen
+        text = text.rstrip("\n")
+        if not collected.loss:
+            if text.strip():
+                screen.line(text)
+            return
+        screen.line(text, lost=collected.line_ends - text.count("\n") - 1)
+        screen.note(collected.loss.strip("[]"))
 
     def _report_shell(self, command: str, text: str, how: str, remark: str, share: bool) -> None:
         repl = self.repl
-        if text.strip():
-            repl.renderer.screen.line(text.rstrip("\n"))
         if share:
             output = HeadTail(*_SHARED)
             output.add(text)

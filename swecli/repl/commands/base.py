@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from swecli.models.message import AskRequest, Decision
+from swecli.models.message import AskRequest, Decision, Mode
 from swecli.repl.background import Background
 from swecli.repl.commands.plan_question import PlanQuestion
 from swecli.repl.input.question import Option
@@ -125,23 +125,30 @@ class CommandContext:
 
 
 _Answer = Literal["once", "session", "project", "no", "instead"]
+_SESSION_MODES: dict[Mode, str] = {
+    "edits": "yes, and don't ask again for changes to files, or commands in the sandbox (mode edits)"
+}
 
 
 def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     """Return the possible answers. A number means the same in every question: 3 is always no. One key never approves
-    what outlasts the session."""
+    what outlasts the program: a rule of the session is stored with it, one of the project in a file."""
     answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
     covered = request.session_label or request.session_rule
-    if request.session_rule:
-        answers.append(
-            ("session", Option(f"yes, and don't ask again this session for {covered}", "2"))
-        )
+    rule = escape_invisible(request.session_rule)
+    if request.session_mode is not None:
+        answers.append(("session", Option(_SESSION_MODES[request.session_mode], "2")))
+    elif request.session_rule:
+        label = f"yes, and don't ask again this session for {covered}"
+        lasts = f"Always allow {rule} in this session, also when it is continued?"
+        answers.append(("session", Option(label, "2", confirmation=lasts)))
     answers.append(("no", Option("no", "3", "n")))
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
     if request.session_rule and request.project_file:
         file = short_path(Path(request.project_file))
         saved = f"yes, always in this project for {covered} (saved in {file})"
-        answers.append(("project", Option(saved, "5", needs_enter=True)))
+        lasts = f"Always allow {rule} in this project, saved in {file}?"
+        answers.append(("project", Option(saved, "5", confirmation=lasts)))
     return answers
 
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from swecli.repl.render.renderer import Renderer
 
 _YES = Option("yes, and change files without asking (mode edits)", "1", "y")
+_YES_ASKING = Option("yes, and ask me for each change (mode ask)", "2")
 _EDIT = Option("edit it first", "e", needs_enter=True)
 _NO = Option("no", "3", "n")
 _INSTEAD = Option("no, and tell it what to change", "4")
-_OPTIONS = (_YES, _EDIT, _NO, _INSTEAD)  # numbers as in every question
+_OPTIONS = (_YES, _YES_ASKING, _EDIT, _NO, _INSTEAD)  # 1 to 4 are as in every question
 
 
 class EditingAsker(Asker, Protocol):
@@ -36,13 +37,15 @@ class PlanQuestion:
     environ: Mapping[str, str]
 
     async def ask(self, request: AskRequest) -> Decision:
-        """Return the user's answer; a yes carries the plan as it was accepted."""
+        """Return the user's answer; a yes carries the plan as it was accepted, and the mode to carry it out in."""
         text = request.plan
         while True:
             picked = await self.asker.choose(request.question, _OPTIONS, guarded=True)
             option = _NO if picked is None else _OPTIONS[picked]
             if option is _YES:
                 return Decision(True, answer=text)
+            if option is _YES_ASKING:
+                return Decision(True, answer=text, plan_mode="ask")
             if option is _NO:
                 return Decision(False)
             if option is _INSTEAD:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
 
 _MARK = "> "
+_CONFIRM = "y"  # as a line, after an answer that lasts
 
 
 class DumbPrompt:
@@ -112,8 +113,8 @@ class DumbPrompt:
         guarded: bool = False,
         interrupts: bool = True,
     ) -> int | None:
-        """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line.
-        `interrupts` is about a key that this prompt does not see."""
+        """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line. An
+        answer with a confirmation takes a second line. `interrupts` is about a key that this prompt does not see."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
         rows = [
             f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)
@@ -123,10 +124,18 @@ class DumbPrompt:
             with suppress(termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._typed = asyncio.Queue()
+        answers = {option.letter: index for index, option in enumerate(options)}
+        answers |= {mark: index for index, mark in enumerate(marks)}
+        lasting: int | None = None  # index of the option that the next line may confirm
         while typed := await self.ask_text(_MARK.strip()):
-            for index, option in enumerate(options):
-                if typed in (marks[index], option.letter):
-                    return index
+            if lasting is not None and typed == _CONFIRM:
+                return lasting
+            index = answers.get(typed)
+            if index is not None and not options[index].confirmation:
+                return index
+            lasting = index
+            if index is not None:
+                self.write(f"{one_line(options[index].confirmation)} {_CONFIRM} to confirm\n")
         return None
 
     async def ask_text(self, label: str) -> str | None:

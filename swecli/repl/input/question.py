@@ -32,19 +32,23 @@ class Option:
     """One answer. `mark` is the digit that selects it, `letter` another key; "" for none.
 
     To a guarded question the mark answers alone unless `needs_enter`, the letter only with Enter: words begin with it.
+    `confirmation` says what the answer changes for longer than this question; "" if it changes nothing. It is read
+    first, and a second key confirms it.
     """
 
     label: str
     mark: str = ""
     letter: str = ""
     needs_enter: bool = False
+    confirmation: str = ""
 
 
 class Question:
     """A question. `result` is an option's index, the typed text if there are no options, or None for no answer.
 
     A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
-    before it could be read never answer it, and none of its options is selected for Enter. Its Esc calls `stop`, and
+    before it could be read never answer it, and none of its options is selected for Enter. Enter on an option with a
+    `confirmation` shows that text, and only the next Enter answers. Its Esc calls `stop`, and
     no key answers it afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop`
     Esc is no answer.
     """
@@ -58,7 +62,12 @@ class Question:
         stop: Callable[[], None] | None = None,
     ) -> None:
         self.title = sanitize(title).strip()
-        self.options = [replace(option, label=one_line(option.label)) for option in options]
+        self.options = [
+            replace(
+                option, label=one_line(option.label), confirmation=one_line(option.confirmation)
+            )
+            for option in options
+        ]
         self.guarded = guarded
         self._stop = stop
         self._is_stopped = False
@@ -66,6 +75,7 @@ class Question:
         self.pending: int | None = (
             None  # index of the option whose letter or digit awaits confirmation
         )
+        self._is_confirming = False  # whether Enter was pressed on the highlighted option
         self._has_draft = False
         self._loop = asyncio.get_running_loop()
         self.result: asyncio.Future[int | str | None] = self._loop.create_future()
@@ -82,6 +92,7 @@ class Question:
         """Deselect the option of a guarded question, because the draft has changed."""
         if self.guarded and self.options:
             self.pending = self.cursor = None
+            self._is_confirming = False
 
     def mark_drawn(self) -> float | None:
         """Start the quiet time; return when it ends, in the loop's seconds, or None if nothing is waited for."""
@@ -98,7 +109,10 @@ class Question:
 
     def close_again(self) -> None:
         """Guard the question again after the screen was hidden."""
-        self._open, self._quiet_since, self.pending = not self.guarded, None, None
+        self._open = not self.guarded
+        self._quiet_since = None
+        self.pending = None
+        self._is_confirming = False
 
     @property
     def is_open(self) -> bool:
@@ -130,15 +144,14 @@ class Question:
             self.result.set_result(value)
 
     def move(self, step: int) -> None:
-        """Move the cursor; single steps wrap around."""
-        count = len(self.options)
-        if self.cursor is None:
-            self.cursor = 0 if step > 0 else count - 1
-        else:
-            self.cursor += step
-            self.cursor = (
-                self.cursor % count if abs(step) == 1 else min(max(0, self.cursor), count - 1)
-            )
+        """Move the cursor, not beyond the first and the last option. While there is none, down is the way to the first
+        option, and up, which elsewhere repeats the last line, does nothing."""
+        self.pending = None
+        self._is_confirming = False
+        if self.cursor is not None:
+            self.cursor = min(max(0, self.cursor + step), len(self.options) - 1)
+        elif step > 0:
+            self.cursor = 0
 
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -146,7 +159,13 @@ class Question:
         is_guarded = Condition(lambda: self.guarded)
         is_empty = Condition(lambda: not get_app().current_buffer.text)
         for key, step in _MOVES.items():
-            keys.add(key, filter=is_open)(lambda event, step=step: self.move(step))
+
+            @keys.add(key, filter=is_open)
+            def move(event: KeyPressEvent, step: int = step) -> None:
+                if self.pending is not None:
+                    event.current_buffer.reset()  # takes back the typed letter or digit
+                self.move(step)
+
         for key, step in _PAGES.items():  # they scroll: they do not choose what Enter approves
             keys.add(key, filter=is_open & ~is_guarded)(lambda event, step=step: self.move(step))
 
@@ -155,10 +174,12 @@ class Question:
             filter=is_open & Condition(lambda: self.selected is not None) & ~completion_is_selected,
         )
         def answer_selected(event: KeyPressEvent) -> None:
-            index = self.selected
             if self.pending is not None:
-                event.current_buffer.reset()
-            self.answer(index)
+                event.current_buffer.reset()  # the typed letter or digit; an arrow keeps the draft
+            elif self._confirmation and not self._is_confirming:
+                self._is_confirming = True
+                return
+            self.answer(self.selected)
 
         @keys.add("enter", filter=Condition(lambda: not self.options))
         def answer_text(event: KeyPressEvent) -> None:
@@ -201,7 +222,7 @@ class Question:
 
     @staticmethod
     def _answers_alone(key: str, option: Option) -> bool:
-        return key == option.mark and not option.needs_enter
+        return key == option.mark and not option.needs_enter and not option.confirmation
 
     def _confirm(self, buffer: Buffer, typed: str) -> None:
         """Answer with a lone digit or letter, unless a second key has made it text."""
@@ -220,7 +241,9 @@ class Question:
         hint = self._hint()
         title = gap + title[: max(1, rows - 2)]
         footer: list[StyledText] = []
-        if hint and rows > 3:
+        if self._asks_to_confirm:
+            footer = [("class:title", line) for line in wrap(hint, columns)]
+        elif hint and rows > 3:
             footer = [("class:quiet", line) for line in wrap(hint, columns, max_lines=2)]
         max_options = max(1, rows - len(title) - len(footer))
         options = [self._render_option(index, columns, style) for index in range(len(self.options))]
@@ -245,6 +268,16 @@ class Question:
         ) or [lead]
         return [("class:selected" if is_selected else style, line) for line in lines]
 
+    @property
+    def _confirmation(self) -> str:
+        """What the selected option would change for longer, "" if nothing."""
+        return "" if self.selected is None else self.options[self.selected].confirmation
+
+    @property
+    def _asks_to_confirm(self) -> bool:
+        """Whether the next Enter confirms an answer that lasts."""
+        return bool(self._confirmation) and (self.pending is not None or self._is_confirming)
+
     def _hint(self) -> str:
         if not self.options:
             return "Enter to send · Esc to skip"
@@ -252,6 +285,8 @@ class Question:
             return ""
         if not self.is_open:
             return "You can answer once you stop typing."
+        if self._asks_to_confirm:
+            return f"{self._confirmation} Enter to confirm"
         if self.pending is not None:
             return "Enter to answer"
         if self._has_draft:

@@ -12,12 +12,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.repl.render.formatting import ESCAPED
-from swecli.repl.render.prefix import Sign, add_prefix
+from swecli.repl.render.prefix import Sign, add_prefix, hidden_note
 from swecli.text import sanitize
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _SKIPPED_HEADERS = (
-    "diff --git ", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
+    "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
 )  # fmt: skip
 _TAB = 4
 _WORD = re.compile(r"\w+|\s+|.")
@@ -60,28 +60,27 @@ def render_diff(
     only the first ones are shown, and then the end of the diff is left out. What is hidden is counted; `unfold` says
     how to see it.
     """
-    rows = list(_parse_diff(sanitize(diff).splitlines()))
+    return Group(*render_diff_lines(diff, max_chars, max_rows, unfold))
+
+
+def render_diff_lines(
+    diff: str, max_chars: int = 2000, max_rows: int = 0, unfold: str = ""
+) -> Iterator[RenderableType]:
+    """Yield the lines of `render_diff` one by one: those of a long diff need not be rendered at once."""
+    lines = sanitize(diff).removesuffix("\n").split("\n") if diff else []
+    rows = list(_parse_diff(lines))
     files = [row for row in rows if row.style == "head"]
     if len(files) == 1:
         rows.remove(files[0])  # the caller has named the only file
     if max_rows and len(rows) > max_rows:
         rows = _fold(rows, max_rows)
-    shown = _mark_words(rows)
-    width = max((len(str(row.number)) for row in shown if row.number is not None), default=1)
-    last_fold = max((index for index, row in enumerate(shown) if row.hidden), default=None)
-    lines: list[RenderableType] = []
-    for index, row in enumerate(shown):
+    width = max((len(str(row.number)) for row in rows if row.number is not None), default=1)
+    last_fold = max((index for index, row in enumerate(rows) if row.hidden), default=None)
+    for index, row in enumerate(_mark_words(rows)):
         if row.hidden:
-            lines.append(_render_fold(row, width, unfold if index == last_fold else ""))
+            yield _render_fold(row, width, unfold if index == last_fold else "")
         else:
-            lines.append(_render_row(row, width, max_chars))
-    return Group(*lines)
-
-
-def hidden_lines(count: int, what: str, unfold: str) -> Text:
-    """Return the line that counts what is not shown, with how to see it, as in "Ctrl+O to expand"."""
-    hint = f" ({unfold})" if unfold else ""
-    return Text(f"… {count:,} {what}{hint}", style="quiet")
+            yield _render_row(row, width, max_chars)
 
 
 def render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:
@@ -95,24 +94,29 @@ def render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Tex
 
 
 def _parse_diff(lines: list[str]) -> Iterator[DiffRow]:
-    old = 0
-    new = 0
-    in_hunk = False
-    has_hunk = False
+    """Yield the rows of a diff. The head of a hunk says how many lines it has: a removed line `-- x` before an added
+    `++ y` looks like the head of a file, and is none."""
+    old = new = 0  # the numbers of the next lines
+    old_end = new_end = 0  # those behind the hunk
+    has_hunk = False  # of the present file
     for line, following in zip(lines, [*lines[1:], ""], strict=False):
-        if hunk := _HUNK.match(line):
+        is_inside = old < old_end or new < new_end
+        is_head = line.startswith("--- ") and following.startswith("+++ ")
+        if not is_inside and (is_head or line.startswith("diff --git ")):
+            has_hunk = False
+        elif hunk := _HUNK.match(line):
             if has_hunk:
                 yield DiffRow("gap", "")
-            old = int(hunk[1])
-            new = int(hunk[2])
-            in_hunk = True
             has_hunk = True
-        elif line.startswith("--- ") and following.startswith("+++ "):
-            in_hunk = False
-            has_hunk = False
-        elif line.startswith("+++ ") and not in_hunk:
+            old = int(hunk[1])
+            new = int(hunk[3])
+            old_end = old + int(hunk[2] or 1)
+            new_end = new + int(hunk[4] or 1)
+        elif line.startswith("\\"):
+            yield DiffRow("quiet", line[2:])
+        elif not has_hunk and line.startswith("+++ "):
             yield DiffRow("head", re.sub(r"^(?:[ab]/)?", "", line[4:].split("\t")[0]))
-        elif not in_hunk:
+        elif not has_hunk:
             if not line.startswith(_SKIPPED_HEADERS):
                 yield DiffRow("quiet", line)
         elif line.startswith("+"):
@@ -121,10 +125,6 @@ def _parse_diff(lines: list[str]) -> Iterator[DiffRow]:
         elif line.startswith("-"):
             yield DiffRow("removed", line[1:], old)
             old += 1
-        elif line.startswith("\\"):
-            yield DiffRow("quiet", line[2:])
-        elif line.startswith("diff --git "):
-            in_hunk = False
         else:
             yield DiffRow("", line[1:], new)
             old += 1
@@ -155,23 +155,22 @@ def _fold_run(run: list[DiffRow], most: int) -> list[DiffRow]:
     return [*shown, DiffRow(style, "", hidden=len(run) - len(shown))]
 
 
-def _mark_words(rows: Sequence[DiffRow]) -> list[DiffRow]:
-    """Mark the words that differ where as many lines were added as were removed just before."""
-    marked: list[DiffRow] = []
+def _mark_words(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
+    """Yield the rows; where as many lines were added as were removed just before, the words that differ are marked."""
     removed: list[DiffRow] = []
     added: list[DiffRow] = []
-    for row in [*rows, DiffRow("", "")]:
+    for row in rows:
         if row.style == "removed" and not added:
             removed.append(row)
         elif row.style == "added":
             added.append(row)
         else:
-            marked += _mark_pairs(removed, added)
+            yield from _mark_pairs(removed, added)
             removed = [row] if row.style == "removed" else []
             added = []
             if row.style != "removed":
-                marked.append(row)
-    return marked[:-1]
+                yield row
+    yield from _mark_pairs(removed, added)
 
 
 def _mark_pairs(removed: list[DiffRow], added: list[DiffRow]) -> list[DiffRow]:
@@ -220,8 +219,8 @@ def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
 def _render_fold(row: DiffRow, width: int, unfold: str) -> RenderableType:
     """Render the number of hidden lines: below the lines of their run, or at the end of the diff."""
     if row.style not in _SIGNS:
-        return hidden_lines(row.hidden, "more lines", unfold)
-    line = hidden_lines(row.hidden, f"more {row.style} lines", unfold)
+        return hidden_note(f"{row.hidden:,} more lines", unfold)
+    line = hidden_note(f"{row.hidden:,} more {row.style} lines", unfold)
     return add_prefix(line, _gutter(row, " " * width))
 
 

@@ -59,6 +59,12 @@ class Sign:
         yield Text(self.spoken) if options.ascii_only else self.text
 
 
+def hidden_note(what: str, how: str) -> Text:
+    """Return the line that says what is not shown, and how to see it, as in "Ctrl+O to expand"; "" if nothing does."""
+    hint = f" ({how})" if how else ""
+    return Text(f"… {what}{hint}", style="quiet")
+
+
 def _speak(prefix: Text) -> Text:
     """Return the prefix in ASCII: its word, or its indentation."""
     plain = prefix.plain

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from textwrap import wrap
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from swecli.repl.render.excerpt import EXPAND_ALL, EXPANDED, Limit, end_of, lines_of
 from swecli.repl.render.formatting import format_duration
-from swecli.repl.render.prefix import add_prefix
+from swecli.repl.render.prefix import add_prefix, hidden_note
 from swecli.text import sanitize
 
 _ROWS = 3
@@ -32,9 +34,23 @@ class Reasoning:
         self._pieces.append(shown)
         self._tail = (self._tail + shown)[-_MAX_TAIL:]
 
-    def render_whole(self) -> RenderableType:
-        """Render the whole text."""
-        return add_prefix(Text("".join(self._pieces).strip(), style="reasoning"), "✻ ", "quiet")
+    def render_expanded(self, limit: Limit = EXPANDED) -> RenderableType:
+        """Render the text, of a long one the end."""
+        part = end_of(self._text, limit)
+        shown = Text(part.text, style="reasoning")
+        if part.above:
+            above = hidden_note(part.above, EXPAND_ALL)
+            shown = Text("\n").join([above, shown, above])
+        return add_prefix(shown, "✻ ", "quiet")
+
+    def render_whole(self) -> Iterator[RenderableType]:
+        """Yield all lines of the text."""
+        for index, line in enumerate(lines_of(self._text)):
+            yield add_prefix(Text(line, style="reasoning"), "  " if index else "✻ ", "quiet")
+
+    @property
+    def _text(self) -> str:
+        return "".join(self._pieces).strip()
 
     def render_tail(self, width: int) -> Text:
         """Render the last lines, wrapped to `width` columns."""

@@ -6,14 +6,17 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.models import events
+from swecli.models.errors import BadInput
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import event_lines, tools
 from swecli.repl.render.activity import Activity
+from swecli.repl.render.excerpt import EXPAND_ALL, EXPANDED, Fold
 from swecli.repl.render.reasoning import Reasoning
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.stream import MarkdownStream
@@ -48,9 +51,12 @@ class Renderer:
         self._unread = ""  # text that the stream has not got
         self._rendered: list[str] = []  # what it has completed since the last drawing
         self._reasoning: Reasoning | None = None
-        self._folded: list[Callable[[], RenderableType]] = []  # render what this turn has folded
+        self._folded: list[Fold] = []  # what this turn has folded, and was not expanded yet
+        self._last_fold: Fold | None = None  # what was folded or expanded last
         self._unfolds = False  # nothing is folded from now on
-        self._has_unfolded = False  # the last fold was printed whole
+        self._has_unfolded = False  # the last fold was expanded
+        self._stops = 0  # how often the user has stopped a turn
+        screen.on_fold = self.set_folded
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
         self._answered: set[str] = set()  # ids of calls whose result is the answer that was printed
@@ -67,6 +73,7 @@ class Renderer:
         self._previewed.clear()
         self._answered.clear()
         self._folded.clear()
+        self._last_fold = None
         self._needs_gap = self._after_remark = True
         self._working, self._paused = True, False
         with suppress(RuntimeError):  # no running loop: the caller calls `draw`
@@ -108,6 +115,7 @@ class Renderer:
 
     def interrupt(self) -> None:
         """End the turn, and say that the user did."""
+        self._stops += 1
         self.end()
         self._print_remark(Text("interrupted", style="quiet"))
 
@@ -121,10 +129,11 @@ class Renderer:
             self._print_block(Group(*tools.render_plan(request, self.screen.color)))
             return
         if self._unfolds:
-            self._print_block(tools.render_approval(request, max_rows=0))
+            self._print_block(tools.render_approval(request, EXPANDED.lines, EXPAND_ALL))
+            self._last_fold = tools.fold_approval(request)
             return
         self._print_block(tools.render_approval(request, unfold=self._expand))
-        self.set_folded(lambda: tools.render_approval(request, max_rows=0))
+        self.set_folded(tools.fold_approval(request))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
         """Print the user's decision; None if the question was cancelled."""
@@ -136,14 +145,24 @@ class Renderer:
         self._paused = False
         self.draw(force=True)
 
-    def set_folded(self, whole: Callable[[], RenderableType]) -> None:
-        """Let `unfold` print what `whole` renders, because it has just been printed folded."""
-        self._folded.append(whole)
+    def set_folded(self, fold: Fold) -> None:
+        """Let `unfold` and `print_whole` print what has just been printed in part."""
+        self._folded.append(fold)
+        self._last_fold = fold
         self._has_unfolded = False
 
+    async def print_whole(self) -> None:
+        """Print all of what was folded or expanded last, however long it is, until the user stops the turn. Raises
+        BadInput if nothing was."""
+        if self._last_fold is None:
+            raise BadInput("No output is folded.", "/expand all prints all of the last one")
+        stops = self._stops
+        pieces = takewhile(lambda _: self._stops == stops, self._last_fold.whole())
+        await self.screen.print_in_portions(pieces)
+
     def unfold(self) -> None:
-        """Print the whole of what was folded last; the next time of all that the turn has folded, and fold nothing from
-        then on; the next time, fold again. Between turns an empty line is above already."""
+        """Expand what was folded last; the next time all that the turn has folded, and fold nothing from then on; the
+        next time, fold again. What is too long for one print is named. Between turns an empty line is above already."""
         if not self._working:
             self._needs_gap = False
         self._unfold_next()
@@ -155,11 +174,13 @@ class Renderer:
             self._unfolds = False
             self.screen.note("outputs are folded again")
         elif self._folded and not self._has_unfolded:
-            self._print_block(self._folded.pop()())
+            self._last_fold = self._folded.pop()
+            self._print_block(self._last_fold.expanded(EXPANDED))
             self._has_unfolded = True
         else:
-            for whole in self._folded:
-                self._print_block(whole())
+            limit = EXPANDED.share(max(1, len(self._folded)))
+            for fold in self._folded:
+                self._print_block(fold.expanded(limit))
             self._folded.clear()
             self._unfolds = True
             self._has_unfolded = False
@@ -238,8 +259,9 @@ class Renderer:
             return
         if self._unfolds:
             self._print_block(tools.render_expanded(event))
+            self._last_fold = tools.fold_call(event)
             return
-        self.set_folded(lambda: tools.render_expanded(event))
+        self.set_folded(tools.fold_call(event))
         has_head = self._decided_call != event.call.id
         block = tools.render_call(
             event,
@@ -286,9 +308,9 @@ class Renderer:
             self._reasoning = None
             self._print_block(thought.render_summary(self.screen.width, self._clock()))
             if self._unfolds:
-                self.screen.print(thought.render_whole())
+                self.screen.print(thought.render_expanded())
             else:
-                self.set_folded(thought.render_whole)
+                self.set_folded(Fold(thought.render_expanded, thought.render_whole))
         if self._stream is not None:
             self._print_streamed()
             self.screen.print_all(self._stream.finish(), self._stream_width)

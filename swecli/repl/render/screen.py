@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +14,15 @@ from rich.text import Text
 from rich.theme import Theme
 
 from swecli.repl.key_map import KeyMap
-from swecli.repl.render.prefix import add_prefix
+from swecli.repl.render.excerpt import (
+    EXPAND_ALL,
+    PRINTED,
+    Excerpt,
+    Fold,
+    end_of,
+    lines_of,
+)
+from swecli.repl.render.prefix import add_prefix, hidden_note
 from swecli.repl.render.stream import MarkdownStream
 from swecli.repl.render.table import make_table
 from swecli.text import sanitize
@@ -20,6 +30,8 @@ from swecli.text import sanitize
 _MIN_WIDTH = 20
 _HEIGHT = 24  # no renderable asks for it, and without one rich looks for it at each print
 _COLUMN_GAP = 3
+_PORTION = 200  # pieces, mostly lines, that are rendered between two looks at the keys: 15 ms
+_PAUSE = 0.03  # seconds; what is printed within them is one write to the terminal
 # Only the terminal's own sixteen colors and no backgrounds: readable on dark and on light.
 _STYLES: Mapping[str, str] = {
     "quiet": "dim",
@@ -71,7 +83,8 @@ class _AsciiBuffer(io.StringIO):
 
 class Screen:
     """Prints above `surface`; `color` allows escape codes, and `link_root` links of changed files to paths below it.
-    `keys` are named in hints. `plain`: without signs and columns, for a screen reader."""
+    `keys` are named in hints. `plain`: without signs and columns, for a screen reader. `on_fold` is told of what `line`
+    has printed in part."""
 
     def __init__(
         self,
@@ -100,6 +113,7 @@ class Screen:
             highlight=False,
         )
         self.print_count = 0
+        self.on_fold: Callable[[Fold], None] = lambda fold: None
 
     @property
     def width(self) -> int:
@@ -110,9 +124,20 @@ class Screen:
     def height(self) -> int:
         return self._surface.size[1]
 
-    def line(self, text: str = "", style: str = "") -> None:
-        """Print wrapped text; `style` is a name of the theme or a rich style."""
-        self.print(Text(sanitize(text), style=style))
+    def line(self, text: str = "", style: str = "", lost: int = 0) -> None:
+        """Print wrapped text; `style` is a name of the theme or a rich style. Of a long text, as commands print it,
+        only the end is printed, and how much is above; `lost` lines more than the text has."""
+        part = end_of(text, PRINTED)
+        if not part.above:
+            self.print(Text(part.text, style=style))
+            return
+        self.print(_render_end(part, style, self.keys.hint("expand", "to expand"), lost))
+        self.on_fold(
+            Fold(
+                lambda limit: _render_end(end_of(text, limit), style, EXPAND_ALL, lost),
+                lambda: (Text(line, style=style) for line in lines_of(text)),
+            )
+        )
 
     def note(self, text: str) -> None:
         """Print a dim line."""
@@ -161,6 +186,13 @@ class Screen:
         if pieces:
             self.write(self.render(Group(*pieces), width))
 
+    async def print_in_portions(self, pieces: Iterable[RenderableType]) -> None:
+        """Print any number of renderables one below the other; keys are read meanwhile, and cancelling stops it."""
+        remaining = iter(pieces)
+        while portion := list(islice(remaining, _PORTION)):
+            self.print_all(portion)
+            await asyncio.sleep(_PAUSE)
+
     def write(self, text: str) -> None:
         """Write whole lines without sanitizing them."""
         self.print_count += 1
@@ -187,3 +219,12 @@ class Screen:
             [] if renderable is None else self.render(renderable, self.width - 1).split("\n")[:-1]
         )
         self._surface.show_live(lines[-rows:])
+
+
+def _render_end(part: Excerpt, style: str, how: str, lost: int) -> RenderableType:
+    """Render the end of a long text. What is above is said there, and below it, where a screen shows it."""
+    shown = Text(part.text, style=style)
+    if not part.above:
+        return shown
+    part = part._replace(lines=part.lines + lost)
+    return Group(hidden_note(part.above, ""), shown, hidden_note(part.above, how))

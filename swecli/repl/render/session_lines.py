@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from swecli.models.finding import pluralize
+from swecli.repl.render.excerpt import Limit, start_of
 from swecli.repl.render.formatting import format_age, format_dollars
 
 if TYPE_CHECKING:
     from swecli.models.session import Session, SessionInfo
     from swecli.repl.render.screen import Screen
+
+_QUESTION = Limit(
+    lines=12, characters=1_000
+)  # what tells which question it was, also of a pasted log
 
 
 def show_session(screen: Screen, session: Session) -> None:
@@ -23,7 +28,10 @@ def show_session(screen: Screen, session: Session) -> None:
         return
     question, *replies = groups[-1]
     labels = "".join(f" {image['label']}" for image in question.images or ())
-    screen.line(f"> {question.content}{labels}", "head")
+    part = start_of(question.content, _QUESTION)
+    screen.line(f"> {part.text}{labels}", "head")
+    if part.more:
+        screen.note(f"… {part.more}")
     answers = [message for message in replies if message.role == "assistant" and message.content]
     if answers:
         screen.markdown(answers[-1].content)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from swecli.models.message import Decision, Display, Effects, Offer, ToolResult
+from swecli.models.message import Decision, Display, Effects, Offer, PlanMode, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import count_of
 
@@ -18,9 +18,13 @@ _STEPS = "## Steps"
 _LIST_SIGN = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 _ACCEPTED = (
-    "The user accepts {what}. Plan mode has ended, and the mode is edits now: files are changed without asking. The "
-    "steps are your to-do list. Carry them out."
+    "The user accepts {what}. Plan mode has ended, and the mode is {mode} now: {meaning}. The steps are your to-do "
+    "list. Carry them out."
 )
+_MEANINGS: dict[PlanMode, str] = {
+    "ask": "the user is asked before a file is changed",
+    "edits": "files are changed without asking",
+}
 _NOBODY = (
     "Nobody can accept a plan in this run, so the mode is still plan and nothing may be changed. Give the plan as your "
     "answer."
@@ -87,9 +91,11 @@ async def present_plan(params: PresentPlanParams, ctx: ToolContext, plan: ToolPl
     if not decision.allow:
         return _refused(decision)
     accepted = PlanOutline(decision.answer or shown.text)
-    text = _ACCEPTED.format(what="the plan")
+    mode = decision.plan_mode
+    what = "the plan" if accepted == shown else "the plan with changes"
+    text = _ACCEPTED.format(what=what, mode=mode, meaning=_MEANINGS[mode])
     if accepted != shown:
-        text = _ACCEPTED.format(what="the plan with changes") + f" It reads now:\n\n{accepted.text}"
+        text += f" It reads now:\n\n{accepted.text}"
     # in place: the list belongs to the session
     ctx.todos[:] = [{"text": step, "status": "pending"} for step in accepted.steps]
     effects = Effects(todo=tuple(dict(item) for item in ctx.todos))

@@ -25,6 +25,7 @@ class Answers:
         self.marks, self.reason = list(marks), reason
         self.seen: list[dict[str, str]] = []
         self.titles: list[str] = []
+        self.options: list[Option] = []
         self.open = 0
 
     async def choose(
@@ -36,6 +37,7 @@ class Answers:
         self.open += 1
         await asyncio.sleep(0)
         self.open -= 1
+        self.options = list(options)
         self.seen.append({option.mark: option.label for option in options})
         mark = self.marks.pop(0)
         return None if mark is None else [option.mark for option in options].index(mark)
@@ -146,6 +148,33 @@ async def test_session_and_project_options_name_the_commands_they_cover_and_the_
         == "yes, always in this project for `pytest *` (saved in /home/ann/rules.toml)"
     )
     assert "always in this project: `pytest *`" in out
+
+
+async def test_an_answer_that_lasts_longer_than_the_program_is_confirmed_with_its_rule() -> None:
+    request = replace(
+        ASK_RUN,
+        session_rule="run(pytest *)",
+        session_label="`pytest *`",
+        project_file="/home/ann/rules.toml",
+    )
+    answers = Answers("3", "3")
+    await ask_approval(answers, request)
+    confirmations = {
+        option.mark: option.confirmation for option in answers.options if option.confirmation
+    }
+    assert confirmations == {
+        "2": "Always allow run(pytest *) in this session, also when it is continued?",
+        "5": "Always allow run(pytest *) in this project, saved in /home/ann/rules.toml?",
+    }
+    await ask_approval(answers, ASK_EDIT)
+    assert [option.mark for option in answers.options if option.confirmation] == []
+
+
+async def test_an_answer_for_all_edits_names_the_mode_that_it_switches_to() -> None:
+    answers = Answers("2")
+    _, out = await ask_approval(answers)
+    assert answers.seen[0]["2"].endswith("(mode edits)")
+    assert out.endswith("✓ allowed: Edit swecli/app.py (+2 −2) · mode edits\n")
 
 
 async def test_option_numbers_are_the_same_in_every_approval() -> None:

@@ -66,9 +66,15 @@ async def test_the_numbers_mean_what_they_mean_in_every_question() -> None:
     keys = Keys("1")
     decision, printed = await ask(keys)
     assert decision == Decision(True, answer=PLAN)
-    assert [*keys.labels] == ["1", "e", "3", "4"]
+    assert [*keys.labels] == ["1", "2", "e", "3", "4"]
     assert "1. Correct<U+202E> the sign" in printed
     assert printed.endswith("✓ plan accepted · mode edits\n")
+
+
+async def test_a_plan_can_be_accepted_with_a_question_for_each_change() -> None:
+    decision, printed = await ask(Keys("2"))
+    assert decision == Decision(True, answer=PLAN, plan_mode="ask")
+    assert printed.endswith("✓ plan accepted · mode ask\n")
 
 
 async def test_no_answer_is_a_no() -> None:

@@ -38,7 +38,12 @@ from tests.support.virtual_time import run_virtually
         (("5", ENTER), 4),
         ((DOWN, ENTER), 0),
         ((DOWN, DOWN, ENTER), 1),
-        ((UP, ENTER), 4),
+        ((DOWN, UP, ENTER), 0),
+        ((DOWN, UP, UP, ENTER), 0),
+        ((*[DOWN] * 4, ENTER), 3),
+        ((*[DOWN] * 9, UP, ENTER), 3),
+        ((*[DOWN] * 9, ENTER, ENTER), 4),
+        ((*[DOWN] * 9, ENTER, UP, ENTER), 3),
     ],
 )
 @pytest.mark.slow
@@ -68,6 +73,11 @@ def test_digits_letters_with_enter_and_arrows_answer_a_question(
         (PAGE_DOWN, ENTER),
         (PAGE_UP, ENTER),
         (PAGE_DOWN, PAGE_DOWN, PAGE_UP, ENTER),
+        (UP, ENTER),
+        (UP, UP, UP, ENTER, ENTER),
+        (*[DOWN] * 9, ENTER),
+        (*[DOWN] * 9, ENTER, "x", ENTER),
+        ("5", UP, ENTER),
     ],
 )
 def test_enter_other_keys_and_words_do_not_answer(keys: tuple[str, ...]) -> None:
@@ -172,7 +182,8 @@ def test_with_a_draft_digits_are_text_and_arrows_answer() -> None:
         assert await typist.answer("1") is None
         assert typist.prompt.buffer.text == "half a line1"
         assert await typist.answer(DOWN, ENTER) == 0
-        assert await typist.answer(UP, UP, UP, ENTER) == 2
+        assert await typist.answer(DOWN, DOWN, DOWN, ENTER) == 2
+        assert await typist.answer(*[DOWN] * 5, ENTER, ENTER) == 4
         assert typist.prompt.buffer.text == "half a line1", "the draft is kept after the answers"
 
     assert run_prompt(play).sent == []
@@ -229,6 +240,37 @@ def test_the_hint_says_whether_numbers_or_letters_answer(marks: str, keys: str) 
         await asyncio.sleep(_QUIET_SECONDS + 1)
         shown = " ".join(line for _, line in question.render(100, 20))
         assert f"Answer with {keys} or" in shown.replace(",", "")
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("keys", [("5",), (*[DOWN] * 5, ENTER)])
+@pytest.mark.parametrize("size", [(100, 20), (40, 8)])
+def test_an_answer_that_lasts_says_what_it_changes_before_it_is_confirmed(
+    keys: tuple[str, ...], size: tuple[int, int]
+) -> None:
+    async def play(typist: Typist) -> None:
+        asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
+        await asyncio.sleep(_QUIET_SECONDS + 0.1)
+        await typist.type(*keys)
+        assert typist.prompt.question is not None
+        shown = " ".join(line for _, line in typist.prompt.question.render(*size))
+        assert OPTIONS[4].confirmation in shown
+        assert "Enter to confirm" in shown
+        asked.cancel()
+
+    run_prompt(play)
+
+
+def test_a_question_that_was_hidden_asks_for_the_confirmation_again() -> None:
+    async def run() -> None:
+        question = Question("Run this?", OPTIONS, guarded=True)
+        question.mark_drawn()
+        await asyncio.sleep(_QUIET_SECONDS + 1)
+        question.cursor = 4
+        question._is_confirming = True
+        question.close_again()
+        assert "confirm" not in " ".join(line for _, line in question.render(100, 20))
 
     run_virtually(run())
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from swecli.repl.render.diff import different_words, render_diff
 from swecli.repl.render.screen import Screen
+from swecli.tools.diffs import unified_diff
 from tests.screen.emulated import TextSurface
 
 DIFF = """--- a/x.py
@@ -149,3 +150,28 @@ def test_words_are_marked_only_where_as_many_lines_were_added_as_removed() -> No
     reverse = "\x1b[7;"
     assert reverse in colored("-size = 10\n-size = 11\n")
     assert reverse not in colored("-size = 10\n")
+
+
+def test_a_removed_line_before_an_added_one_is_not_taken_for_the_head_of_a_file() -> None:
+    old = "select 1;\n-- the old comment\nend\n"
+    new = "select 1;\n++ the new comment\nend\n"
+    shown = render(unified_diff("query.sql", old, new).text).splitlines()
+    assert shown == ["1   select 1;", "2 - -- the old comment", "2 + ++ the new comment", "3   end"]
+    several = f"{unified_diff('a.sql', old, new).text}{unified_diff('b.sql', old, new).text}"
+    assert render(several).splitlines() == ["a.sql", *shown, "b.sql", *shown]
+
+
+def test_a_form_feed_does_not_end_a_line_of_a_diff() -> None:
+    diff = unified_diff("a.c", "one\n", "one\x0cand\n+++ two\n").text
+    assert render(diff).splitlines()[-1].startswith("2 + +++ two")
+
+
+@given(
+    st.lists(st.sampled_from(["-- x\n", "++ y\n", "@@ -1 +1 @@\n", "\\ x\n", "z\n"]), max_size=6)
+)
+def test_every_changed_line_is_shown(lines: list[str]) -> None:
+    for old, new in (("".join(lines), ""), ("", "".join(lines)), ("-- x\n", "".join(lines))):
+        diff = unified_diff("a", old, new)
+        shown = render(diff.text).splitlines()
+        signs = [line.split()[1] for line in shown if len(line.split()) > 1]
+        assert (signs.count("+"), signs.count("-")) == (diff.added, diff.removed)

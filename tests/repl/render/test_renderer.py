@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyte
 import pytest
 
+from swecli.models.errors import BadInput
 from swecli.models.events import (
     Event,
     Notice,
@@ -374,6 +375,42 @@ def test_unfolding_prints_the_last_output_then_all_of_the_turn_then_folds_again(
     stage.renderer.unfold()
     stage.show(second)
     assert count_line(stage, "test_unit_7") == 2
+
+
+async def test_what_is_too_long_to_be_unfolded_at_once_can_be_printed_whole() -> None:
+    stage = Stage(80, 4_000)
+    stage.renderer.begin()
+    output = "".join(f"part {number}\n" for number in range(1, 2_001))
+    stage.show(
+        ToolFinished(
+            canned.RUN, "Run make", ToolResult(True, output, Display("", output), exit_code=0)
+        )
+    )
+    stage.renderer.unfold()
+    seen = [line.strip() for line in stage.seen()]
+    assert "└ … 1,500 lines above" in seen
+    assert "… 1,500 lines above (/expand all prints all of it)" in seen
+    assert "part 7" not in seen
+    await stage.renderer.print_whole()
+    assert "part 7" in [line.strip() for line in stage.seen()]
+
+
+async def test_all_of_a_long_diff_can_be_printed_while_it_is_asked_about() -> None:
+    stage = Stage(80, 4_000)
+    stage.renderer.begin()
+    body = "".join(f"+line {number}\n" for number in range(1, 1_001))
+    diff = f"--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,1000 @@\n{body}"
+    stage.renderer.show_approval(replace(canned.ASK_EDIT, preview=Display("new.py", diff, "diff")))
+    stage.renderer.unfold()
+    assert count_line(stage, "more added lines (/expand all prints all of it)") == 1
+    assert count_line(stage, "line 1000") == 0
+    await stage.renderer.print_whole()
+    assert count_line(stage, "line 1000") == 1
+
+
+async def test_printing_all_without_a_folded_output_says_so() -> None:
+    with pytest.raises(BadInput, match="No output is folded"):
+        await Stage().renderer.print_whole()
 
 
 def test_a_long_diff_is_folded_for_approval_and_can_be_expanded_before_the_answer() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.text import Text
 
 from swecli.repl.render.diff import render_diff
+from swecli.repl.render.excerpt import EXPANDED, Fold
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import TextSurface
 from tests.screen.hostile import HOSTILE
@@ -72,3 +75,31 @@ def test_the_width_of_the_screen_is_read_each_time() -> None:
     assert screen.width == 77
     paper.size = 50, 24
     assert screen.width == 50
+
+
+def test_of_a_long_text_the_end_is_printed_and_the_rest_can_be_unfolded() -> None:
+    folds: list[Fold] = []
+    out = io.StringIO()
+    screen = Screen(TextSurface(out, 80), False)
+    screen.on_fold = folds.append
+    screen.line("\n".join(f"line {number}" for number in range(1, 1001)))
+    lines = out.getvalue().splitlines()
+    assert lines[:2] == ["… 800 lines above", "line 801"]
+    assert lines[-2:] == ["line 1000", "… 800 lines above (Ctrl+O to expand)"]
+    [fold] = folds
+    assert screen.render(fold.expanded(EXPANDED)).splitlines()[1] == "line 501"
+    assert len(list(fold.whole())) == 1000
+    screen.line("short")
+    assert len(folds) == 1
+
+
+async def test_what_is_printed_in_portions_can_be_stopped_between_them() -> None:
+    out = io.StringIO()
+    screen = Screen(TextSurface(out, 80), False)
+    pieces = (Text(f"line {number}") for number in range(10_000))
+    printing = asyncio.create_task(screen.print_in_portions(pieces))
+    while "line 100" not in out.getvalue():
+        await asyncio.sleep(0)
+    printing.cancel()
+    await asyncio.wait([printing])
+    assert len(out.getvalue().splitlines()) < 1_000

@@ -31,6 +31,14 @@ def test_the_last_query_and_answer_are_shown() -> None:
     assert lines[1:] == ["> last", "end"]
 
 
+def test_of_a_pasted_log_the_first_lines_are_shown() -> None:
+    session = Session("0123456789abcdef")
+    session.add_message(ChatMessage(Role.USER, "\n".join(f"line {n}" for n in range(1, 141))))
+    lines = session_lines(session).splitlines()
+    assert lines[1] == "> line 1"
+    assert lines[12:14] == ["line 12", "… 128 more lines"]
+
+
 def test_an_unfinished_turn_is_shown_as_such() -> None:
     session = Session("0123456789abcdef")
     session.add_message(ChatMessage(Role.USER, "go"))

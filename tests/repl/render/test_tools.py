@@ -113,6 +113,19 @@ def test_a_huge_line_is_cut_shorter_when_folded_than_when_expanded() -> None:
     assert "980,000 more characters" in shown
 
 
+@pytest.mark.parametrize(
+    ("title", "head", "shown"),
+    [
+        ("a.py", "Edit data.py", True),
+        ("404", "Fetch http://h/1404", True),
+        ("a.py", "Edit a.py", False),
+    ],
+)
+def test_a_result_is_left_out_only_if_the_head_names_it(title: str, head: str, shown: bool) -> None:
+    lines = render_result(ToolResult(True, "ok", Display(title, "ok")), head).splitlines()
+    assert (f"  └ {title}" in lines) == shown
+
+
 def test_the_expanded_output_is_the_text_that_the_model_got() -> None:
     result = ToolResult(True, numbered_lines(40), Display("a.py", "40 lines"))
     shown = render(tools.render_expanded(ToolFinished(CALL, "Read a.py", result)))
@@ -193,7 +206,7 @@ def test_a_plan_is_separated_from_its_heading_as_its_blocks_are_from_each_other(
         (Decision(True), "✓ allowed: Edit swecli/app.py (+2 −2)"),
         (
             Decision(True, "session"),
-            "✓ allowed: Edit swecli/app.py (+2 −2) · for this session: all changes to files in this workspace",
+            "✓ allowed: Edit swecli/app.py (+2 −2) · mode edits",
         ),
         (Decision(False), "✗ refused: Edit swecli/app.py (+2 −2)"),
         (Decision(False, reason="use b.py"), "✗ refused: Edit swecli/app.py (+2 −2) · use b.py"),

@@ -41,6 +41,17 @@ async def test_a_yes_ends_plan_mode_and_makes_the_steps_the_todo_list(
     assert answers.asked == [asked], "an accepted plan is carried out without further questions"
 
 
+async def test_a_yes_can_ask_for_each_change(
+    run: RunTool, answers: Answers, permissions: Permissions
+) -> None:
+    answers.decision = Decision(True, plan_mode="ask")
+    result = await run("present_plan", **PLAN)
+    assert "the mode is ask now: the user is asked before a file is changed" in result.for_model
+    assert permissions.mode == "ask"
+    await run("write_file", path="new.py", content="x")
+    assert [asked.summary for asked in answers.asked] == ["Plan", "Create new.py (+1)"]
+
+
 async def test_the_model_reads_the_plan_as_the_user_edited_it(
     run: RunTool, answers: Answers, ctx: ToolContext
 ) -> None:

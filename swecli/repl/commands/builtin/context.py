@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swecli.actions.context import ACTIONS
+from swecli.actions.prompt import FULL, show_prompt
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import Command, CommandContext, Complete, command
+from swecli.repl.render.excerpt import lines_of
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -97,9 +99,20 @@ pin = _make_command(
 unpin = _make_command("unpin", _TURN_USAGE, "Unpin a turn (default: the last one)", _complete_turns)
 
 
-@command(usage="[TEXT | T7]", complete=_complete_turns, concurrent="*")
+def _complete_prompt(runtime: Runtime) -> list[tuple[str, str]]:
+    return [(FULL, "all of it: every call, result and tool"), *_complete_turns(runtime)]
+
+
+@command(usage="[full] [TEXT | T7]", complete=_complete_prompt, concurrent="*")
 async def _prompt(ctx: CommandContext, args: str) -> None:
-    """Show exactly what the next request would contain (optional: for TEXT), or what turn T7 was sent"""
-    _run_action(ctx, "prompt", args)
+    """Show the next request (for TEXT), or that of turn T7: one line a message, or exactly as it is sent (full)"""
+    # late: not needed to declare a command
+    from rich.text import Text
+
+    result = show_prompt(ctx.runtime, args)
+    lines = (line for text in result.lines for line in lines_of(text))
+    await ctx.screen.print_in_portions(Text(line) for line in lines)
+    if args.split()[:1] != [FULL]:
+        ctx.screen.note(f"/prompt {' '.join([FULL, args])}".rstrip() + " prints all of it")
     command = f"swecli context prompt {args}".rstrip()
     ctx.screen.note(f"{command} --json prints it for programs")

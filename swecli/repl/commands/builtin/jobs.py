@@ -5,7 +5,6 @@ from __future__ import annotations
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.commands.base import CommandContext, command
 
-_MAX_OUTPUT_LINES = 100  # lines of an output
 _USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
 
 
@@ -28,11 +27,8 @@ async def _jobs(ctx: CommandContext, args: str) -> None:
     elif job is None:
         raise BadInput(f"There is no job {name.strip()}.", "See /jobs")
     elif word == "show":
-        lines = (job.text.rstrip("\n") or "(no output)").split("\n")
         ctx.screen.line(f"{job}: {job.state}", "head")
-        if len(lines) > _MAX_OUTPUT_LINES:
-            ctx.screen.note(f"… {len(lines) - _MAX_OUTPUT_LINES:,} lines above")
-        ctx.screen.line("\n".join(lines[-_MAX_OUTPUT_LINES:]))
+        ctx.screen.line(job.text.rstrip("\n") or "(no output)")
     elif job.ended_at:
         ctx.screen.note(f"{job} has ended already: {job.state}")
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
@@ -13,7 +13,10 @@ from swecli.store.undo_records import UNDO_PARTS, FileChange
 from swecli.text import sanitize
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from swecli.models.session import Session
+    from swecli.repl.render.excerpt import Limit
     from swecli.undo.history import TurnHistory, UndoResult
 
 
@@ -194,27 +197,29 @@ def _require_history(ctx: CommandContext) -> TurnHistory:
 async def _diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
     # late: not needed to declare a command
-    from rich.console import Group, RenderableType
+    from rich.console import Group
     from rich.text import Text
 
-    from swecli.repl.render.diff import render_diff
+    from swecli.repl.render.diff import render_diff_lines
+    from swecli.repl.render.excerpt import EXPAND_ALL, Fold
     from swecli.repl.render.tools import ASKED_DIFF_ROWS
 
     whole = args == "session"
     last = ctx.runtime.session.resolve_turn("" if whole else args)
     found = _require_history(ctx).diff(1 if whole else last, last)
-    expand = ctx.screen.keys.hint("expand", "to expand")
     if not found:
         ctx.screen.note("no files changed")
 
-    def render(max_rows: int) -> RenderableType:
-        parts: list[RenderableType] = []
+    def render(max_rows: int, hint: str = "") -> Iterator[RenderableType]:
         for line, text in found:
-            parts.append(Text(sanitize(line), style="head"))
+            yield Text(sanitize(line), style="head")
             if text:
-                parts.append(render_diff(text, max_rows=max_rows, unfold=expand))
-        return Group(*parts)
+                yield from render_diff_lines(text, max_rows=max_rows, unfold=hint)
+
+    def expand(limit: Limit) -> RenderableType:
+        return Group(*render(limit.share(len(found)).lines, EXPAND_ALL))
 
     if found:
-        ctx.screen.print(render(ASKED_DIFF_ROWS))
-        ctx.renderer.set_folded(lambda: render(0))
+        hint = ctx.screen.keys.hint("expand", "to expand")
+        await ctx.screen.print_in_portions(render(ASKED_DIFF_ROWS, hint))
+        ctx.renderer.set_folded(Fold(expand, lambda: render(0)))

@@ -1,0 +1,207 @@
+"""Show a request: the next one as it will be sent, or the one that began an earlier turn, in outline or in full.
+
+Both views are made of the messages and tools of the request itself, which `--json` prints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swecli.models.action import ActionResult
+from swecli.models.api_message import ApiMessage, calls_of
+from swecli.models.context import interaction_of
+from swecli.models.finding import pluralize
+from swecli.models.ids import parse_short_id, parse_turn
+from swecli.models.json_value import Json
+from swecli.text import one_line
+
+if TYPE_CHECKING:
+    from swecli.agent.context_control import PastPrompt
+    from swecli.app import Runtime
+    from swecli.context.prepare import Segment
+    from swecli.context.tokens import TokenCounter
+    from swecli.models.message import ToolSpec
+
+FULL = "full"
+_CACHED = "everything above was sent before and may be billed as cached"
+_REBUILT = "the request is rebuilt: only the tools and the system text were sent before"
+_FIRST_WORDS = 40  # characters of a message in an outline, whose lines then fit into 60 columns
+_SHOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "_key"})
+
+
+def show_prompt(runtime: Runtime, text: str = "") -> ActionResult:
+    """Show the next request in outline, with `text` as its query; for `T7` the request of that turn. With "full" in
+    front, show all of it."""
+    word, _, rest = text.strip().partition(" ")
+    is_full = word == FULL
+    wanted = rest.strip() if is_full else text.strip()
+    if parse_short_id("T", wanted) is not None:
+        return _show_past(runtime, parse_turn(wanted), is_full)
+    return _show_next(runtime, wanted, is_full)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Messages of a request that belong together. `head` are the parts of its system message, if that is the one."""
+
+    name: str
+    messages: Sequence[ApiMessage]
+    head: Sequence[Segment] = ()
+
+
+def _parts(keyed: Sequence[ApiMessage], segments: Sequence[Segment], first: int) -> Iterator[_Part]:
+    """Yield the parts of a request; interactions before `first` are pinned."""
+    system, *window, query = keyed
+    numbers = dict.fromkeys(interaction_of(message) for message in window)
+    # the segments are the parts of the system message, one for each interaction, and the query
+    yield _Part("system", [system], segments[: len(segments) - len(numbers) - 1])
+    for number in numbers:
+        kind = "pinned" if number < first else "interaction"
+        own = [message for message in window if interaction_of(message) == number]
+        yield _Part(f"{kind} {number}", own)
+    yield _Part("query", [query])
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Renders the parts of a request as lines."""
+
+    counter: TokenCounter
+    names: dict[str, str]  # of the called tools, by the ids of the calls
+    is_full: bool
+
+    @classmethod
+    def of(cls, messages: Sequence[ApiMessage], counter: TokenCounter, is_full: bool) -> _View:
+        calls = (call for message in messages for call in calls_of(message))
+        names = {call["id"]: call["function"]["name"] for call in calls}
+        return cls(counter, names, is_full)
+
+    def tools(self, specs: Sequence[ToolSpec]) -> Iterator[str]:
+        """Yield the names of the tools; in full the definition of each, as it is sent."""
+        if not self.is_full:
+            yield ", ".join(spec.name for spec in specs)
+            return
+        for spec in specs:
+            yield _to_json(spec.to_api())
+
+    def part(self, part: _Part) -> Iterator[str]:
+        tokens = sum(self.counter.count_message(message) for message in part.messages)
+        yield f"--- {part.name} · {tokens:,} tokens"
+        if len(part.head) > 1 and not self.is_full:
+            for segment in part.head:
+                yield _row(segment.name, segment.tokens, segment.text)
+            return
+        for message in part.messages:
+            if self.is_full:
+                yield from self._message(message)
+            else:
+                yield self._outline(message)
+
+    def _outline(self, message: ApiMessage) -> str:
+        """Return role, size, first words and called tools of a message."""
+        called = [call["function"]["name"] for call in calls_of(message)]
+        text = str(message["content"] or "")
+        if message["role"] == "tool":
+            text = f"{self._name(message['tool_call_id'])}: {text}"
+        row = _row(message["role"], self.counter.count_message(message), text)
+        return f"{row} · calls {', '.join(called)}" if called else row
+
+    def _message(self, message: ApiMessage) -> Iterator[str]:
+        """Yield all of a message: its text, the name and arguments of each call, and any other field."""
+        title: str = message["role"]
+        if message["role"] == "tool":
+            call_id = message["tool_call_id"]
+            title = f"tool, result of {self._name(call_id)} ({call_id})"
+        yield f"[{title} · {self.counter.count_message(message):,} tokens]"
+        if message["content"]:
+            yield str(message["content"])
+        for call in calls_of(message):
+            function = call["function"]
+            yield f"[call {function['name']} ({call['id']})]"
+            yield function["arguments"]
+        for name, value in message.items():
+            if name not in _SHOWN_FIELDS:
+                yield f"[{name}]"
+                yield _to_json(value)
+
+    def _name(self, call_id: str) -> str:
+        return self.names.get(call_id, "unknown call")
+
+
+def _row(name: str, tokens: int, text: str) -> str:
+    return f"{name:<9} {tokens:>6,}  {one_line(text, _FIRST_WORDS)}".rstrip()
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _show_next(runtime: Runtime, query: str, is_full: bool) -> ActionResult:
+    agent = runtime.agent
+    agent.count_exactly()
+    turn = agent.prepare(query)
+    request = turn.request
+    specs = agent.specs()
+    view = _View.of(turn.messages, agent.counter, is_full)
+    lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", *view.tools(specs)]
+    for part in _parts(request.keyed, request.segments, request.window[0]):
+        if part.name == "query":
+            lines.append(_REBUILT if request.opened else _CACHED)
+        lines += view.part(part)
+    total = runtime.context_control.meter(query).total
+    how = " (estimated)" if agent.counter.estimated else ""
+    lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
+    value: Json = {
+        "model": agent.model.name,
+        "messages": turn.messages,
+        "tools": [spec.to_api() for spec in specs],
+    }
+    return ActionResult(value, tuple(lines))
+
+
+def _show_past(runtime: Runtime, number: int, is_full: bool) -> ActionResult:
+    """Show the first request of an earlier turn, and how exact it is."""
+    found = runtime.context_control.past_prompt(number)
+    counter = runtime.agent.counter
+    view = _View.of(found.messages, counter, is_full)
+    lines = [
+        line
+        for part in _parts(found.keyed, found.segments, found.first)
+        for line in view.part(part)
+    ]
+    how = " (estimated)" if counter.estimated else ""
+    size = f"{found.tokens:,} tokens{how} without the tools"
+    lines.append(f"--- T{number} · {size}, in {len(found.messages)} messages")
+    lines.append(_describe_exactness(found))
+    if found.steps > 1:
+        more = pluralize(found.steps - 1, "more request")
+        lines.append(f"T{number} sent {more}, each with the calls and results before it")
+    value: Json = {
+        "turn": number,
+        "messages": found.messages,
+        "tokens": found.tokens,
+        "tools_tokens": found.tools,
+        "counted": found.counted,
+    }
+    return ActionResult(value, tuple(lines))
+
+
+def _describe_exactness(past: PastPrompt) -> str:
+    """Return how far a rebuilt request is known to be the one that was sent."""
+    rebuilt = "rebuilt from the stored messages and cuts"
+    if not past.counted:
+        return f"{rebuilt}; no token count of then is stored to check it by"
+    if past.counted == past.tokens + past.tools:
+        return (
+            f"{rebuilt}: with the tools {past.counted:,} tokens, as were counted when it was sent"
+        )
+    rest = past.counted - past.tokens
+    if rest < 0:
+        return f"NOT exact: when it was sent, its tokens with the tools were {past.counted:,}"
+    return (
+        f"{rebuilt}, but not proved exact: {past.counted:,} tokens were counted when it was sent, {rest:,} of them "
+        f"for tools, which are not stored and take {past.tools:,} today"
+    )
