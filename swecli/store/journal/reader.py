@@ -17,7 +17,7 @@ from swecli.models.message import ChatMessage, Effects, RequestRecord, Role, Too
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.session import Session, SessionInfo, UndoneTurns
 from swecli.redact import redact
-from swecli.store.journal.values import clean_text, read_json, read_moment
+from swecli.store.journal.values import folder_key, read_json, read_moment
 from swecli.store.records import UsageTotals
 
 
@@ -115,7 +115,7 @@ def first_query(content: str) -> str:
 
 def project_of(session: Session) -> str:
     """Return the key of a session's project; its working directory if it has no project."""
-    return clean_text(session.project or session.working_directory)
+    return folder_key(session.project or session.working_directory)
 
 
 def number_of(bullet_id: str) -> int:
