@@ -11,7 +11,7 @@ from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
 from swecli.store.found import SearchHit
 from swecli.store.journal.reader import Reader
-from swecli.store.journal.values import clean_text
+from swecli.store.journal.values import clean_text, folder_key
 from swecli.store.sqlite.database import Database
 
 _ENDING = 400  # characters
@@ -30,8 +30,9 @@ class SessionCatalog:
 
     def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
         """Return the last used sessions of one directory, or of all, newest first."""
+        key = None if directory is None else folder_key(directory)
         with self._database.read() as db:
-            found = Reader(db).list_sessions(directory, max(0, limit))
+            found = Reader(db).list_sessions(key, max(0, limit))
         # rows of earlier versions are not redacted
         return [
             replace(info, title=redact(info.title), first_query=redact(info.first_query))

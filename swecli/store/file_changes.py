@@ -8,7 +8,7 @@ from typing import Any
 
 from swecli.models.session import Session
 from swecli.store.journal.tables import FILE_CHANGE
-from swecli.store.journal.values import clean_text, decode_name
+from swecli.store.journal.values import decode_name, folder_key
 from swecli.store.sqlite.database import Database
 from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
 
@@ -64,7 +64,7 @@ class FileChanges:
             " WHERE u.stage != 'done' AND s.directory = ? ORDER BY u.id"
         )
         with self._database.read() as db:
-            rows = db.execute(question, (clean_text(directory),)).fetchall()
+            rows = db.execute(question, (folder_key(directory),)).fetchall()
         return [OpenStep(*row) for row in rows]
 
     def is_taken_back(self, session: Session, interaction: int) -> bool:

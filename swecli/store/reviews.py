@@ -21,7 +21,7 @@ from swecli.models.finding import (
 )
 from swecli.models.ids import parse_short_id
 from swecli.store.journal.reader import is_other_process
-from swecli.store.journal.values import clean_text, values
+from swecli.store.journal.values import clean_text, folder_key, values
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 from swecli.store.tables.sessions import InteractionRow
@@ -51,7 +51,7 @@ class ReviewStore:
 
     def __init__(self, database: Database, project: str) -> None:
         self.database = database
-        self.project = clean_text(project)
+        self.project = folder_key(project)
 
     def begin(self, review: ReviewRecord) -> ReviewRecord:
         """Store a new review and return it with its id."""

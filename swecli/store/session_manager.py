@@ -21,7 +21,7 @@ from swecli.store.context import ContextStore
 from swecli.store.file_changes import FileChanges
 from swecli.store.found import FoundInteraction, TextMatch
 from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded
-from swecli.store.journal.values import clean_text
+from swecli.store.journal.values import clean_text, folder_key
 from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
 from swecli.store.lasting_changes import LastingChanges
 from swecli.store.playbook.store import PlaybookStore
@@ -109,7 +109,7 @@ class SessionManager:
     ) -> Session:
         """Start a session; nothing is stored before its first message. Strategies of project scope are shared by
         `project`, which is the directory if it is empty."""
-        directory = clean_text(directory)
+        directory = folder_key(directory)
         session = Session(
             uuid7(),
             directory,
@@ -117,7 +117,7 @@ class SessionManager:
             model=clean_text(model),
             window=window or WindowSpec(),
         )
-        session.project = clean_text(project) or directory
+        session.project = folder_key(project) or directory
         return self.use(session)
 
     def start_task(self, title: str) -> SessionManager:
@@ -145,7 +145,7 @@ class SessionManager:
         with begin() as db:
             reader = Reader(db)
             session_id = reader.find_session(
-                ref and clean_text(ref), clean_text(directory), attended=attended
+                ref and clean_text(ref), folder_key(directory), attended=attended
             )
             if not database.is_read_only:
                 Writer(db).settle_interrupted(session_id)
@@ -368,11 +368,11 @@ class SessionManager:
     def allowed_in(self, folder: str) -> Sequence[str]:
         """Return the permission rules that the user allowed for this session in a folder; none without a session."""
         session = self.current_session
-        return session.allowed.get(clean_text(folder), ()) if session else ()
+        return session.allowed.get(folder_key(folder), ()) if session else ()
 
     def set_allowed(self, folder: str, rules: Sequence[str]) -> None:
         """Set the rules that `allowed_in` returns."""
-        allowed = {**self.session.allowed, clean_text(folder): tuple(rules)}
+        allowed = {**self.session.allowed, folder_key(folder): tuple(rules)}
         self._set({"allowed": allowed})
         self.session.allowed = allowed
 

@@ -479,3 +479,19 @@ def test_a_turn_that_runs_in_another_process_is_waited_for_unless_that_process_i
         assert manager.begin_interaction("mine").interaction == 2
         process.kill()
     manager.leave()
+
+
+def test_folders_whose_names_are_not_utf8_have_sessions_and_rules_of_their_own(
+    manager: SessionManager,
+) -> None:
+    one, other = (os.fsdecode(name) for name in (b"/d\xfcr", b"/d\xfdr"))
+    turn_in_one = manager.start(one, "scripted/test")
+    manager.begin_interaction("in one")
+    manager.set_allowed(one, ["run(make)"])
+    assert manager.allowed_in(one) == ("run(make)",)
+    assert manager.allowed_in(other) == ()
+    assert [info.id for info in manager.catalog.list_sessions(one)] == [turn_in_one.id]
+    assert manager.catalog.list_sessions(other) == []
+    with pytest.raises(BadInput, match="no session in this directory"):
+        manager.resume(None, other)
+    assert manager.resume(None, one).id == turn_in_one.id

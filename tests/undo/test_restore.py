@@ -38,6 +38,7 @@ async def test_in_a_folder_whose_name_is_not_utf8_edits_and_commands_are_undone_
     after = below(folder.parent)
     runtime.close()
     again = make_runtime(resume="", mode="auto")
+    assert len(again.sessions.catalog.list_sessions(str(again.cwd))) == 1
     ctx = ScriptedContext(again)  # nothing to be asked
     printed = await ctx.type("/undo 2")
     assert below(folder.parent) == before

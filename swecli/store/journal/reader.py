@@ -27,7 +27,7 @@ from swecli.store.journal.tables import (
     SURVIVOR,
     TOOL_CALL,
 )
-from swecli.store.journal.values import clean_text
+from swecli.store.journal.values import folder_key
 from swecli.store.records import UsageTotals
 
 USAGE = ("input", "cache_read", "cache_write", "output", "reasoning")
@@ -70,7 +70,7 @@ def first_query(content: str) -> str:
 
 def project_of(session: Session) -> str:
     """Return the key of a session's project; its working directory if it has no project."""
-    return clean_text(session.project or session.working_directory)
+    return folder_key(session.project or session.working_directory)
 
 
 def number_of(bullet_id: str) -> int:

@@ -41,6 +41,16 @@ def decode_name(stored: str | bytes) -> str:
     return os.fsdecode(stored)
 
 
+def folder_key(folder: str) -> str:
+    """Return the text under which things of a folder are stored: its path, with bytes that are not UTF-8 as `\\xNN`, so
+    that two folders never share a key. Idempotent."""
+    try:
+        data = folder.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # no name of a file
+        return clean_text(folder)
+    return clean_text(data.decode("utf-8", "backslashreplace"))
+
+
 def clamp(number: int) -> int:
     """Return the nearest 64-bit integer."""
     return max(-LARGEST - 1, min(LARGEST, int(number)))
