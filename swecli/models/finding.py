@@ -26,7 +26,9 @@ _CERTAINTY: tuple[Verdict, ...] = (
     "refuted",
 )  # of verdicts, the most certain first
 
-_PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
+_PLACE = (
+    "path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol", "removed",
+)  # fmt: skip
 _WORDS = ("message", "improvement", "severity", "kind")
 _CODE = ("suggestion", "evidence")  # what was said of exactly these lines
 
@@ -72,8 +74,9 @@ class Finding:
     `file_hash` are of the last comparison. `reason` explains its state. `verdict` and `judgement` come from the check
     against the code. `source` is call, json, text, or cut for an incomplete entry. `aliases` are other wordings of the
     same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
-    duplicate. `hunk` is the digest of the hunk that it was reported for. `id` is `F-` and a number,
-    "" until the finding is in the ledger.
+    duplicate. `hunk` is the digest of the hunk that it was reported for. `removed` marks a finding about code that the
+    change removes: its line is where that stood, in a file of which nothing is left the line that it had. `id` is `F-`
+    and a number, "" until the finding is in the ledger.
     """
 
     path: str
@@ -104,6 +107,7 @@ class Finding:
     late: bool = False
     same_as: str = ""
     hunk: str = ""
+    removed: bool = False
 
     @property
     def key(self) -> tuple[str, int, str]:

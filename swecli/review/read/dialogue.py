@@ -25,7 +25,7 @@ from swecli.models.message import (
 )
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewProgressed
 from swecli.review.judge.grounding import ground, identify_all
-from swecli.review.judge.sources import Sources, normalize_code
+from swecli.review.judge.sources import normalize_code
 from swecli.review.read.conversation import Conversation
 from swecli.review.read.extract import Extraction, extract
 from swecli.review.read.job import ReviewJob
@@ -164,15 +164,15 @@ class ReviewDialogue:
             at.answered.add(at.part.number)
         self.text = reply.text.strip() or self.text
         read = self._read = extract(reply, state.steps, self._shown)
-        root = self.job.verifier.sources.root
-        found = await asyncio.to_thread(ground, read.findings, Sources(root), self.names)
+        sources = self.job.plan.target.sources.reread()
+        found = await asyncio.to_thread(ground, read.findings, sources, self.names)
         accumulated = self._store_findings(found, read.lost, state.steps)
         return [accumulated] if read.findings else []
 
     def store_partial(self, text: str) -> None:
         """Store the findings of an interrupted reply."""
         read = extract(ModelReply(text), self.record.loops + 1)
-        found = ground(read.findings, Sources(self.job.verifier.sources.root), self.names)
+        found = ground(read.findings, self.job.plan.target.sources.reread(), self.names)
         self._store_findings(found, (), self.record.loops, partial=True)
 
     def see(self, event: Event) -> None:
