@@ -193,11 +193,101 @@ def test_a_dry_run_reports_the_plan_and_sends_no_request(run: Run) -> None:
 
 def test_a_change_without_code_to_read_passes(run: Run) -> None:
     Path("uv.lock").write_text("[a]\n")
-    subprocess.run(["git", "rm", "-q", "README.md"], check=True)
+    subprocess.run(["git", "rm", "-q", "shop/__init__.py"], check=True)
     subprocess.run(["git", "add", "uv.lock"], check=True)
     done = run("review", "--staged", "--fail-on", "low", "-m", HELLO)
     assert (done.code, done.out.strip()) == (0, "No findings: the change has no code to read.")
     assert "2 skipped: 1 deleted, 1 lock" in done.err
+    assert "deleted, without a text to read: shop/__init__.py" in done.err
+
+
+def test_a_deleted_file_is_read_and_a_confirmed_finding_about_it_fails_the_review(run: Run) -> None:
+    subprocess.run(["git", "rm", "-q", "shop/prices.py"], check=True)
+    told = script_report(
+        ("shop/prices.py", 3, "REMOVED_API"), severity="high", evidence="TAX = 0.19"
+    )
+    yes = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
+    words = ("review", "--staged", "--fail-on", "high", "-m")
+    done = run(*words, script("../s.json", told, yes))
+    assert (done.code, done.out.split(":")[0]) == (1, "F-1 shop/prices.py")
+    assert "read 13 of 13 changed lines" in done.err
+    assert run(*words, script("../s.json", END)).code == 1, "a second review ends like the first"
+    assert run("findings", "recheck").out == "Nothing has changed.\n"
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("confirmed", 1), ("cannot_tell", 0)])
+def test_a_finding_that_quotes_a_removed_line_is_shown_where_that_stood(
+    run: Run, verdict: str, code: int
+) -> None:
+    path = Path("shop/prices.py")
+    path.write_text(path.read_text().replace("TAX = 0.19\n", ""))
+    fields = {"severity": "high", "evidence": "TAX = 0.19"}
+    told = script_report(("shop/prices.py", 3, "REMOVED"), **fields)
+    judged = script_verdict(("F-1", verdict, "TAX = 0.19"))
+    done = run("review", "--fail-on", "high", "-m", script("../s.json", told, judged))
+    assert done.code == code
+    assert done.out.startswith("F-1 shop/prices.py:5 REMOVED (high)")  # lines 3 and 4 are blank
+    assert f"[open, {verdict.replace('_', ' ')}]" in done.out
+    assert "not in its file" not in done.out
+
+
+BUG = "TAX = 1 / 0"
+STAGED_STATES = {
+    "the same": (BUG, BUG, 1),
+    "repaired, not staged": (BUG, "TAX = 0.19", 1),
+    "deleted": (BUG, None, 1),
+    "moved down": (BUG, f"# one\n# two\n{BUG}", 1),
+    "broken, not staged": ("TAX = 0.20", BUG, 0),
+}
+
+
+@pytest.mark.parametrize(("staged", "present", "code"), STAGED_STATES.values(), ids=STAGED_STATES)
+def test_staged_changes_are_judged_as_they_are_staged(
+    run: Run, staged: str, present: str | None, code: int
+) -> None:
+    path = Path("shop/prices.py")
+    text = path.read_text()
+    path.write_text(text.replace("TAX = 0.19", staged))
+    subprocess.run(["git", "add", "."], check=True)
+    path.unlink()
+    if present is not None:
+        path.write_text(text.replace("TAX = 0.19", present))
+    told = script_report(("shop/prices.py", 3, "ZERO"), severity="high", evidence=BUG)
+    yes = script_verdict(("F-1", "confirmed", BUG))
+    done = run("review", "--staged", "--fail-on", "high", "-m", script("../s.json", told, yes))
+    assert done.code == code
+    place = "F-1 shop/prices.py:3 ZERO (high)"
+    assert done.out.startswith(place)
+    assert ("confirmed" in done.out) == bool(code)
+
+
+def test_a_hook_of_a_commit_that_stages_by_itself_reviews_what_will_be_committed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path("shop/prices.py")
+    path.write_text(path.read_text().replace("TAX = 0.19", BUG))
+    index = Path(".git/next-index-1.lock")
+    index.write_bytes(Path(".git/index").read_bytes())
+    monkeypatch.setenv("GIT_INDEX_FILE", str(index.resolve()))
+    subprocess.run(["git", "add", "shop/prices.py"], check=True)
+    path.write_text("")
+    told = script_report(("shop/prices.py", 3, "ZERO"), severity="high", evidence=BUG)
+    yes = script_verdict(("F-1", "confirmed", BUG))
+    words = ("review", "--staged", "--fail-on", "high", "-m")
+    assert run(*words, script("../s.json", told, yes)).code == 1
+
+
+def test_only_the_staged_part_of_a_file_is_reviewed(run: Run) -> None:
+    path = Path("shop/prices.py")
+    text = path.read_text()
+    path.write_text(text.replace("TAX = 0.19", "TAX = 0.20"))
+    subprocess.run(["git", "add", "."], check=True)
+    path.write_text(text.replace("TAX = 0.19", "TAX = 0.20") + f"\n\nMORE = '{BUG}'\n")
+    done = run("review", "--staged", "-m", script("../s.json", END))
+    assert "read 1 of 1 changed lines" in done.err
+    told = script_report(("shop/prices.py", 16, "ZERO"), severity="high")
+    done = run("review", "--staged", "-m", script("../s.json", told))
+    assert "1 of the findings refuted" in done.err, "that line is not staged"
 
 
 @pytest.mark.parametrize("target", [(), ("--staged",), ("--base", "HEAD")])

@@ -81,9 +81,10 @@ def _ground_one(finding: Finding, source: Source, before: Before | None) -> Find
     path = source.path if source.hash else finding.path
     removal = _find_removal(finding, source, before)
     is_gone = before is not None and before.is_gone
-    finding = _place_at(finding, removal) if removal else _place(finding, source)
+    finding = _place_at(finding, removal) if removal else _move_to_quote(finding, source)
     if is_gone and not 1 <= finding.line <= len(source.lines):
         finding = _place_at(finding, min(max(1, finding.line), len(source.lines)))
+    finding = _leave_blank_line(finding, source)
     line = finding.line
     why = "" if removal else _find_mismatch(finding, source)
     anchor = (
@@ -136,10 +137,9 @@ def _place_at(finding: Finding, line: int) -> Finding:
     return replace(_drop_suggestion(finding), line=line, end_line=None)
 
 
-def _place(finding: Finding, source: Source) -> Finding:
-    """Return the finding where it can be checked and found again: at its quote, and on a blank line at the next line
-    with text, else at the last one. A suggestion for blank lines alone would then replace code."""
-    finding = _move_to_quote(finding, source)
+def _leave_blank_line(finding: Finding, source: Source) -> Finding:
+    """Return the finding where it can be found again: on a blank line at the next line with text, else at the last one.
+    A suggestion for blank lines alone would then replace code."""
     texts = [number for number, text in enumerate(source.lines, 1) if text.strip()]
     if not texts or not 1 <= finding.line <= len(source.lines) or finding.line in texts:
         return finding

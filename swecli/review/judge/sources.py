@@ -232,10 +232,11 @@ class Before:
         """Return the lines of now at which quoted code stood."""
         return [self.places[line - 1] for line in self.source.find_quote(quote, shortest)]
 
-    def removed_at(self, first: int, last: int) -> list[tuple[int, str]]:
-        """Return the removed lines that stood at these lines of now, each with its place."""
+    @property
+    def removals(self) -> list[tuple[int, str]]:
+        """The removed lines, each with the line of now where it stood."""
         rows = enumerate(zip(self.places, self.source.lines, strict=True), 1)
-        return [row for line, row in rows if line in self.removed and first <= row[0] <= last]
+        return [row for line, row in rows if line in self.removed]
 
 
 class Sources:

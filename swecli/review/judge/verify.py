@@ -240,7 +240,7 @@ class Verifier:
         title = f"{finding.path}, which the change deletes" if is_gone else finding.path
         out.append(_format_code(source, title, first, last))
         if before is not None and not is_gone:
-            out += _show_removed(before, first, last)
+            out += _show_removed(finding, before, range(first, last + 2))
         lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
         names = set(_NAME.findall("\n".join([*lines, finding.message])))
         named = [s for s in source.symbols if s.name.rpartition(".")[2] in names]
@@ -440,12 +440,13 @@ def _format_code(source: Source, path: str, first: int, last: int) -> str:
     )
 
 
-def _show_removed(before: Before, first: int, last: int) -> list[str]:
-    """Return what the change removed at these lines, each with the line before which it stood."""
-    rows = before.removed_at(first, last + 1)[:_MAX_LINES]
-    if not rows:
-        return []
-    return ["Removed by the change:", *(f"{place:>6} - {text[:400]}" for place, text in rows)]
+def _show_removed(finding: Finding, before: Before, lines: range) -> list[str]:
+    """Return what the change removed at these lines, each with the line before which it stood; of a claim about removed
+    code what stood nearest to it."""
+    rows = [row for row in before.removals if finding.removed or row[0] in lines]
+    nearest = sorted(rows, key=lambda row: abs(row[0] - finding.line))[:_MAX_LINES]
+    shown = [f"{place:>6} - {text[:400]}" for place, text in rows if (place, text) in nearest]
+    return ["Removed by the change:", *shown[:_MAX_LINES]] if shown else []
 
 
 def _find_mentions(path: str, sources: Sources) -> Iterator[str]:

@@ -213,6 +213,20 @@ async def test_a_suggestion_that_equals_the_code_is_checked_and_not_compared(
     assert (len(model.requests), taken.judgements["F-1"].verdict) == (1, "confirmed")
 
 
+async def test_a_claim_about_removed_code_is_shown_what_stood_nearest(store: ReviewStore) -> None:
+    lines = CODE.split("\n")[:-1]
+    removed = [f"old_{number} = 1" for number in range(100)]
+    places = (*range(1, 4), *[4] * 100, *range(4, 10))
+    old = Source("a.py", (*lines[:3], *removed, *lines[3:]), "x")
+    sources = Sources(Path.cwd(), {"a.py": Before(old, places, frozenset(range(4, 104)), False)})
+    claim = replace(CLAIM, line=9, evidence="old_3 = 1")
+    [found] = store.record(store.begin(ReviewRecord("/p", (), "x")), ground([claim], sources)).new
+    model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", "old_3 = 1"), path="a.py"))])
+    await Verifier(model, store, sources, TokenCounter(model.profile.encoding)).verify([found])
+    assert found.line == 4
+    assert str(model.requests[0].messages[1]["content"]).count(" - old_") == 80
+
+
 def removal() -> Sources:
     """Return files of which a change has removed a guard of `a.py`, and the file `auth.py`."""
     Path("app.py").write_text("import auth\n")
