@@ -26,6 +26,7 @@ _CERTAINTY: tuple[Verdict, ...] = (
     "refuted",
 )  # of verdicts, the most certain first
 
+LOOPS_OF_READ = "loops_of_read"
 _PLACE = (
     "path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol", "removed",
 )  # fmt: skip
@@ -227,7 +228,8 @@ class ReviewRecord:
     """One review. `id` is `R-` and a number, `spec` the arguments that name its target, `label` its description.
 
     `status` is "running" until the review ends. `total` counts all reported findings, `unique` those without
-    duplicates. `seen` are digests of the hunks that were read, `spent` maps the names of resources to amounts.
+    duplicates. `seen` are digests of the hunks that were read, `spent` maps the names of resources to amounts, with
+    `LOOPS_OF_READ` the loops of parts that were read.
     """
 
     project: str
@@ -243,6 +245,11 @@ class ReviewRecord:
     prompt: str = ""
     lost: tuple[str, ...] = ()
     spent: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unread_loops(self) -> int:
+        """The loops that went into parts that are not read, which are limited."""
+        return self.loops - int(self.spent.get(LOOPS_OF_READ, 0))
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -13,7 +13,7 @@ from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Event, ToolFinished
-from swecli.models.finding import Finding, ReviewEnd, ReviewRecord
+from swecli.models.finding import LOOPS_OF_READ, Finding, ReviewEnd, ReviewRecord
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
@@ -74,13 +74,20 @@ class ReviewDialogue:
         target = job.plan.target
         names = {diff.old_path: path for path, diff in target.diffs.items() if diff.old_path}
         names |= {path: path for path in target.files}
-        progress = Progress(job.plan, dict.fromkeys(job.record.seen))
+        read = dict.fromkeys(job.record.seen)
+        loops_of_read = job.record.loops - job.record.unread_loops
+        progress = Progress(job.plan, read, loops_of_read=loops_of_read)
         return cls(job, specs, job.record, progress, Conversation.begin(job.record.prompt), names)
 
     @property
     def max_loops(self) -> int:
-        """The most requests that the review may make."""
+        """The most loops that a part may take. Those of parts that are given up count together."""
         return self.job.agent.settings.review_loops
+
+    @property
+    def last_loop(self) -> int:
+        """The loop that is the last one unless a part is read in it: the loops of read parts do not count."""
+        return self.max_loops + self.progress.loops_of_read
 
     def is_over(self, state: TurnState) -> bool:
         """Return whether all is read, or a limit is reached."""
@@ -90,7 +97,7 @@ class ReviewDialogue:
         """Return how the review has ended, or None while there is something to ask."""
         if end := self.progress.find_end():
             return end
-        if self.record.loops >= self.max_loops:
+        if self.record.loops >= self.last_loop:
             return "max_loops"
         max_cost = self.job.agent.settings.max_budget_usd
         if max_cost is not None and state.cost is not None and state.cost >= max_cost:
@@ -100,7 +107,7 @@ class ReviewDialogue:
     def begin_step(self, state: TurnState) -> None:
         """Ask for the next part if none is running. The last loop is announced."""
         self.open_part()
-        is_last = 1 < state.steps == self.max_loops
+        is_last = 1 < state.steps == self.last_loop
         if is_last and self.progress.steps:
             self._say(_LAST)
         self._is_report_only = is_last or self.progress.is_report_due
@@ -194,7 +201,8 @@ class ReviewDialogue:
         if (text := at.advance(reply, self._read, part)) is not None:
             self._say(text)
         lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
-        self.record = replace(self.record, seen=tuple(at.read), lost=lost)
+        spent = {**self.record.spent, LOOPS_OF_READ: at.loops_of_read}
+        self.record = replace(self.record, seen=tuple(at.read), lost=lost, spent=spent)
         events: list[Event] = []
         if removed := self.conversation.forget(loop):
             kept = len(self.conversation.messages)
@@ -208,7 +216,7 @@ class ReviewDialogue:
         coverage = plan.measure_coverage(self.record.seen, self.progress.answered, "")
         return ReviewProgressed(
             state.steps,
-            self.max_loops,
+            self.last_loop,
             sum(file.whole for file in coverage.files),
             len(coverage.files),
             self.record.unique,
@@ -238,8 +246,8 @@ class ReviewDialogue:
             replace(one, late=(one.path, one.line) in old, hunk=plan.find_hunk(one, part))
             for one in findings
         ]
-        counted = int(self.record.spent.get(_PARTIAL, 0))
-        spent: dict[str, float] = {}
+        spent = dict(self.record.spent)
+        counted = int(spent.pop(_PARTIAL, 0))
         reported = max(0, len(findings) - counted)
         if partial:
             spent[_PARTIAL] = counted + len(findings)

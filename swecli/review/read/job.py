@@ -124,9 +124,9 @@ async def begin_job(
     old = before if spec is None else None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
-    if old is not None and old.loops >= agent.settings.review_loops:
+    if old is not None and old.unread_loops >= agent.settings.review_loops:
         raise BadInput(
-            f"{old.id} has used its {old.loops} loops.",
+            f"{old.id} has used its {old.unread_loops} loops for what is not read.",
             "Allow more (--loops), or begin a new review.",
         )
     plan = await asyncio.to_thread(

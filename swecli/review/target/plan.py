@@ -151,8 +151,9 @@ class Plan:
         self, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
     ) -> Plan:
         """Return the plan with the expected ranges of loops, requests, tokens and cost, from the lowest and highest
-        ratios of earlier reviews (`past`); without enough of them from constants."""
-        parts = self.parts[:max_loops]
+        ratios of earlier reviews (`past`); without enough of them from constants. `max_loops` is the limit of a
+        part."""
+        parts = self.parts
         basis = "constants"
         loop_ratios = list(_LOOP_RATIOS)
         token_ratios = list(_TOKEN_RATIOS)
@@ -164,7 +165,8 @@ class Plan:
             ]
         size = sum(part.tokens + _BASE_TOKENS for part in parts)
         most = ceil(max(loop_ratios) * len(parts))
-        loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
+        fewest = min(len(parts), max(1, int(min(loop_ratios) * len(parts))))
+        loops = (fewest, min(max_loops * len(parts), most))
         requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
         tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
         replies = [count * _REPLY_TOKENS for count in requests]
@@ -172,7 +174,7 @@ class Plan:
             cost_of(Usage(max(0, n - out), out), price)
             for n, out in zip(tokens, replies, strict=True)
         )
-        needed = ceil(median(loop_ratios) * len(self.parts))
+        needed = ceil(median(loop_ratios) * len(parts))
         cost = None if low is None or high is None else (low, high)
         return replace(self, estimate=Estimate(loops, requests, tokens, cost, needed, basis))
 
