@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.github import FakeGitHub
+from swecli.review.target.github import PullState
+from tests.support.github import BOT, FakeGitHub
 from tests.support.project import make_project
 from tests.support.reviews import findings_text, script_report, script_verdict
 from tests.support.shell import HELLO, Run, script
@@ -422,6 +426,119 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
 
 
 POST = ("review", "--pr", "7", "--post", "--yes", "--fail-on", "high", "-m")
+
+
+PUSHED = """def total(items):
+    s = 0
+    for i in items:
+        s += i
+    h = open("log")
+    text = h.read()
+    h.close()
+    query = "SELECT a " + "FROM t"
+    return s
+"""
+
+
+def push(hub: FakeGitHub, text: str, home: str = "") -> None:
+    """Commit a new file of the pull request as GitHub lists it; with a home begin on a fresh machine."""
+    Path("shop/sums.py").write_text(text, newline="")
+    subprocess.run(["git", "add", "shop/sums.py"], check=True)
+    commit_all()
+    hub.follow(Path.cwd())
+    lines = text.split("\n")[:-1]
+    rows = "".join(f"+{line}\n" for line in lines)
+    hub.patches = {"shop/sums.py": f"@@ -0,0 +1,{len(lines)} @@\n{rows}"}
+    if home:
+        os.environ["SWECLI_HOME"] = str(Path(f"../{home}").resolve())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    return s", "        return s"),
+        ("        s += i", "    s += i"),
+        ("    text = h.read()\n    h.close()", "    h.close()\n    text = h.read()"),
+        ('"SELECT a "', '"SELECT a"'),
+    ],
+)
+def test_a_push_that_only_indents_moves_or_fills_a_quote_is_read(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "replaced below")
+    push(hub, PUSHED, "first")
+    assert run(*POST, script("../s.json", END)).code == 0
+    push(hub, PUSHED.replace(old, new), "second")
+    told = script_report(("shop/sums.py", 9, "WRONG_RESULT"), severity="high")
+    yes = script_verdict_in("shop/sums.py", "return s")
+    done = run(*POST, script("../s.json", told, yes))
+    assert (done.code, [kind for kind, _ in hub.posted].count("reviews")) == (1, 1)
+
+
+@pytest.mark.parametrize(("old", "new"), [("    ", "  "), ("\n", "\r\n"), ("\n", "  \n")])
+def test_a_push_in_another_layout_costs_no_request(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "replaced below")
+    push(hub, PUSHED, "first")
+    assert run(*POST, script("../s.json", END)).code == 0
+    push(hub, PUSHED.replace(old, new), "second")
+    done = run(*POST, script("../s.json"))
+    assert (done.code, "read 9 of 9 changed lines · some by the review of" in done.err) == (0, True)
+
+
+def script_verdict_in(path: str, quote: str, verdict: str = "confirmed") -> dict[str, Any]:
+    row = {"id": "F-1", "verdict": verdict, "quote": quote, "path": path, "why": "w"}
+    return {"calls": [{"name": "judge_findings", "arguments": {"judgements": [row]}}]}
+
+
+@pytest.mark.parametrize("home", ["second", ""])
+@pytest.mark.parametrize(
+    "suggestion", ["    return s + 1", "        return s", "    return s  # checked"]
+)
+def test_a_wrong_suggestion_that_is_applied_by_one_click_is_checked_and_not_fixed(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch, suggestion: str, home: str
+) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "replaced below")
+    push(hub, PUSHED, "first")
+    fields = {"severity": "high", "suggestion": suggestion, "evidence": "return s"}
+    told = script_report(("shop/sums.py", 9, "WRONG_RESULT"), **fields)
+    assert run(*POST, script("../s.json", told, script_verdict_in("shop/sums.py", "return s"))).code
+    push(hub, PUSHED.replace("    return s", suggestion), home)
+    again = script_verdict_in("shop/sums.py", suggestion.strip())
+    done = run(*POST, script("../s.json", END, again))
+    assert (done.code, done.out.split("[")[1].split("]")[0]) == (1, "open, confirmed")
+    assert "checked against the code: 1 confirmed" in done.err
+    assert "replies" not in [kind for kind, _ in hub.posted]
+
+
+def test_a_right_suggestion_that_only_dedents_survives_its_check_and_is_fixed_by_one(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "replaced below")
+    push(hub, PUSHED.replace("    return s", "        return s"), "first")
+    fields = {"severity": "high", "suggestion": "    return s"}
+    told = script_report(("shop/sums.py", 9, "WRONG_RESULT"), **fields)
+    yes = script_verdict_in("shop/sums.py", "return s")
+    assert run(*POST, script("../s.json", told, yes)).code == 1
+    push(hub, PUSHED)
+    assert "open → gone (its code stands there with another" in run("findings", "recheck").out
+    no = script_verdict_in("shop/sums.py", "return s", "refuted")
+    done = run(*POST, script("../s.json", END, no))
+    assert done.code == 0
+    assert [kind for kind, _ in hub.posted][-3:] == ["replies", "resolved", "summary edited"]
+
+
+def test_a_state_of_an_older_version_has_read_nothing(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWECLI_HOME", "replaced below")
+    push(hub, PUSHED, "first")
+    text = "".join(f"+{''.join(line.split())}\n" for line in PUSHED.split("\n")[:-1])
+    old = hashlib.sha256(f"shop/sums.py\0{text}".encode()).hexdigest()[:20]
+    body = PullState(hub.head, (old,)).pack()
+    hub.issue.append({"id": 5, "body": body, "user": {"login": BOT}})
+    assert "read 9 of 9 changed lines\n" in run(*POST, script("../s.json", END)).err
 
 
 def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGitHub) -> None:
