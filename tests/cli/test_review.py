@@ -529,6 +529,43 @@ def test_a_right_suggestion_that_only_dedents_survives_its_check_and_is_fixed_by
     assert [kind for kind, _ in hub.posted][-3:] == ["replies", "resolved", "summary edited"]
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_finding_of_removed_code_stays_until_it_is_back_and_that_was_checked(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
+) -> None:
+    path = Path("shop/prices.py")
+    text = path.read_text()
+    lines = text.split("\n")[:-1]
+    hub.patches["shop/prices.py"] = f"@@ -1,3 +1,2 @@\n {lines[0]}\n \n-{lines[2]}\n"
+    path.write_text(text.replace("TAX = 0.19\n", ""))
+    if is_deleted:
+        path.unlink()
+        rows = "".join(f"-{line}\n" for line in lines)
+        hub.patches["shop/prices.py"] = f"@@ -1,{len(lines)} +0,0 @@\n{rows}"
+        hub.removed = {"shop/prices.py"}
+    commit_all()
+    hub.follow(Path.cwd())
+    fields = {"severity": "high", "evidence": "TAX = 0.19"}
+    told = script_report(("shop/prices.py", 3, "REMOVED"), **fields)
+    assert run(*POST, script("../s.json", told, YES)).code == 1
+
+    monkeypatch.setenv("SWECLI_HOME", str(Path("../second").resolve()))
+    assert run(*POST, script("../s.json")).code == 1, "nothing was pushed"
+
+    path.write_text(text)
+    subprocess.run(["git", "add", "."], check=True)
+    commit_all()
+    hub.follow(Path.cwd())
+    hub.patches = {"README.md": "@@ -1,0 +1,1 @@\n+more\n"}
+    hub.removed = set()
+    monkeypatch.setenv("SWECLI_HOME", str(Path("../third").resolve()))
+    no = script_verdict_in("shop/prices.py", "TAX = 0.19", "refuted")
+    done = run(*POST, script("../s.json", END, no))
+    assert done.code == 0
+    line = 3 if is_deleted else 6
+    assert done.out == f"F-1 shop/prices.py:{line} REMOVED (high): REMOVED there [fixed]\n"
+
+
 def test_a_state_of_an_older_version_has_read_nothing(
     run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,7 @@ class ReviewDialogue:
         at = self.progress
         part = self._part
         loop = state.steps
+        last_loop = self.last_loop  # before a part is read
         assert part is not None, "a step begins with a part"
         self.conversation.hear(reply.text, message.tool_calls)
         if (text := at.advance(reply, self._read, part)) is not None:
@@ -208,15 +209,15 @@ class ReviewDialogue:
             kept = len(self.conversation.messages)
             events.append(LoopWindowApplied(loop, removed, kept, self.record.id))
         self.record = self.job.store.record(self.record, []).review
-        events.append(self._measure_progress(state, part))
+        events.append(self._measure_progress(state, part, last_loop))
         return events
 
-    def _measure_progress(self, state: TurnState, part: Part) -> ReviewProgressed:
+    def _measure_progress(self, state: TurnState, part: Part, last_loop: int) -> ReviewProgressed:
         plan = self.job.plan
         coverage = plan.measure_coverage(self.record.seen, self.progress.answered, "")
         return ReviewProgressed(
             state.steps,
-            self.last_loop,
+            last_loop,
             sum(file.whole for file in coverage.files),
             len(coverage.files),
             self.record.unique,

@@ -72,11 +72,23 @@ class ReviewJob:
         for finding in known:
             is_repaired = any(self._is_around(hunk, finding) for hunk in hunks)
             if finding.removed and self.plan.select([finding]):
-                is_back = not any(self._is_around(hunk, finding) for hunk in self.plan.hunks)
-                is_repaired = bool(hunks) or is_back
+                is_repaired = bool(hunks) or not self._is_still_removed(finding)
             if is_repaired and finding.verdict == "confirmed":
                 chosen.append(finding)
         return chosen
+
+    def _is_still_removed(self, finding: Finding) -> bool:
+        """Return whether the change removes code at the place of a finding, with no more than blank lines between."""
+        sources = self.plan.target.sources
+        before = sources.before.get(finding.path)
+        if before is None or before.is_gone:
+            return before is not None
+        lines = sources.get(finding.path).lines
+        gaps = [
+            lines[place - 1 : finding.line - 1] or lines[finding.line : place - 1]
+            for place, _ in before.removals
+        ]
+        return any(not "".join(gap).strip() for gap in gaps)
 
     def _is_around(self, hunk: Hunk, finding: Finding) -> bool:
         source = self.plan.target.sources.reviewed(finding.path)

@@ -16,6 +16,7 @@ from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.target.diffs import (
     ATTRIBUTES,
     FileDiff,
+    Row,
     format_skips,
     parse_diff,
     parse_hunks,
@@ -31,6 +32,7 @@ from swecli.tools.git import (
     run_git,
 )
 from swecli.tools.searching import files_below
+from swecli.tools.text_files import split_lines
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 _MAX_NAMED = 20  # deleted files that are named
@@ -230,17 +232,14 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     diffs = list[FileDiff]()
     for row in github.get_list(f"pulls/{int(number)}/files", "filename", str):
         # without a patch a file is binary, or too large for GitHub to show
+        name = row["filename"]
         hunks = parse_hunks(str(row.get("patch") or ""))
+        is_removed = row.get("status") == "removed"
+        if is_removed and not hunks:
+            hunks = _remove_lines(ctx, base, name)
         old_path = str(row.get("previous_filename") or "")
-        diffs.append(
-            FileDiff(
-                row["filename"],
-                old_path,
-                hunks,
-                "deleted" if row.get("status") == "removed" else "",
-                row.get("status") == "added",
-            )
-        )
+        status = "deleted" if is_removed else ""
+        diffs.append(FileDiff(name, old_path, hunks, status, row.get("status") == "added"))
     label = f"pull request {number} of {github.repository}"
     notes: list[str] = []
     earlier = PullState.load(github, int(number))
@@ -253,6 +252,15 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         earlier=earlier, github=github, intent=f"{pull.get('title') or ''}\n{pull.get('body') or ''}".strip(),
     )  # fmt: skip
     return _filter_files(ctx, target, diffs)
+
+
+def _remove_lines(ctx: _Context, base: str, path: str) -> tuple[tuple[Row, ...], ...]:
+    """Return the hunk that removes all lines of a file of a commit; () if it is not a text, or not in this clone."""
+    with suppress(BadInput):
+        lines = split_lines(ctx.git("show", f"{base}:{path}"))
+        if lines and not any("\0" in line for line in lines):
+            return (tuple(("-", number, line) for number, line in enumerate(lines, 1)),)
+    return ()
 
 
 def _filter_files(
