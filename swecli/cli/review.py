@@ -38,7 +38,7 @@ def _review(parser: Parser) -> None:
         help="with --post: the lowest severity to post",
     )
     add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
-    loops = "at most this many requests to the model (default 20)"
+    loops = "at most this many requests to the model for a part of the code (default 20)"
     add("--loops", metavar="N", dest="review_loops", type=positive_int, help=loops)
     add("--format", choices=_FORMATS, default="", help="output format (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from swecli.actions.findings import open_store
@@ -18,9 +18,10 @@ from swecli.headless.runner import refuse_unpriced
 from swecli.headless.signals import until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
-from swecli.models.finding import pluralize
+from swecli.models.finding import Finding, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.review.publish.event_lines import format_event, format_incomplete
+from swecli.review.publish.gate import Gate
 from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
 from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import row_view
@@ -53,10 +54,10 @@ def _print_note(text: str) -> None:
 
 
 def _render_result(
-    end: ReviewFinished, style: str, code: int, least: str, posted: tuple[int, int]
+    end: ReviewFinished, style: str, code: int, gate: Gate, posted: tuple[int, int]
 ) -> str:
-    """Render the result in a format; "" for stream-json. `code` is the exit code, `least` the verdict a finding needs
-    to be in SARIF, `posted` the numbers of findings posted and not posted."""
+    """Render the result in a format; "" for stream-json. `code` is the exit code, `gate` says what counts, `posted` are
+    the numbers of findings posted and not posted."""
     if style == "seed":
         return dumps(as_seed(end, *posted), indent=2)
     if style == "json":
@@ -66,7 +67,10 @@ def _render_result(
     if style == "sarif":
         return dumps(
             as_sarif(
-                [finding for finding in end.findings if finding.has_verdict(least)], end, code
+                [finding for finding in end.findings if finding.has_verdict(gate.least)],
+                end,
+                code,
+                gate,
             ),
             indent=2,
         )
@@ -86,6 +90,7 @@ async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, 
 
 
 _SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: severe finding, incomplete, error
+_MAX_NAMED = 10  # findings that fail a review and are named in one line
 
 
 def run(args: argparse.Namespace) -> int:
@@ -166,18 +171,21 @@ def _finish(
     review: Review, end: ReviewFinished, stopped: int, args: argparse.Namespace, style: str
 ) -> int:
     """Post the findings, write the result and return the exit code."""
-    code = stopped or _exit_code(end, args)
+    gate = _make_gate(args)
+    code = stopped or _exit_code(end, gate, is_incomplete_allowed=args.allow_incomplete)
+    if failing := gate.describe(end.findings):
+        _print_note(f"swecli: {failing}: {_name(filter(gate.fails, end.findings))}")
     posted = (0, 0)
     problem: SwecliError | None = None
     if args.post and stopped:
         _print_note("swecli: The review was interrupted, so nothing was posted.")
     elif args.post and review.job.plan.target.pr is not None:
         try:
-            posted = _post(review, end, args)
+            posted = _post(review, end, gate, is_real=args.yes)
         except SwecliError as error:
             posted = (0, sum(finding.is_open for finding in end.findings))
             problem = error  # the result is written first
-    text = _render_result(end, style, code, args.min_verdict, posted)
+    text = _render_result(end, style, code, gate, posted)
     if args.output and text:
         write_file(
             named_file(args, args.output), text, "The findings are kept: swecli findings export"
@@ -191,25 +199,29 @@ def _finish(
     return code
 
 
-def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
-    """Post findings on the pull request, or without --yes report what would be posted. Return how many were posted and
-    how many were not. Raises GitHubError, BadInput."""
-    push = plan_push(
-        review.job.plan.target, end, review.record.seen, args.min_verdict, args.post_min
-    )
-    for line in push.post() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
+def _post(review: Review, end: ReviewFinished, gate: Gate, *, is_real: bool) -> tuple[int, int]:
+    """Post findings on the pull request, or if it is not real report what would be posted. Return how many were posted
+    and how many were not. Raises GitHubError, BadInput."""
+    push = plan_push(review.job.plan.target, end, review.record.seen, gate)
+    for line in push.post() if is_real else [*push.lines, "nothing was posted: add --yes"]:
         _print_note(line)
     fresh = len(push.inline) + len(push.rest)
-    return (fresh, 0) if args.yes else (0, fresh)
+    return (fresh, 0) if is_real else (0, fresh)
 
 
-def _exit_code(end: ReviewFinished, args: argparse.Namespace) -> int:
-    """Return 1 for a finding as severe as --fail-on, else 3 if the review is incomplete, else 0."""
-    failing = [
-        finding
-        for finding in end.findings
-        if finding.is_open and finding.has_verdict(args.min_verdict)
-    ]
-    if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
+def _make_gate(args: argparse.Namespace) -> Gate:
+    return Gate(args.min_verdict, args.fail_on or "", args.post_min)
+
+
+def _name(findings: Iterable[Finding]) -> str:
+    """Return the first ids of some findings in a line."""
+    ids = [finding.id for finding in findings]
+    more = ", …" if len(ids) > _MAX_NAMED else ""
+    return f"{', '.join(ids[:_MAX_NAMED])}{more}"
+
+
+def _exit_code(end: ReviewFinished, gate: Gate, *, is_incomplete_allowed: bool) -> int:
+    """Return 1 for a finding that fails the review, else 3 if it is incomplete, else 0."""
+    if any(map(gate.fails, end.findings)):
         return _SEVERE
-    return 0 if end.complete or args.allow_incomplete else _INCOMPLETE
+    return 0 if end.complete or is_incomplete_allowed else _INCOMPLETE

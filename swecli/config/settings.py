@@ -240,7 +240,10 @@ class Settings:
         in_project="stricter",
     )
     review_loops: int = _setting(
-        20, integer(1, 1000), "requests to the model in one review, at most", in_project="stricter"
+        20,
+        integer(1, 1000),
+        "requests to the model for one part of a review, at most",
+        in_project="stricter",
     )
     review_part_tokens: int = _setting(
         8000,

@@ -26,7 +26,10 @@ _CERTAINTY: tuple[Verdict, ...] = (
     "refuted",
 )  # of verdicts, the most certain first
 
-_PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
+LOOPS_OF_READ = "loops_of_read"
+_PLACE = (
+    "path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol", "removed",
+)  # fmt: skip
 _WORDS = ("message", "improvement", "severity", "kind")
 _CODE = ("suggestion", "evidence")  # what was said of exactly these lines
 
@@ -72,8 +75,9 @@ class Finding:
     `file_hash` are of the last comparison. `reason` explains its state. `verdict` and `judgement` come from the check
     against the code. `source` is call, json, text, or cut for an incomplete entry. `aliases` are other wordings of the
     same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
-    duplicate. `hunk` is the digest of the hunk that it was reported for. `id` is `F-` and a number,
-    "" until the finding is in the ledger.
+    duplicate. `hunk` is the digest of the hunk that it was reported for. `removed` marks a finding about code that the
+    change removes: its line is where that stood, in a file of which nothing is left the line that it had. `id` is `F-`
+    and a number, "" until the finding is in the ledger.
     """
 
     path: str
@@ -104,6 +108,7 @@ class Finding:
     late: bool = False
     same_as: str = ""
     hunk: str = ""
+    removed: bool = False
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -223,7 +228,8 @@ class ReviewRecord:
     """One review. `id` is `R-` and a number, `spec` the arguments that name its target, `label` its description.
 
     `status` is "running" until the review ends. `total` counts all reported findings, `unique` those without
-    duplicates. `seen` are digests of the hunks that were read, `spent` maps the names of resources to amounts.
+    duplicates. `seen` are digests of the hunks that were read, `spent` maps the names of resources to amounts, with
+    `LOOPS_OF_READ` the loops of parts that were read.
     """
 
     project: str
@@ -239,6 +245,11 @@ class ReviewRecord:
     prompt: str = ""
     lost: tuple[str, ...] = ()
     spent: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unread_loops(self) -> int:
+        """The loops that went into parts that are not read, which are limited."""
+        return self.loops - int(self.spent.get(LOOPS_OF_READ, 0))
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -77,7 +77,7 @@ class Coverage:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Estimates of a review as (minimum, maximum). `cost` is in US dollars, None if the price is unknown;
-    `loops_for_all` is the number of loops needed to read every part."""
+    `loops_for_all` is the number of loops that reading every part takes by the median."""
 
     loops: tuple[int, int]
     requests: tuple[int, int]
@@ -95,7 +95,8 @@ class ReviewEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class ReviewStarted(ReviewEvent):
-    """A review begins, or continues after `loop`. `leads` counts hints of linters."""
+    """A review begins, or continues after `loop`. `loops` are the most that a part may take, `leads` counts hints of
+    linters."""
 
     review: str
     target: str
@@ -122,8 +123,9 @@ class ReviewPlanned(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgressed(ReviewEvent):
-    """A loop ended. `seen` of `files` were read completely; `findings` counts unique ones; `cost` is in US dollars,
-    None if unknown. `paths` are the files of the requested part, `coverage` the counts."""
+    """A loop ended. `loops` is the last one unless more parts are read: the loops of those do not count. `seen` of
+    `files` were read completely; `findings` counts unique ones; `cost` is in US dollars, None if unknown. `paths` are
+    the files of the requested part, `coverage` the counts."""
 
     loop: int
     loops: int

@@ -34,6 +34,7 @@ _MORE = (
     "late",
     "same_as",
     "hunk",
+    "removed",
 )  # fields stored together in one JSON column
 _MAX_ALIASES = 12
 

@@ -263,18 +263,15 @@ def read_attributes(
 def checkout_files(
     folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None
 ) -> None:
-    """Write the files of a commit into another folder, as stored, without running filters. Raises BadInput."""
+    """Write the files of a commit, or for "" of the index, into another folder, as stored, without running filters.
+    Raises BadInput."""
     top = project_root(folder)
+    words = ("checkout-index", "--all", "--quiet", f"--prefix={into}/")
+    if not commit:
+        run_git(top, *words, environ=environ)
+        return
     with _temporary_index(top, commit, environ) as index:
-        run_git(
-            top,
-            "checkout-index",
-            "--all",
-            "--quiet",
-            f"--prefix={into}/",
-            environ=environ,
-            index=index,
-        )
+        run_git(top, *words, environ=environ, index=index)
 
 
 @contextmanager

@@ -36,6 +36,7 @@ class FakeGitHub:
 
     def __init__(self, patches: dict[str, str], number: int = 7, token: str = "secret") -> None:
         self.patches, self.number, self.token = patches, number, token
+        self.removed: set[str] = set()  # paths that the pull request deletes
         self.refuse: dict[str, list[tuple[int, dict[str, str]]]] = {}
         self.refuse_paths: set[str] = set()
         self.posted: list[tuple[str, dict[str, Any]]] = []
@@ -136,7 +137,9 @@ class FakeGitHub:
     def files(self) -> list[dict[str, Any]]:
         rows = [
             {
-                "sha": HEAD, "filename": path, "status": "modified", "additions": 1, "deletions": 0, "changes": 1,
+                "sha": HEAD, "filename": path,
+                "status": "removed" if path in self.removed else "modified",
+                "additions": 1, "deletions": 0, "changes": 1,
                 "blob_url": "https://example.org/b", "raw_url": "https://example.org/r",
                 "contents_url": "https://example.org/c", "patch": patch,
             }

@@ -26,6 +26,7 @@ from swecli.repl.input.question import Option
 from swecli.repl.render.review_lines import render_finding
 from swecli.review.judge.ledger import recheck
 from swecli.review.publish.filters import filter_findings
+from swecli.review.publish.gate import Gate
 from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import view
 from swecli.review.read.job import ReviewOptions, prepare_check
@@ -62,7 +63,7 @@ async def run_review(ctx: CommandContext, args: str) -> None:
         raise needs_pr
     finished = await _run(ctx, review)
     if post:
-        await _post(ctx, review, finished, "confirmed" if options.verify else "any")
+        await _post(ctx, review, finished, Gate("confirmed" if options.verify else "any"))
 
 
 async def _run(ctx: CommandContext, review: Review) -> ReviewFinished:
@@ -80,9 +81,9 @@ async def _run(ctx: CommandContext, review: Review) -> ReviewFinished:
         raise
 
 
-async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, least: str) -> None:
+async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, gate: Gate) -> None:
     target = review.job.plan.target
-    push = await asyncio.to_thread(plan_push, target, finished, review.record.seen, least)
+    push = await asyncio.to_thread(plan_push, target, finished, review.record.seen, gate)
     for line in push.lines:
         ctx.screen.line(line)
     if not push.has_changes:

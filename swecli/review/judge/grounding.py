@@ -18,7 +18,7 @@ from swecli.models.finding import (
     fingerprint,
     merge_report,
 )
-from swecli.review.judge.sources import Block, Source, Sources, strip_whitespace
+from swecli.review.judge.sources import Before, Block, Source, Sources, strip_whitespace
 
 _NEARBY = 3  # lines around a finding in which its quote may be, and between two places that may be the same
 _MAX_ANCHOR = 400
@@ -48,17 +48,18 @@ def ground(
     findings: Iterable[Finding], sources: Sources, names: Mapping[str, str] | None = None
 ) -> list[Finding]:
     """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
-    exactly once elsewhere corrects the line; without a valid line it is refuted. A path that does not exist is resolved
+    exactly once elsewhere corrects the line, and one of code that the change has removed is placed where that stood;
+    without a valid line it is refuted. A path that does not exist is resolved
     among `names`, which maps old and new names of the reviewed files to their paths; other files are read only if the
     project does not ignore them."""
     grounded = list[Finding]()
     for finding in findings:
-        source = sources.get(finding.path)
+        source = sources.reviewed(finding.path)
         if not source.hash:
-            source = sources.get(_resolve_path(finding.path, names or {}))
+            source = sources.reviewed(_resolve_path(finding.path, names or {}))
         if names is not None and source.path not in names.values():
             source = sources.find(source.path)
-        grounded.append(_ground_one(finding, source))
+        grounded.append(_ground_one(finding, source, sources.before.get(source.path)))
     return grounded
 
 
@@ -76,11 +77,16 @@ def _resolve_path(path: str, names: Mapping[str, str]) -> str:
     return found.pop() if len(found) == 1 and ".." not in path.split("/") else path
 
 
-def _ground_one(finding: Finding, source: Source) -> Finding:
+def _ground_one(finding: Finding, source: Source, before: Before | None) -> Finding:
     path = source.path if source.hash else finding.path
-    finding = _place(finding, source)
+    removal = _find_removal(finding, source, before)
+    is_gone = before is not None and before.is_gone
+    finding = _place_at(finding, removal) if removal else _move_to_quote(finding, source)
+    if is_gone and not 1 <= finding.line <= len(source.lines):
+        finding = _place_at(finding, min(max(1, finding.line), len(source.lines)))
+    finding = _leave_blank_line(finding, source)
     line = finding.line
-    why = _find_mismatch(finding, source)
+    why = "" if removal else _find_mismatch(finding, source)
     anchor = (
         collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR]
         if 1 <= line <= len(source.lines)
@@ -99,7 +105,7 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
     smell = finding.code_smell_type
     placed = replace(
         finding, path=path, verified=not why, why=why, anchor=anchor, file_hash=source.hash, block="", symbol="",
-        fingerprint=fingerprint(smell, path, mark, count),
+        fingerprint=fingerprint(smell, path, mark, count), removed=removal > 0 or is_gone,
     )  # fmt: skip
     if not anchor:
         judgement = Judgement("refuted", why=why, by="rule")
@@ -110,15 +116,30 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
         smell
     )  # then the whole function must be unchanged for the finding to hold
     last = last if measured is None else max(last, symbol.last)
-    return replace(
-        placed, block=Block.make(source.lines[line - 1 : last], measured).dump(), symbol=symbol.name
-    )
+    layout = source.layout_of(line, last)
+    block = Block.make(source.lines[line - 1 : last], measured, layout)
+    return replace(placed, block=block.dump(), symbol=symbol.name)
 
 
-def _place(finding: Finding, source: Source) -> Finding:
-    """Return the finding where it can be checked and found again: at its quote, and on a blank line at the next line
-    with text, else at the last one. A suggestion for blank lines alone would then replace code."""
-    finding = _move_to_quote(finding, source)
+def _find_removal(finding: Finding, source: Source, before: Before | None) -> int:
+    """Return the line where code stood that the finding quotes and the change has removed; 0 if the quoted code is
+    there. Of several places the nearest one is meant."""
+    quote = finding.evidence
+    if before is None or before.is_gone or not quote.strip("` \n") or source.find_quote(quote):
+        return 0
+    places = before.find_quote(quote, _MIN_QUOTE)
+    nearest = min(places, key=lambda line: abs(line - finding.line), default=0)
+    return min(nearest, len(source.lines))
+
+
+def _place_at(finding: Finding, line: int) -> Finding:
+    """Return the finding at the line where the removed code stood that it quotes: it has no lines to replace."""
+    return replace(_drop_suggestion(finding), line=line, end_line=None)
+
+
+def _leave_blank_line(finding: Finding, source: Source) -> Finding:
+    """Return the finding where it can be found again: on a blank line at the next line with text, else at the last one.
+    A suggestion for blank lines alone would then replace code."""
     texts = [number for number, text in enumerate(source.lines, 1) if text.strip()]
     if not texts or not 1 <= finding.line <= len(source.lines) or finding.line in texts:
         return finding
@@ -252,11 +273,15 @@ def _identify(
 def _is_moved(row: Finding, candidate: Finding) -> bool:
     """Return whether a finding that is gone from its file was told again in another file, of the same code."""
     is_same_line = bool(row.anchor) and row.anchor == candidate.anchor
-    is_same_block = bool(row.block) and row.block == candidate.block
+    is_same_block = bool(row.block and candidate.block) and _load(row).has_text_of(_load(candidate))
     if row.state != "gone" or not (is_same_line or is_same_block):
         return False
     families = {smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)}
     return len(families) == 1 or _word_overlap(row.message, candidate.message) >= _SAME
+
+
+def _load(finding: Finding) -> Block:
+    return Block.load(finding.block, finding.anchor)
 
 
 def identify_all(

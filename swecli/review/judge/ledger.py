@@ -14,6 +14,8 @@ from swecli.review.judge.sources import LIMITS, Block, Source, Sources, project_
 from swecli.store.reviews import ReviewStore
 from swecli.tools.git import run_git
 
+_LAYOUT = "its code stands there with another indentation, or other text in quotes"
+
 
 def recheck(
     store: ReviewStore, here: Path | Sources, refs: Sequence[str] = (), paths: Iterable[str] = ()
@@ -48,10 +50,13 @@ def set_state(store: ReviewStore, ref: str, state: FindingState, reason: str = "
 def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     """Return the finding compared with its file, without a model. It moves with its lines, also into a renamed file. It
     becomes fixed when its measure is within the limit, or its file was deleted and its lines are in no other file;
-    regressed when the measure is over the limit again; gone, which is not verified, when its lines are nowhere."""
+    regressed when the measure is over the limit again; gone, which is not verified, when its lines are nowhere, or do
+    something else because of their layout. What the change removed cannot change while its file has no lines."""
     source = sources.get(finding.path)
     smell = finding.code_smell_type
     if source.hash == finding.file_hash and not source.missing:
+        return finding
+    if finding.removed and not source.lines:
         return finding
     if not (finding.anchor or finding.block):
         return (
@@ -64,8 +69,8 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
     block = Block.load(finding.block, finding.anchor)
-    found = source.find_block(block, finding.anchor)
-    line, last = min(found, key=lambda place: abs(place[0] - finding.line), default=(0, 0))
+    place = _find_place(finding, block, source)
+    line, last = place or (0, 0)
     named = next((symbol for symbol in source.symbols if symbol.name == finding.symbol), None)
     function = source.symbol_at(line) if line else named
     if block.measure is not None and function is not None and smell in function.measures:
@@ -77,18 +82,38 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
         if min(measure, block.measure) > limit:
             was_measured = finding.state == "fixed" and finding.reason.endswith(" are meant")
             again = move(finding, "over the limit") if was_measured else finding
-            return _move_to_line(again, source, line or function.line, last)
-    if line:
-        return _move_to_line(finding, source, line, last)
-    return replace(move(finding, "vanished", "its code is in no file"), file_hash=source.hash)
+            moved = _move_to_line(again, source, line or function.line, last)
+            return move(moved, "there", "its code is back")
+    if place is None:
+        return replace(move(finding, "vanished", "its code is in no file"), file_hash=source.hash)
+    return _follow(finding, block, source, place)
+
+
+def _find_place(finding: Finding, block: Block, source: Source) -> tuple[int, int] | None:
+    """Return the first and last line of a finding's block: of several places one in its function, then one that does
+    the same, then the nearest. None if it is nowhere."""
+
+    def rank(place: tuple[int, int]) -> tuple[bool, bool, int]:
+        is_elsewhere = source.symbol_at(place[0]).name != finding.symbol
+        return is_elsewhere, not source.is_same(block, place), abs(place[0] - finding.line)
+
+    return min(source.find_block(block, finding.anchor), key=rank, default=None)
+
+
+def _follow(finding: Finding, block: Block, source: Source, place: tuple[int, int]) -> Finding:
+    """Return the finding at the place where its code stands now; it is gone where that does something else there."""
+    moved = _move_to_line(finding, source, *place)
+    if source.is_same(block, place):
+        return move(moved, "there", "its code is back")
+    return move(moved, "vanished", _LAYOUT)
 
 
 def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
     block = Block.load(finding.block, finding.anchor)
     for path in sources.similar_files(finding.path):
         source = sources.get(path)
-        if found := source.find_block(block, finding.anchor):
-            return replace(_move_to_line(finding, source, *found[0]), path=path)
+        if (place := _find_place(finding, block, source)) is not None:
+            return replace(_follow(finding, block, source, place), path=path)
     finding = replace(finding, file_hash="")
     elsewhere = ""
     with suppress(BadInput):  # no repository, or no commit
@@ -101,11 +126,16 @@ def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
 
 
 def _move_to_line(finding: Finding, source: Source, line: int, last: int) -> Finding:
-    back = move(finding, "there", "its code is back")
     end = last if finding.end_line else None
     anchor = finding.anchor or collapse_whitespace(source.lines[line - 1])
     return replace(
-        back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why=""
+        finding,
+        line=line,
+        end_line=end,
+        anchor=anchor,
+        file_hash=source.hash,
+        verified=True,
+        why="",
     )
 
 

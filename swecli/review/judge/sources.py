@@ -1,4 +1,5 @@
-"""Read files of the project: their lines, the functions and blocks in them, and what is measured of these."""
+"""Read files of the project, as they are and as they were before a change: their lines, the functions and blocks in
+them, and what is measured of these."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from swecli.config.paths import project_root
+from swecli.review.judge.layout import digest_code, read_forms
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import SECONDS
@@ -71,24 +73,31 @@ class Symbol:
 
 
 class Block(NamedTuple):
-    """Lines without white space: their length and digest, and the measure of their function if it was measured."""
+    """Lines of code. Their text without white space, by its length and digest, is how they are found again; `layout`,
+    the digest of their forms, says whether they still do the same, and is "" in older ledgers. `measure` is that of
+    their function if it was measured."""
 
     length: int
     digest: str
     measure: int | None = None
+    layout: str = ""
 
     @classmethod
-    def make(cls, lines: Iterable[str], measure: int | None = None) -> Block:
+    def make(cls, lines: Iterable[str], measure: int | None = None, layout: str = "") -> Block:
         whole = strip_whitespace("".join(lines))
-        return cls(len(whole), _digest(whole), measure)
+        return cls(len(whole), _digest(whole), measure, layout)
 
     @classmethod
     def load(cls, text: str, anchor: str) -> Block:
         """Decode a block from JSON; an older ledger has none, where the anchor is the block."""
-        return cls(*json.loads(text)[:3]) if text else cls.make([anchor])
+        return cls(*json.loads(text)) if text else cls.make([anchor])
 
     def dump(self) -> str:
         return json.dumps(self, separators=(",", ":"))
+
+    def has_text_of(self, other: Block) -> bool:
+        """Return whether both are the same text, whatever its white space."""
+        return (self.length, self.digest) == (other.length, other.digest)
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,15 @@ class Source:
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
         return min(inside, key=lambda symbol: symbol.last - symbol.first, default=nearby)
 
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """The form of each line: see `read_forms`."""
+        return read_forms(self.path, self.lines)
+
+    def layout_of(self, first: int, last: int) -> str:
+        """Return the digest of the forms of these lines, which is equal for code that does the same."""
+        return digest_code(self.forms[first - 1 : last])
+
     def measures_over_limits(self, before: Source | None = None) -> list[str]:
         """Return a line for each function and limit that it exceeds. With the file as it was `before` a change only for
         what grew: what a change did not touch is not its matter."""
@@ -160,8 +178,8 @@ class Source:
         return []
 
     def find_block(self, block: Block, anchor: str = "") -> list[tuple[int, int]]:
-        """Return (first, last) line of each place of a block, whatever its indentation and line breaks. `anchor` is how
-        its text begins, or "" if unknown."""
+        """Return (first, last) line of each place of a block's text, whatever its white space: `is_same` tells whether
+        that matters. `anchor` is how its text begins, or "" if unknown."""
         whole, starts = self._stripped
         line_at = {start: n for n, start in enumerate(starts, 1)}
         head = strip_whitespace(anchor)
@@ -172,6 +190,10 @@ class Source:
             and whole.startswith(head, start)
             and _digest(whole[start : start + block.length]) == block.digest
         ]
+
+    def is_same(self, block: Block, place: tuple[int, int]) -> bool:
+        """Return whether the code at a place of a block does the same as the block."""
+        return block.layout in ("", self.layout_of(*place))
 
     @cached_property
     def _stripped(self) -> tuple[str, list[int]]:
@@ -196,17 +218,52 @@ class Source:
         return found
 
 
+@dataclass(frozen=True)
+class Before:
+    """A changed file before the change. `places` has for each of its lines the line where it stands now, which for a
+    removed one is the next that was kept."""
+
+    source: Source
+    places: tuple[int, ...]
+    removed: frozenset[int]  # its lines that the change removed
+    is_gone: bool  # the change removed all of them
+
+    def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
+        """Return the lines of now at which quoted code stood."""
+        return [self.places[line - 1] for line in self.source.find_quote(quote, shortest)]
+
+    @property
+    def removals(self) -> list[tuple[int, str]]:
+        """The removed lines, each with the line of now where it stood."""
+        rows = enumerate(zip(self.places, self.source.lines, strict=True), 1)
+        return [row for line, row in rows if line in self.removed]
+
+
 class Sources:
     """Reads files below `root` by path with `get`, never through a link out of it and none that may hold secrets, and
-    caches them: later changes are not seen. What a model names is read with `find`, which reads no ignored file. A
-    snapshot is a folder made for this object, which `close` or the end of the object removes."""
+    caches them: later changes are not seen. What a model names is read with `find`, which reads no ignored file, and
+    what a change has removed is `before` it, by path. A snapshot is a folder made for this object, which `close` or the
+    end of the object removes."""
 
-    def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
+    def __init__(
+        self, root: Path, before: Mapping[str, Before] | None = None, *, is_snapshot: bool = False
+    ) -> None:
         self.root = root
+        self.before = before or {}
+        self.is_snapshot = is_snapshot
         self.get = lru_cache(_CACHE_SIZE)(self._read)
         self._remove = (
             weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
         )
+
+    def reviewed(self, path: str) -> Source:
+        """Read a file, or what a change has removed of it if nothing is left."""
+        before = self.before.get(path)
+        return before.source if before is not None and before.is_gone else self.get(path)
+
+    def reread(self) -> Sources:
+        """Return the same files, none of them read yet. They end with this object if it is a snapshot."""
+        return Sources(self.root, self.before)
 
     def close(self) -> None:
         if self._remove is not None:

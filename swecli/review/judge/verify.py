@@ -37,7 +37,7 @@ from swecli.models.message import (
 )
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
-from swecli.review.judge.sources import LIMITS, Block, Source, Sources, Symbol, strip_whitespace
+from swecli.review.judge.sources import LIMITS, Before, Block, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -216,9 +216,11 @@ class Verifier:
         return await send(self.model, request, out.spend)
 
     def _describe(self, finding: Finding, see: Sequence[str] = ()) -> str:
-        """Return the claim with its code, what that code calls and who calls it, and with the known claim that it may
-        repeat in other words. `see` are up to two `path:line`."""
-        source = self.sources.get(finding.path)
+        """Return the claim with its code, what the change removed there, what that code calls and who calls it, and
+        with the known claim that it may repeat in other words. `see` are up to two `path:line`."""
+        source = self.sources.reviewed(finding.path)
+        before = self.sources.before.get(finding.path)
+        is_gone = before is not None and before.is_gone
         out: list[str] = []
         if finding.same_as:
             known = self.store.get(finding.same_as)
@@ -234,9 +236,11 @@ class Verifier:
         out.append(f"Claim: {collapse_whitespace(finding.message)}")
         if finding.state == "gone":
             out += self._show_moved(finding)
-        out.append(
-            _format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1))
-        )
+        last = min(symbol.last, first + _MAX_LINES - 1)
+        title = f"{finding.path}, which the change deletes" if is_gone else finding.path
+        out.append(_format_code(source, title, first, last))
+        if before is not None and not is_gone:
+            out += _show_removed(finding, before, range(first, last + 2))
         lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
         names = set(_NAME.findall("\n".join([*lines, finding.message])))
         named = [s for s in source.symbols if s.name.rpartition(".")[2] in names]
@@ -250,6 +254,9 @@ class Verifier:
             f"Used in {line}"
             for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)
         ]
+        if is_gone:
+            mentions = islice(_find_mentions(finding.path, self.sources), _MAX_CALLERS)
+            out += [f"Named in {line}" for line in mentions]
         out += [self._show_place(place) for place in see]
         return "\n".join(out)
 
@@ -278,14 +285,7 @@ class Verifier:
 
 
 def _rule_on(finding: Finding, source: Source) -> Judgement | None:
-    """Judge a suggestion that equals the code, and a smell that is measured; None for all others."""
-    present = "".join(source.lines[max(0, finding.line - 1) : finding.end_line or finding.line])
-    if finding.suggestion.strip() and strip_whitespace(finding.suggestion) == strip_whitespace(
-        present
-    ):
-        return Judgement(
-            "refuted", finding.path, finding.line, present.strip(), "it equals the code", "rule"
-        )
+    """Judge a smell that is measured; None for all others."""
     smell = finding.code_smell_type
     function = source.symbol_at(finding.line)
     if smell not in function.measures:
@@ -302,7 +302,8 @@ def _parse_judgement(
     row: Mapping[str, Any], sources: Sources, by: str, claimed: str = ""
 ) -> Judgement:
     """Return the judgement of an answer's row. Without a quote that its file, or the `claimed` one, contains, it is
-    cannot_tell, and one with another verdict is a failure."""
+    cannot_tell, and one with another verdict is a failure. A quote of what the change removed can confirm a claim; it
+    cannot refute one, since it stands no longer."""
     given = re.sub(r"^\W+", "", str(row.get("verdict")).lower())
     why = collapse_whitespace(str(row.get("why") or ""))[:400]
     verdict: Verdict = ""
@@ -317,6 +318,9 @@ def _parse_judgement(
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     source = sources.get(path) if path == claimed else sources.find(path)
     found = source.find_quote(quote, _MIN_QUOTE) if path else []
+    before = sources.before.get(path)
+    if not found and before is not None and verdict == "confirmed":
+        found = before.find_quote(quote, _MIN_QUOTE)
     if not found:
         return Judgement("cannot_tell", why=f"{why} (its quote is in no file)".strip(), by=by)
     return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
@@ -434,6 +438,25 @@ def _format_code(source: Source, path: str, first: int, last: int) -> str:
     return "\n".join(
         [f"{path}:", *(f"{number:>6} {source.lines[number - 1][:400]}" for number in rows)]
     )
+
+
+def _show_removed(finding: Finding, before: Before, lines: range) -> list[str]:
+    """Return what the change removed at these lines, each with the line before which it stood; of a claim about removed
+    code what stood nearest to it."""
+    rows = [row for row in before.removals if finding.removed or row[0] in lines]
+    nearest = sorted(rows, key=lambda row: abs(row[0] - finding.line))[:_MAX_LINES]
+    shown = [f"{place:>6} - {text[:400]}" for place, text in rows if (place, text) in nearest]
+    return ["Removed by the change:", *shown[:_MAX_LINES]] if shown else []
+
+
+def _find_mentions(path: str, sources: Sources) -> Iterator[str]:
+    """Yield one line of each file of the same kind that names a deleted file."""
+    word = re.compile(rf"\b{re.escape(Path(path).stem)}\b")
+    for other in sources.similar_files(path)[:_MAX_FILES]:
+        for number, line in enumerate(sources.get(other).lines, 1):
+            if word.search(line):
+                yield f"{other}:{number}: {line.strip()[:200]}"
+                break
 
 
 def _find_callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str]:

@@ -21,7 +21,7 @@ _MAX_SPANS = 3  # ranges of lines named for each of them
 _MAX_PATHS = 2  # files of a part that are named
 _STOPS = {
     "unreadable": "incomplete: a report could not be read",
-    "max_loops": "stopped: reached the limit of loops",
+    "max_loops": "stopped: reached the limit of loops without a report",
     "max_budget": "stopped: reached the cost limit",
     "interrupted": "interrupted: findings so far are kept",
     "failed": "failed: findings so far are kept",
@@ -50,7 +50,7 @@ def format_event(event: Event) -> list[str]:
 
 
 def _describe_start(event: ReviewStarted) -> str:
-    limit = f"up to {pluralize(event.loops, 'loop')}"
+    limit = f"up to {pluralize(event.loops, 'loop')} a part"
     if event.loop:
         limit = f"continues after loop {event.loop}"
     parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), limit]
@@ -78,10 +78,7 @@ def _describe_estimate(expected: Estimate) -> str:
     loops, most = expected.loops
     low, high = expected.tokens
     requests = f"{expected.requests[0]} to {expected.requests[1]} requests"
-    line = f"estimated from {expected.basis}: {loops} to {most} loops, {requests}, {low:,} to {high:,} tokens, {cost}"
-    if expected.loops_for_all > most:
-        line += f"; --loops {expected.loops_for_all} for all parts"
-    return line
+    return f"estimated from {expected.basis}: {loops} to {most} loops, {requests}, {low:,} to {high:,} tokens, {cost}"
 
 
 def _describe_progress(event: ReviewProgressed) -> str:

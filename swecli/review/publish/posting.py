@@ -12,6 +12,7 @@ from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, plur
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
 from swecli.review.publish.event_lines import format_coverage
+from swecli.review.publish.gate import Gate
 from swecli.review.publish.view import row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
@@ -22,6 +23,7 @@ _MAX_TABLE = (
     28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
 )
 MAX_INLINE = 10  # comments of one push; further findings are in the summary
+_DEFAULT = Gate()
 _RESOLVE = (
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 )
@@ -36,6 +38,7 @@ class Push:
     target: Target
     end: ReviewFinished
     read: tuple[str, ...]
+    gate: Gate
     inline: tuple[Finding, ...] = ()
     rest: tuple[Finding, ...] = ()
     known: tuple[Finding, ...] = ()
@@ -58,9 +61,14 @@ class Push:
         return [*rows, ", ".join([*counts, f"{len(self.known)} already posted"])]
 
     @property
+    def summary(self) -> str:
+        """The text of the summary comment."""
+        return _build_summary(self)
+
+    @property
     def has_changes(self) -> bool:
         """Return whether anything on the pull request would change."""
-        return bool(self.inline or self.fixed) or _build_summary(self) != self.target.earlier.body
+        return bool(self.inline or self.fixed) or self.summary != self.target.earlier.body
 
     def post(self) -> list[str]:
         """Post it and return what happened, as lines. If GitHub rejects a comment, all go into the summary. Raises
@@ -93,7 +101,7 @@ class Push:
                 )
         problems += _close_fixed(push)
         comment = self.target.earlier.comment
-        text = _build_summary(push)
+        text = push.summary
         where = f"issues/comments/{comment}" if comment else f"issues/{self.target.pr}/comments"
         self.github.request("PATCH" if comment else "POST", where, {"body": text})
         return [*problems, f"posted: {push.lines[-1]}"]
@@ -109,12 +117,11 @@ def plan_push(
     target: Target,
     end: ReviewFinished,
     read: Sequence[str],
-    least: str = "confirmed",
-    post_min: str = "medium",
+    gate: Gate = _DEFAULT,
 ) -> Push:
-    """Return what to post of the findings with at least the verdict `least` (confirmed, cannot_tell, any) and the
-    severity `post_min`. Findings in code that an earlier push had read are posted only if critical. `read` are the
-    digests of the hunks that the review read. Raises GitHubError."""
+    """Return what to post of the findings that the gate posts. Those in code that an earlier push had read are comments
+    only if critical, else in the summary, and so are those that only fail the review. `read` are the digests of the
+    hunks that the review read. Raises GitHubError."""
     github = target.github
     assert github is not None, "a pull request is on GitHub"
     comments, replied = _own_comments(github, target.pr or 0)
@@ -128,9 +135,7 @@ def plan_push(
                 known.append(finding)
             elif finding.state == "fixed" and mark not in replied:
                 fixed.append((finding, comments[mark]))
-        elif finding.is_open and finding.has_verdict(least) and finding.at_least(post_min):
-            if finding.late and finding.severity != "critical":
-                continue
+        elif gate.is_posted(finding):
             new.append(finding)
 
     new.sort(key=worst_first)
@@ -138,7 +143,10 @@ def plan_push(
     fit = [
         finding
         for finding in new
-        if finding.fingerprint not in tabled and _is_in_diff(finding, target.diffs)
+        if finding.fingerprint not in tabled
+        and finding.at_least(gate.post_min)
+        and (not finding.late or finding.severity == "critical")
+        and _is_in_diff(finding, target.diffs)
     ]
     inline = tuple(fit[:MAX_INLINE])
     return Push(
@@ -146,6 +154,7 @@ def plan_push(
         target,
         end,
         tuple(dict.fromkeys([*target.earlier.digests, *read])),
+        gate,
         inline,
         tuple(finding for finding in new if finding not in inline),
         tuple(known),
@@ -221,10 +230,11 @@ def _build_summary(push: Push) -> str:
     inline = len(push.inline) + len(push.known)
     open_ones = pluralize(inline + len(push.rest), "open finding")
     dismissed = sum(finding.state == "dismissed" for finding in push.end.findings)
-    settled = f" {dismissed} dismissed." if dismissed else ""
-    lines.append(
-        f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline.{settled}"
-    )
+    failing = push.gate.describe(push.end.findings)
+    told = [f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline."]
+    told += [f"{failing}."] if failing else []
+    told += [f"{dismissed} dismissed."] if dismissed else []
+    lines.append(" ".join(told))
     listed = [*push.rest, *(finding for finding in push.known if finding.state == "gone")]
     if listed:
         lines += [f"\n<details><summary>{len(listed)} more</summary>\n"]

@@ -10,19 +10,25 @@ from swecli import __version__
 from swecli.models.finding import SMELLS, Finding
 from swecli.models.review_events import FileCoverage, ReviewFinished
 from swecli.redact import redact_value
+from swecli.review.publish.gate import Gate
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_DEFAULT = Gate()
 _LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
 _SAFE = "/-._~!$&'()*+,;=@"  # characters of a path that RFC 3986 allows in a URI
 
 
 def as_sarif(
-    findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0
+    findings: Sequence[Finding],
+    end: ReviewFinished | None = None,
+    code: int = 0,
+    gate: Gate = _DEFAULT,
 ) -> dict[str, Any]:
     """Return a log of one run. Dismissed findings are suppressed, fixed and refuted ones omitted; fingerprints contain
-    no line numbers, and secrets are redacted. `code` is the exit code of the program."""
+    no line numbers, and secrets are redacted. `code` is the exit code of the program, `gate` says which findings count
+    in it."""
     settled = ("fixed", "refuted")
-    kept = [finding for finding in findings if finding.state not in settled and finding.line > 0]
+    kept = [finding for finding in findings if finding.state not in settled]
     rules = list(dict.fromkeys(_rule_of(finding) for finding in kept))
     driver = {
         "name": "swecli",
@@ -33,7 +39,7 @@ def as_sarif(
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_build_result(finding, rules) for finding in kept],
+        "results": [_build_result(finding, rules, gate) for finding in kept],
     }
     if end is not None:
         run["invocations"] = [_build_invocation(end, code)]
@@ -75,17 +81,20 @@ def _build_notification(file: FileCoverage) -> dict[str, Any]:
 
 
 def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
-    region = {"startLine": first}
-    if last and last >= first:
-        region["endLine"] = last
     artifact = {"uri": quote(path, safe=_SAFE), "uriBaseId": "%SRCROOT%"}
-    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+    place: dict[str, Any] = {"artifactLocation": artifact}
+    if first > 0:
+        place["region"] = {"startLine": first}
+    if last and last >= first > 0:
+        place["region"]["endLine"] = last
+    return {"physicalLocation": place}
 
 
-def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
-    """Return a result. What the verifier doubts is for a person to review, and has no level."""
+def _build_result(finding: Finding, rules: Sequence[str], gate: Gate) -> dict[str, Any]:
+    """Return a result. What the verifier doubts is for a person to review, and has no level, unless the user lets it
+    count."""
     name = _rule_of(finding)
-    is_sure = finding.verdict in ("confirmed", "")
+    is_sure = finding.verdict in ("confirmed", "") or gate.counts(finding)
     text = f"{finding.message}\n{finding.improvement}".strip()
     result: dict[str, Any] = {
         "ruleId": name,

@@ -13,7 +13,7 @@ from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Event, ToolFinished
-from swecli.models.finding import Finding, ReviewEnd, ReviewRecord
+from swecli.models.finding import LOOPS_OF_READ, Finding, ReviewEnd, ReviewRecord
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
@@ -25,7 +25,7 @@ from swecli.models.message import (
 )
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewProgressed
 from swecli.review.judge.grounding import ground, identify_all
-from swecli.review.judge.sources import Sources, normalize_code
+from swecli.review.judge.sources import normalize_code
 from swecli.review.read.conversation import Conversation
 from swecli.review.read.extract import Extraction, extract
 from swecli.review.read.job import ReviewJob
@@ -74,13 +74,20 @@ class ReviewDialogue:
         target = job.plan.target
         names = {diff.old_path: path for path, diff in target.diffs.items() if diff.old_path}
         names |= {path: path for path in target.files}
-        progress = Progress(job.plan, dict.fromkeys(job.record.seen))
+        read = dict.fromkeys(job.record.seen)
+        loops_of_read = job.record.loops - job.record.unread_loops
+        progress = Progress(job.plan, read, loops_of_read=loops_of_read)
         return cls(job, specs, job.record, progress, Conversation.begin(job.record.prompt), names)
 
     @property
     def max_loops(self) -> int:
-        """The most requests that the review may make."""
+        """The most loops that a part may take. Those of parts that are given up count together."""
         return self.job.agent.settings.review_loops
+
+    @property
+    def last_loop(self) -> int:
+        """The loop that is the last one unless a part is read in it: the loops of read parts do not count."""
+        return self.max_loops + self.progress.loops_of_read
 
     def is_over(self, state: TurnState) -> bool:
         """Return whether all is read, or a limit is reached."""
@@ -90,7 +97,7 @@ class ReviewDialogue:
         """Return how the review has ended, or None while there is something to ask."""
         if end := self.progress.find_end():
             return end
-        if self.record.loops >= self.max_loops:
+        if self.record.loops >= self.last_loop:
             return "max_loops"
         max_cost = self.job.agent.settings.max_budget_usd
         if max_cost is not None and state.cost is not None and state.cost >= max_cost:
@@ -100,7 +107,7 @@ class ReviewDialogue:
     def begin_step(self, state: TurnState) -> None:
         """Ask for the next part if none is running. The last loop is announced."""
         self.open_part()
-        is_last = 1 < state.steps == self.max_loops
+        is_last = 1 < state.steps == self.last_loop
         if is_last and self.progress.steps:
             self._say(_LAST)
         self._is_report_only = is_last or self.progress.is_report_due
@@ -164,15 +171,15 @@ class ReviewDialogue:
             at.answered.add(at.part.number)
         self.text = reply.text.strip() or self.text
         read = self._read = extract(reply, state.steps, self._shown)
-        root = self.job.verifier.sources.root
-        found = await asyncio.to_thread(ground, read.findings, Sources(root), self.names)
+        sources = self.job.plan.target.sources.reread()
+        found = await asyncio.to_thread(ground, read.findings, sources, self.names)
         accumulated = self._store_findings(found, read.lost, state.steps)
         return [accumulated] if read.findings else []
 
     def store_partial(self, text: str) -> None:
         """Store the findings of an interrupted reply."""
         read = extract(ModelReply(text), self.record.loops + 1)
-        found = ground(read.findings, Sources(self.job.verifier.sources.root), self.names)
+        found = ground(read.findings, self.job.plan.target.sources.reread(), self.names)
         self._store_findings(found, (), self.record.loops, partial=True)
 
     def see(self, event: Event) -> None:
@@ -189,26 +196,28 @@ class ReviewDialogue:
         at = self.progress
         part = self._part
         loop = state.steps
+        last_loop = self.last_loop  # before a part is read
         assert part is not None, "a step begins with a part"
         self.conversation.hear(reply.text, message.tool_calls)
         if (text := at.advance(reply, self._read, part)) is not None:
             self._say(text)
         lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
-        self.record = replace(self.record, seen=tuple(at.read), lost=lost)
+        spent = {**self.record.spent, LOOPS_OF_READ: at.loops_of_read}
+        self.record = replace(self.record, seen=tuple(at.read), lost=lost, spent=spent)
         events: list[Event] = []
         if removed := self.conversation.forget(loop):
             kept = len(self.conversation.messages)
             events.append(LoopWindowApplied(loop, removed, kept, self.record.id))
         self.record = self.job.store.record(self.record, []).review
-        events.append(self._measure_progress(state, part))
+        events.append(self._measure_progress(state, part, last_loop))
         return events
 
-    def _measure_progress(self, state: TurnState, part: Part) -> ReviewProgressed:
+    def _measure_progress(self, state: TurnState, part: Part, last_loop: int) -> ReviewProgressed:
         plan = self.job.plan
         coverage = plan.measure_coverage(self.record.seen, self.progress.answered, "")
         return ReviewProgressed(
             state.steps,
-            self.max_loops,
+            last_loop,
             sum(file.whole for file in coverage.files),
             len(coverage.files),
             self.record.unique,
@@ -238,8 +247,8 @@ class ReviewDialogue:
             replace(one, late=(one.path, one.line) in old, hunk=plan.find_hunk(one, part))
             for one in findings
         ]
-        counted = int(self.record.spent.get(_PARTIAL, 0))
-        spent: dict[str, float] = {}
+        spent = dict(self.record.spent)
+        counted = int(spent.pop(_PARTIAL, 0))
         reported = max(0, len(findings) - counted)
         if partial:
             spent[_PARTIAL] = counted + len(findings)

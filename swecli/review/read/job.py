@@ -16,7 +16,7 @@ from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.read.rules import build_system_prompt, load_rules
-from swecli.review.target.plan import Plan, build_plan
+from swecli.review.target.plan import Hunk, Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -65,18 +65,34 @@ class ReviewJob:
         return not is_settled or finding.fingerprint in carried
 
     def _find_changed(self, known: Sequence[Finding], read: Collection[str]) -> list[Finding]:
-        """Return the confirmed findings with a read hunk in their function: it may be their repair."""
-        sources = self.plan.target.sources
+        """Return the confirmed findings that the read hunks may repair: those in the same function. What repairs one of
+        removed code may be in any hunk, or in none: the code may stand there again."""
         hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read]
-        return [
-            finding
-            for finding in known
-            if finding.verdict == "confirmed"
-            and any(
-                hunk.path == finding.path and hunk.is_around(finding, sources.get(finding.path))
-                for hunk in hunks
-            )
+        chosen: list[Finding] = []
+        for finding in known:
+            is_repaired = any(self._is_around(hunk, finding) for hunk in hunks)
+            if finding.removed and self.plan.select([finding]):
+                is_repaired = bool(hunks) or not self._is_still_removed(finding)
+            if is_repaired and finding.verdict == "confirmed":
+                chosen.append(finding)
+        return chosen
+
+    def _is_still_removed(self, finding: Finding) -> bool:
+        """Return whether the change removes code at the place of a finding, with no more than blank lines between."""
+        sources = self.plan.target.sources
+        before = sources.before.get(finding.path)
+        if before is None or before.is_gone:
+            return before is not None
+        lines = sources.get(finding.path).lines
+        gaps = [
+            lines[place - 1 : finding.line - 1] or lines[finding.line : place - 1]
+            for place, _ in before.removals
         ]
+        return any(not "".join(gap).strip() for gap in gaps)
+
+    def _is_around(self, hunk: Hunk, finding: Finding) -> bool:
+        source = self.plan.target.sources.reviewed(finding.path)
+        return hunk.path == finding.path and hunk.is_around(finding, source)
 
     async def verify(
         self, read: Collection[str], used: int, cost: float | None
@@ -95,14 +111,15 @@ class ReviewJob:
         known = store.findings(["open", "regressed"])
         unchecked = [f for f in plan.select(known) if f.is_unchecked]
         claims = [*found, *unchecked, *self._find_changed(known, read)]
-        gone = store.findings(["gone"], plan.files if plan.target.commit else ())
+        is_snapshot = plan.target.sources.is_snapshot
+        gone = store.findings(["gone"], plan.files if is_snapshot else ())
         claims += [
             f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files
         ]  # undecided ones are paid once
         claims += [
             other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
         ]
-        sources = Sources(self.verifier.sources.root)  # not cached
+        sources = plan.target.sources.reread()
         budget = self.agent.settings.max_budget_usd
         tokens = max(MIN_TOKENS, int(used * TOKEN_SHARE))
         left = None if budget is None or cost is None else budget - cost
@@ -119,9 +136,9 @@ async def begin_job(
     old = before if spec is None else None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
-    if old is not None and old.loops >= agent.settings.review_loops:
+    if old is not None and old.unread_loops >= agent.settings.review_loops:
         raise BadInput(
-            f"{old.id} has used its {old.loops} loops.",
+            f"{old.id} has used its {old.unread_loops} loops for what is not read.",
             "Allow more (--loops), or begin a new review.",
         )
     plan = await asyncio.to_thread(
@@ -182,7 +199,8 @@ async def _make_job(
         *(d.old_path for d in target.diffs.values()),
         *(f.path for f in target.earlier.findings),
     }
-    await asyncio.to_thread(recheck, store, target.sources, (), names if target.commit else ())
+    paths = names if target.sources.is_snapshot else ()
+    await asyncio.to_thread(recheck, store, target.sources, (), paths)
     return ReviewJob(
         agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from swecli.models.finding import Finding
@@ -20,7 +20,7 @@ def write_part_message(plan: Plan, part: Part, label: str, known: Sequence[Findi
     head = f"Part {part.number} of {len(plan.parts)} of the review of {label}."
     text = [f"{head} Review these lines; read around them where needed."]
     text += _describe_change(plan)
-    text += _show_lines(part)
+    text += _show_lines(part, plan.target.deleted)
     text += _list_leads(plan, part)
     text += _list_known(known)
     text.append(
@@ -36,8 +36,8 @@ def _describe_change(plan: Plan) -> list[str]:
     if target.intent:
         said = redact(target.intent)[:_MAX_INTENT].split("\n")
         lines += ["What its author says it is for:", *(f"> {line}" for line in said)]
-    changed = list(plan.files) if target.diffs else []
-    changed += [f"{path} (deleted)" for path in target.deleted]
+    paths = dict.fromkeys([*(plan.files if target.diffs else ()), *target.deleted])
+    changed = [f"{path} (deleted)" if path in target.deleted else path for path in paths]
     if changed:
         listed = ", ".join(" ".join(path.split()) for path in changed[:_MAX_FILES])
         left = len(changed) - _MAX_FILES
@@ -46,13 +46,15 @@ def _describe_change(plan: Plan) -> list[str]:
     return lines
 
 
-def _show_lines(part: Part) -> list[str]:
+def _show_lines(part: Part, deleted: Collection[str]) -> list[str]:
     text: list[str] = []
     for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
         listed = list(hunks)
         before = listed[0].old_path
-        renamed = f" (renamed from {before})" if before else ""
-        text.append(f"## {path}{renamed}".replace("\n", " "))  # a name may contain line breaks
+        mark = f" (renamed from {before})" if before else ""
+        if path in deleted:
+            mark = " (deleted)"
+        text.append(f"## {path}{mark}".replace("\n", " "))  # a name may contain line breaks
         text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
     return text
 

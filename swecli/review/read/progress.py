@@ -33,6 +33,7 @@ class Progress:
     answered: set[int] = field(default_factory=set)
     """Numbers of the parts whose message was in an answered request."""
     closed: set[int] = field(default_factory=set)  # numbers of parts that are not asked again
+    loops_of_read: int = 0  # that parts took which were read
     failed: int = 0  # parts in a row without anything readable
     lost: list[str] = field(default_factory=list)  # a line for each part without a report
 
@@ -89,6 +90,8 @@ class Progress:
         reported = numbered[0] if numbered else part
         is_running = reported is self.part
         is_shown = reported.number in self.answered
+        if is_shown and is_running:
+            self.loops_of_read += self.steps
         if is_shown:
             self.read |= dict.fromkeys(hunk.digest for hunk in reported.hunks)
             self.failed = 0

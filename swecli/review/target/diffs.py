@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch, translate
+from fnmatch import fnmatch
 from itertools import groupby
-from pathlib import Path
 
 from swecli.models.review_events import SkippedFile
-from swecli.review.judge.sources import Source, Sources
+from swecli.review.file_kinds import matches_kind
+from swecli.review.judge.sources import Before, Source, Sources
+from swecli.tools.files import digest
 from swecli.tools.sensitive import is_sensitive
 
 _HUNK = re.compile(
     r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@"
 )
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
+_REMOVED_OTHERS = ("deleted file mode 120000", "deleted file mode 160000")
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 MAX_LINE = 5_000  # characters; longer lines are minified or generated
 LONG_LINE = f"a line over {MAX_LINE:,} characters"
@@ -27,23 +28,16 @@ _HEAD = 2_048  # characters in which a generated file is expected to be marked a
 _GENERATED = re.compile(
     r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL
 )
-_FILE_KINDS = {
-    kind: re.compile("|".join(map(translate, patterns.split())))
-    for kind, patterns in tomllib.loads(
-        Path(__file__).with_name("files.toml").read_text("utf-8")
-    ).items()
-}
 
-
-Row = tuple[
-    str, int, str
-]  # sign, line number in the new file, text; a removed line has the next line's number
+# sign, line number in the new file, text; a removed line has the next line's number, in a file of which nothing is left
+# its own
+Row = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """The diff of one file. `status` is why nothing in it can be reviewed (deleted, submodule, ...), or ""; `is_new` is
-    true of a file that the change adds."""
+    """The diff of one file. `status` says what happened to it as a whole (deleted, binary, submodule, ...), or is "";
+    `is_new` is true of a file that the change adds."""
 
     path: str
     old_path: str = ""
@@ -61,19 +55,42 @@ class FileDiff:
         """The numbers of all lines of the new file that the diff shows."""
         return {number for sign, number, _ in self.rows if sign != "-"}
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the change removes all lines of the file: a change that keeps some shows those around it."""
+        return bool(self.hunks) and all(sign == "-" for sign, _, _ in self.rows)
+
     def undo(self, lines: Sequence[str]) -> tuple[str, ...]:
         """Return the lines of the file before the change; `lines` are those after it."""
-        old: list[str] = []
+        return tuple(text for _, _, text in self._undo_rows(lines))
+
+    def before(self, lines: Sequence[str]) -> Before:
+        """Return the file before the change; `lines` are those after it."""
+        rows = self._undo_rows(lines)
+        old = tuple(text for _, _, text in rows)
+        places = tuple(place for _, place, _ in rows)
+        removed = frozenset(line for line, (sign, _, _) in enumerate(rows, 1) if sign == "-")
+        content = "\n".join(old).encode("utf-8", "surrogatepass")
+        return Before(Source(self.path, old, digest(content)), places, removed, self.is_gone)
+
+    def _undo_rows(self, lines: Sequence[str]) -> list[Row]:
+        """Return the lines before the change as rows of unchanged and removed ones."""
+        old: list[Row] = []
         done = 0
         for sign, number, text in self.rows:
             unchanged = number - 1 if sign != " " else number
-            old += lines[done:unchanged]
+            old += _unchanged_rows(lines, done, unchanged)
             done = max(done, unchanged)
             if sign == "-":
-                old.append(text)
+                old.append((sign, number, text))
             elif sign == "+":
                 done = number
-        return (*old, *lines[done:])
+        return [*old, *_unchanged_rows(lines, done, len(lines))]
+
+
+def _unchanged_rows(lines: Sequence[str], done: int, end: int) -> list[Row]:
+    """Return the rows of the lines after the first `done`, up to line `end`."""
+    return [(" ", number, text) for number, text in enumerate(lines[done:end], done + 1)]
 
 
 def planned_lines(rows: Iterable[Row]) -> set[int]:
@@ -109,7 +126,9 @@ def _parse_file(part: str) -> FileDiff:
     elif not path:  # only its mode changed, or it is binary: "a/NAME b/NAME"
         both = head[0].removeprefix("diff --git ")
         path = both[len(both) // 2 + 3 :]
-    hunks = parse_hunks(part)
+    # a removed link or submodule has its target as text
+    is_text = not any(line in _REMOVED_OTHERS for line in head)
+    hunks = parse_hunks(part) if is_text else ()
     old_path = names.get("rename from ", "")
     status = _status_of(head, has_hunks=bool(hunks), is_renamed=bool(old_path))
     is_new = any(line.startswith("new file mode") for line in head)
@@ -154,12 +173,15 @@ def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
             number = int(match["start"]) + (
                 not new_left
             )  # an empty range starts at the line before it
-    return tuple(tuple(rows) for rows in out if rows)
+    hunks = tuple(tuple(rows) for rows in out if rows)
+    if all(sign == "-" for rows in hunks for sign, _, _ in rows):
+        return tuple(_number_own(rows) for rows in hunks)
+    return hunks
 
 
-def matches_kind(path: str, kind: str) -> bool:
-    """Return whether a file name matches a kind of `files.toml`."""
-    return _FILE_KINDS[kind].match(f"/{path.lower()}") is not None
+def _number_own(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the removed lines of a file of which nothing is left, with their own numbers: all are one hunk."""
+    return tuple((sign, number, text) for number, (sign, _, text) in enumerate(rows, 1))
 
 
 def is_included(path: str, include: Sequence[str]) -> bool:
@@ -172,12 +194,13 @@ def is_included(path: str, include: Sequence[str]) -> bool:
 def skip_rule(
     diff: FileDiff, sources: Sources, attributes: Mapping[str, str], include: Sequence[str]
 ) -> str:
-    """Return the rule that skips a file by its status, name, git attributes or text, or "". Attributes override names
-    in both directions; `include` patterns override the rules of `_INCLUDABLE`. Added lines do not count, so that a
-    change can hide neither itself nor a file that it adds."""
+    """Return the rule that skips a file by its status, name, git attributes or text, or "". A deleted text is read.
+    Attributes override names in both directions; `include` patterns override the rules of `_INCLUDABLE`. Added lines do
+    not count, so that a change can hide neither itself nor a file that it adds."""
     path = diff.path
     is_wanted = is_included(diff.path, include)
-    if diff.status not in ("", "binary"):  # a change may declare its own text binary
+    # a change may declare its own text binary
+    if diff.status not in ("", "binary") and not diff.is_gone:
         return diff.status
     if is_sensitive(path):
         return "sensitive"
@@ -214,11 +237,14 @@ def _is_denied(attributes: Mapping[str, str], rule: str) -> bool:
 
 
 def _rule_by_text(diff: FileDiff, source: Source, *, may_be_generated: bool) -> str:
-    """Return the rule that skips a file by those of its lines that the change has not added."""
+    """Return the rule that skips a file by those of its lines that the change has not added, or by those of a file of
+    which it leaves nothing."""
     if diff.is_new:
         return ""
     added = {number for sign, number, _ in diff.rows if sign == "+"}
     lines = [line for number, line in enumerate(source.lines, 1) if number not in added]
+    if diff.is_gone:
+        lines = [text for _, _, text in diff.rows]
     if any(len(line) > MAX_LINE for line in lines):
         return LONG_LINE
     if may_be_generated and _GENERATED.search("\n".join(lines[:80])[:_HEAD]):

@@ -48,7 +48,8 @@ _TEXTS = {
     "path": r"(?!/).*", "kind": "|".join(KINDS), "code_smell_type": ".*", "severity": "|".join(SEVERITIES),
     "message": ".*", "verdict": "|confirmed|cannot_tell|refuted", "state": "|".join(_STATES),
     "reason": ".*",
-    "block": r'|\[\d{1,7},"[0-9a-f]{20}",(?:null|\d{1,6})\]', "symbol": ".*", "fingerprint": "[0-9a-f]{6,40}",
+    "block": r'|\[\d{1,7},"[0-9a-f]{20}",(?:null|\d{1,6})(?:,"(?:[0-9a-f]{20})?")?\]',
+    "symbol": ".*", "fingerprint": "[0-9a-f]{6,40}",
 }  # fmt: skip
 
 
@@ -310,6 +311,7 @@ class PullState:
             | {
                 "line": finding.line,
                 "end_line": finding.end_line or 0,
+                "removed": finding.removed,
                 "message": redact(finding.message)[:200],
                 "reason": redact(finding.reason)[:_MAX_REASON],
             }
@@ -349,15 +351,23 @@ def _unpack_state(text: str) -> PullState:
             texts = {name: row[name] for name in _TEXTS if name in row or name != "reason"}
             place = (row["line"], row["end_line"])
             aliases = row["aliases"]
+            removed = row.get("removed", False)
             is_valid = (
                 is_valid
                 and all(re.fullmatch(_TEXTS[name], text, re.DOTALL) for name, text in texts.items())
                 and all(len(text) <= 500 for text in (*texts.values(), *aliases))
                 and ".." not in texts["path"].split("/")
                 and all(type(number) is int and 0 <= number < 10**8 for number in place)
+                and isinstance(removed, bool)
             )
             findings.append(
-                Finding(line=place[0], end_line=place[1] or None, aliases=tuple(aliases), **texts)
+                Finding(
+                    line=place[0],
+                    end_line=place[1] or None,
+                    aliases=tuple(aliases),
+                    removed=removed,
+                    **texts,
+                )
             )
         return PullState(head, tuple(digests), tuple(findings)) if is_valid else PullState()
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit
+from swecli.review.file_kinds import matches_kind
+from swecli.review.judge.layout import digest_code
 from swecli.review.judge.sources import Source
 from swecli.review.target.diffs import (
     LONG_LINE,
@@ -26,7 +27,6 @@ from swecli.review.target.diffs import (
     FileDiff,
     Row,
     is_included,
-    matches_kind,
     planned_lines,
 )
 from swecli.review.target.targets import TARGET_HINT, Target
@@ -151,8 +151,9 @@ class Plan:
         self, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
     ) -> Plan:
         """Return the plan with the expected ranges of loops, requests, tokens and cost, from the lowest and highest
-        ratios of earlier reviews (`past`); without enough of them from constants."""
-        parts = self.parts[:max_loops]
+        ratios of earlier reviews (`past`); without enough of them from constants. `max_loops` is the limit of a
+        part."""
+        parts = self.parts
         basis = "constants"
         loop_ratios = list(_LOOP_RATIOS)
         token_ratios = list(_TOKEN_RATIOS)
@@ -164,7 +165,8 @@ class Plan:
             ]
         size = sum(part.tokens + _BASE_TOKENS for part in parts)
         most = ceil(max(loop_ratios) * len(parts))
-        loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
+        fewest = min(len(parts), max(1, int(min(loop_ratios) * len(parts))))
+        loops = (fewest, min(max_loops * len(parts), most))
         requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
         tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
         replies = [count * _REPLY_TOKENS for count in requests]
@@ -172,7 +174,7 @@ class Plan:
             cost_of(Usage(max(0, n - out), out), price)
             for n, out in zip(tokens, replies, strict=True)
         )
-        needed = ceil(median(loop_ratios) * len(self.parts))
+        needed = ceil(median(loop_ratios) * len(parts))
         cost = None if low is None or high is None else (low, high)
         return replace(self, estimate=Estimate(loops, requests, tokens, cost, needed, basis))
 
@@ -227,11 +229,12 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     leads: dict[str, list[str]] = {}
     for path in target.files:
         diff = target.diffs.get(path) or FileDiff(path)
-        source = target.sources.get(path)
+        source = target.sources.reviewed(path)
         own = _cut_file(diff, source, _unreadable_because(diff, source, target.include), max_tokens)
         hunks += own
-        before = Source(path, diff.undo(source.lines)) if diff.hunks else None
-        if own and (over := source.measures_over_limits(before)):
+        before = target.sources.before.get(path)
+        over = source.measures_over_limits(before.source if before else None)
+        if own and over:
             leads[path] = over
     if not hunks and target.files and not target.diffs:
         raise BadInput(
@@ -253,7 +256,7 @@ def _unreadable_because(diff: FileDiff, source: Source, include: Sequence[str]) 
     """Return why a file will not be read, "" if it will."""
     if source.problem:
         return source.problem
-    if any(_CONFLICT.match(line) for line in source.lines):
+    if not diff.is_gone and any(_CONFLICT.match(line) for line in source.lines):
         return "conflict markers"
     added = source.lines if diff.is_new else [text for _, _, text in diff.rows]
     is_long = any(len(text) > MAX_LINE for text in added)
@@ -270,7 +273,7 @@ def _cut_file(diff: FileDiff, source: Source, why: str, max_tokens: int) -> list
         # about three characters a token, and the line number in front
         sized = ((row, len(row[2]) // 3 + 4) for row in rows)
         pieces = [rows] if why else _pack(sized, max_tokens)
-        hunks += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
+        hunks += [_build_hunk(diff, source, symbol, piece, why) for piece in pieces]
     if why and not hunks:
         hunks.append(Hunk("", diff.path, (1,), "", f"unreadable {diff.path}", why=why))
     return hunks
@@ -302,23 +305,37 @@ def _number(hunks: Iterable[Hunk], counter: TokenCounter) -> list[Hunk]:
     return numbered
 
 
-def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> Hunk:
-    planned = planned_lines(rows) if diff.hunks else {number for _, number, _ in rows}
-    spans = _to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
+def _build_hunk(diff: FileDiff, source: Source, symbol: str, rows: list[Row], why: str) -> Hunk:
+    has_own_numbers = diff.is_gone or not diff.hunks
+    numbers = {number for sign, number, _ in rows if sign != "-" or has_own_numbers}
+    planned = numbers if has_own_numbers else planned_lines(rows)
+    spans = _to_ranges(numbers or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
-    text = "\n".join(
-        [
-            title,
-            *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows),
-        ]
-    )
-    changed = [(sign, line) for sign, _, line in rows if sign != " " or not diff.hunks]
-    stripped = "".join(f"{sign}{''.join(line.split())}\n" for sign, line in changed)
-    digest = hashlib.sha256(
-        f"{diff.path}\0{stripped}".encode("utf-8", "surrogatepass")
-    ).hexdigest()[:20]
+    shown = [_show_row(row, has_number=row[0] != "-" or has_own_numbers) for row in rows]
+    text = "\n".join([title, *shown])
+    digest = _digest_rows(diff, source, symbol, rows)
     lines = tuple(sorted(planned))
     return Hunk("", diff.path, lines, text, digest, diff.old_path, why=why, spans=spans)
+
+
+def _show_row(row: Row, *, has_number: bool) -> str:
+    sign, number, text = row
+    return f"{number if has_number else '':>6} {sign} {text}"
+
+
+def _digest_rows(diff: FileDiff, source: Source, symbol: str, rows: Sequence[Row]) -> str:
+    """Return what a hunk is known by at the next push: its place, its rows and the unchanged ones around them. Equal
+    digests mean that the same code was read; an indentation of another width and the ends of lines do not matter."""
+    place = f"{diff.path}\0{symbol}"
+    if not diff.hunks:
+        return digest_code([place, *(text for _, _, text in rows)])
+    forms = {} if diff.is_gone else dict(enumerate(source.forms, 1))
+    told = [place]
+    for sign, number, text in rows:
+        form = text.rstrip() if sign == "-" else forms.get(number, text)
+        if form:
+            told.append(f"{sign}{form}")
+    return digest_code(told)
 
 
 def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[Row]]]:

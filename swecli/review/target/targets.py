@@ -16,6 +16,7 @@ from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.target.diffs import (
     ATTRIBUTES,
     FileDiff,
+    Row,
     format_skips,
     parse_diff,
     parse_hunks,
@@ -31,6 +32,7 @@ from swecli.tools.git import (
     run_git,
 )
 from swecli.tools.searching import files_below
+from swecli.tools.text_files import split_lines
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 _MAX_NAMED = 20  # deleted files that are named
@@ -43,7 +45,8 @@ class Target:
     """What is reviewed. `spec` are the user's words, `label` describes it, `diffs` maps paths to changes (empty for
     whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips, `include` are patterns of
     files that no rule skips. `intent` is what the author says of the change, `deleted` are the files that it deletes.
-    `base` is the commit it is compared with, `commit` the one whose files are read ("": the work tree) from `sources`.
+    `base` is the commit it is compared with, `commit` the one whose files are read from `sources`, "" for the work tree
+    and, with `is_staged`, for the index: what is compared and what is read are always the same files.
     `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull request."""
 
     spec: tuple[str, ...]
@@ -61,6 +64,7 @@ class Target:
     include: tuple[str, ...] = ()
     intent: str = ""
     deleted: tuple[str, ...] = ()
+    is_staged: bool = False
     sources: Sources = field(default_factory=lambda: Sources(Path()), compare=False)
 
 
@@ -111,9 +115,8 @@ def resolve_target(
             changes = Target((), "the uncommitted changes", base="HEAD")
             return _diff_target(ctx, changes, ("diff", "HEAD"), untracked=True)
         case ("--staged",):
-            return _diff_target(
-                ctx, Target(words, "the staged changes", base="HEAD"), ("diff", "--cached")
-            )
+            changes = Target(words, "the staged changes", base="HEAD", is_staged=True)
+            return _diff_target(ctx, changes, ("diff", "--cached"))
         case ("--base", branch):
             return _branch_target(ctx, branch)
         case ("--pr", number):
@@ -229,17 +232,14 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     diffs = list[FileDiff]()
     for row in github.get_list(f"pulls/{int(number)}/files", "filename", str):
         # without a patch a file is binary, or too large for GitHub to show
+        name = row["filename"]
         hunks = parse_hunks(str(row.get("patch") or ""))
+        is_removed = row.get("status") == "removed"
+        if is_removed and not hunks:
+            hunks = _remove_lines(ctx, base, name)
         old_path = str(row.get("previous_filename") or "")
-        diffs.append(
-            FileDiff(
-                row["filename"],
-                old_path,
-                hunks,
-                "deleted" if row.get("status") == "removed" else "",
-                row.get("status") == "added",
-            )
-        )
+        status = "deleted" if is_removed else ""
+        diffs.append(FileDiff(name, old_path, hunks, status, row.get("status") == "added"))
     label = f"pull request {number} of {github.repository}"
     notes: list[str] = []
     earlier = PullState.load(github, int(number))
@@ -252,6 +252,15 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         earlier=earlier, github=github, intent=f"{pull.get('title') or ''}\n{pull.get('body') or ''}".strip(),
     )  # fmt: skip
     return _filter_files(ctx, target, diffs)
+
+
+def _remove_lines(ctx: _Context, base: str, path: str) -> tuple[tuple[Row, ...], ...]:
+    """Return the hunk that removes all lines of a file of a commit; () if it is not a text, or not in this clone."""
+    with suppress(BadInput):
+        lines = split_lines(ctx.git("show", f"{base}:{path}"))
+        if lines and not any("\0" in line for line in lines):
+            return (tuple(("-", number, line) for number, line in enumerate(lines, 1)),)
+    return ()
 
 
 def _filter_files(
@@ -277,7 +286,9 @@ def _filter_files(
     commit = target.commit
     if commit and _has_checked_out(ctx, commit, diffs):
         commit = ""
-    sources = _take_snapshot(ctx, commit) if commit else project_sources(ctx.root)
+    is_elsewhere = target.is_staged and not _is_index_checked_out(ctx)
+    is_snapshot = is_elsewhere or bool(commit)
+    sources = _take_snapshot(ctx, commit) if is_snapshot else project_sources(ctx.root)
     target = replace(target, include=include, commit=commit, sources=sources)
     added = {
         diff.path for diff in diffs if diff.status != "deleted"
@@ -295,10 +306,14 @@ def _filter_files(
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
-    deleted = tuple(skip.path for skip in skips if skip.rule == "deleted")
-    if deleted:
-        more = f" and {len(deleted) - _MAX_NAMED} more" if len(deleted) > _MAX_NAMED else ""
-        notes.append(f"deleted, so not read: {', '.join(deleted[:_MAX_NAMED])}{more}")
+    sources.before = {
+        path: diff.before(sources.get(path).lines) for path, diff in changed.items() if diff.hunks
+    }
+    unread = [skip.path for skip in skips if skip.rule == "deleted"]
+    if unread:
+        more = f" and {len(unread) - _MAX_NAMED} more" if len(unread) > _MAX_NAMED else ""
+        notes.append(f"deleted, without a text to read: {', '.join(unread[:_MAX_NAMED])}{more}")
+    deleted = tuple(diff.path for diff in diffs if diff.status == "deleted")
     return replace(
         target,
         files=tuple(kept),
@@ -317,8 +332,13 @@ def _has_checked_out(ctx: _Context, commit: str, diffs: Iterable[FileDiff]) -> b
     return all(os.path.lexists(ctx.root / name) for name in names)
 
 
+def _is_index_checked_out(ctx: _Context) -> bool:
+    """Return whether the work tree contains exactly the files of the index."""
+    return not ctx.git("diff", "--name-only", "--")
+
+
 def _take_snapshot(ctx: _Context, commit: str) -> Sources:
-    """Return the files of a commit in a folder of their own, which the sources remove."""
+    """Return the files of a commit, or for "" of the index, in a folder of their own, which the sources remove."""
     sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
     try:
         checkout_files(ctx.root, commit, sources.root, ctx.environ)

@@ -11,7 +11,7 @@ from swecli.context.system_message import HeadParts
 from swecli.models.finding import Finding
 from swecli.models.session import Session
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.sources import Block, Sources
+from swecli.review.judge.sources import Before, Block, Source, Sources
 
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
 
@@ -191,3 +191,44 @@ def test_an_inexact_path_is_resolved_to_the_only_reviewed_file_that_matches(path
         ground([make_finding(1, path="../src/a.py")], Sources(Path.cwd()), names)[0].state
         == "refuted"
     )
+
+
+GUARDED = ("def total(x):", "    if not x:", "        return 0", "    return 1 / x")
+
+
+def removed_guard() -> Sources:
+    """Return files of which a change has removed a guard of `m.py` and all of `auth.py`."""
+    Path("m.py").write_text("def total(x):\n    return 1 / x\n")
+    before = Before(Source("m.py", GUARDED, "x"), (1, 2, 2, 2), frozenset({2, 3}), False)
+    auth = Source("auth.py", ("def check():", "    return True"), "x")
+    gone = Before(auth, (1, 2), frozenset({1, 2}), True)
+    return Sources(Path.cwd(), {"m.py": before, "auth.py": gone})
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "quote", "place"),
+    [
+        ("m.py", 2, "if not x:", 2),
+        ("m.py", 3, "    if not x:\n        return 0", 2),
+        ("m.py", 40, "return 0", 2),
+        ("auth.py", 1, "def check():", 1),
+        ("auth.py", 1, "return True", 2),
+        ("auth.py", 2, "", 2),
+        ("auth.py", 0, "", 1),
+        ("auth.py", 70, "", 2),
+    ],
+)
+def test_a_finding_about_removed_code_stands_where_that_stood(
+    path: str, line: int, quote: str, place: int
+) -> None:
+    told = Finding(path, line, "GUARD", "m", evidence=quote, suggestion="x")
+    [found] = ground([told], removed_guard(), {"m.py": "m.py", "auth.py": "auth.py"})
+    assert (found.line, found.verified, found.state, found.removed) == (place, True, "open", True)
+
+
+def test_a_quote_that_stands_there_still_is_not_removed_and_one_of_nowhere_is_said() -> None:
+    quotes = ("return 1 / x", "return 2 / x")
+    told = [Finding("m.py", 2, "GUARD", "m", evidence=quote) for quote in quotes]
+    there, nowhere = ground(told, removed_guard())
+    assert (there.removed, there.verified) == (False, True)
+    assert (nowhere.removed, nowhere.why) == (False, "the quoted code is not there")

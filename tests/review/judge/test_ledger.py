@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -91,7 +92,8 @@ def magic_number(line: int = 7, end: int | None = None) -> Finding:
     [
         ("import os", "import os\nimport re", "open", 8),
         ("    return 19", "    return   19", "open", 7),
-        ("    return 19", "        return 19", "open", 7),
+        ("    return 19", "        return 19", "gone", 7),
+        ("    ", "  ", "open", 7),
         ("    return 19", "    return 20", "gone", 7),
         ("    return 19", "    return (19)", "gone", 7),
         ("    return 19\n", "", "gone", 7),
@@ -134,6 +136,43 @@ def test_a_gone_finding_reopens_when_its_code_returns_and_states_set_by_the_user
     assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
     Path("r.py").unlink()
     assert recheck_finding(found, Sources(Path.cwd())).state == "fixed"
+
+
+def test_a_dedent_is_seen_and_code_that_is_laid_out_again_as_it_was_is_back() -> None:
+    found = stored_finding(magic_number(6), CODE)
+    dedented = recheck_one(found, CODE.replace("        return 7", "    return 7"))
+    assert (dedented.status, dedented.line) == ("gone, not verified", 6)
+    assert "another indentation" in dedented.reason
+    assert recheck_one(dedented, CODE + "\n").state == "open"
+
+
+def test_other_blanks_in_a_quote_are_another_text() -> None:
+    text = "query = 'SELECT a' + 'FROM t'\n"
+    found = stored_finding(magic_number(1), text)
+    assert recheck_one(found, text.replace("a'", "a '")).state == "gone"
+    assert recheck_one(found, text.replace(" + ", "  +  ")).state == "open"
+
+
+def test_a_finding_of_an_older_ledger_without_a_layout_is_not_called_gone() -> None:
+    found = stored_finding(magic_number())
+    old = replace(found, block=json.dumps(json.loads(found.block)[:3]))
+    assert recheck_one(old, CODE.replace("    return 19", "        return 19")).state == "open"
+
+
+def test_a_file_that_was_deleted_stays_deleted_for_a_finding_about_that() -> None:
+    found = replace(stored_finding(magic_number()), removed=True)
+    Path("r.py").unlink()
+    assert recheck_finding(found, Sources(Path.cwd())).state == "open"
+    lost = replace(found, removed=False)
+    assert recheck_finding(lost, Sources(Path.cwd())).state == "fixed"
+
+
+def test_the_code_of_a_deleted_file_that_stands_elsewhere_in_another_layout_is_not_fixed() -> None:
+    found = stored_finding(magic_number())
+    Path("r.py").unlink()
+    Path("s.py").write_text("def rate(kind):\n    if kind:\n        return 19\n")
+    after = recheck_finding(found, Sources(Path.cwd()))
+    assert (after.state, after.place) == ("gone", "s.py:3")
 
 
 def long_function(lines: int) -> str:

@@ -16,7 +16,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.sources import Sources
+from swecli.review.judge.sources import Before, Source, Sources
 from swecli.review.judge.verify import Verification, Verifier, _apply_judgement, _parse_judgement
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -187,21 +187,87 @@ async def test_a_place_that_may_hold_secrets_or_is_ignored_is_not_sent(
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
-async def test_measured_rules_and_suggestions_without_a_change_are_judged_without_a_request(
-    store: ReviewStore,
-) -> None:
+async def test_measured_rules_are_judged_without_a_request(store: ReviewStore) -> None:
     Path("long.py").write_text("def work(a):\n" + "    print(a)\n" * 80)
     claims = record(
-        store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m"),
-        Finding("a.py", 9, "DEAD_CODE", "m", suggestion="    return  total(prices)"),
-    )  # fmt: skip
+        store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m")
+    )
     taken, model = await verify(store, claims)
     assert {ref: j.verdict for ref, j in taken.judgements.items()} == {
         "F-1": "confirmed",
         "F-2": "refuted",
-        "F-3": "refuted",
     }
     assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    "suggestion", [f"    {LINE}", f"  {LINE}", f"    {LINE}".replace("su", "s u")]
+)
+@pytest.mark.parametrize("state", ["open", "gone"])
+async def test_a_suggestion_that_equals_the_code_is_checked_and_not_compared(
+    store: ReviewStore, suggestion: str, state: Any
+) -> None:
+    [claim] = record(store, replace(CLAIM, suggestion=suggestion))
+    answer = calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))
+    taken, model = await verify(store, [replace(claim, state=state)], answer)
+    assert (len(model.requests), taken.judgements["F-1"].verdict) == (1, "confirmed")
+
+
+async def test_a_claim_about_removed_code_is_shown_what_stood_nearest(store: ReviewStore) -> None:
+    lines = CODE.split("\n")[:-1]
+    removed = [f"old_{number} = 1" for number in range(100)]
+    places = (*range(1, 4), *[4] * 100, *range(4, 10))
+    old = Source("a.py", (*lines[:3], *removed, *lines[3:]), "x")
+    sources = Sources(Path.cwd(), {"a.py": Before(old, places, frozenset(range(4, 104)), False)})
+    claim = replace(CLAIM, line=9, evidence="old_3 = 1")
+    [found] = store.record(store.begin(ReviewRecord("/p", (), "x")), ground([claim], sources)).new
+    model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", "old_3 = 1"), path="a.py"))])
+    await Verifier(model, store, sources, TokenCounter(model.profile.encoding)).verify([found])
+    assert found.line == 4
+    assert str(model.requests[0].messages[1]["content"]).count(" - old_") == 80
+
+
+def removal() -> Sources:
+    """Return files of which a change has removed a guard of `a.py`, and the file `auth.py`."""
+    Path("app.py").write_text("import auth\n")
+    Path("a.py").write_text(CODE)
+    guard = [*CODE.split("\n")[:4], "    if not prices: return 0", *CODE.split("\n")[4:-1]]
+    before = Before(
+        Source("a.py", tuple(guard), "x"), (1, 2, 3, 4, 5, 5, 6, 7, 8, 9), frozenset({5}), False
+    )
+    auth = Source("auth.py", ("def check():", "    return 1"), "x")
+    gone = Before(auth, (1, 2), frozenset({1, 2}), True)
+    return Sources(Path.cwd(), {"a.py": before, "auth.py": gone})
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "shown"),
+    [
+        (
+            Finding("a.py", 5, "GUARD", "no guard", evidence="if not prices: return 0"),
+            "if not prices: return 0",
+            "Removed by the change:\n     5 -     if not prices: return 0",
+        ),
+        (
+            Finding("auth.py", 1, "GONE", "app.py needs it", evidence="def check():"),
+            "def check():",
+            "Named in app.py:1: import auth",
+        ),
+    ],
+)
+@pytest.mark.parametrize("verdict", ["confirmed", "refuted"])
+async def test_removed_code_is_shown_to_the_verifier_and_can_confirm_a_claim_but_refutes_none(
+    store: ReviewStore, claim: Finding, quote: str, shown: str, verdict: str
+) -> None:
+    sources = removal()
+    review = store.begin(ReviewRecord("/p", (), "x"))
+    [found] = store.record(review, ground([claim], sources)).new
+    model = ScriptedModel([calls(verdict_call(("F-1", verdict, quote), path=claim.path))])
+    verifier = Verifier(model, store, sources, TokenCounter(model.profile.encoding))
+    taken = await verifier.verify([found])
+    expected = "confirmed" if verdict == "confirmed" else "cannot_tell"
+    assert taken.judgements["F-1"].verdict == expected
+    assert shown in str(model.requests[0].messages[1]["content"])
 
 
 async def test_findings_are_verified_in_the_given_order_until_the_token_budget_is_spent(

@@ -62,3 +62,37 @@ def test_a_renamed_file_has_its_old_path() -> None:
     assert (pure.path, pure.old_path, pure.status) == ("new.py", "ä.py", "only renamed")
     [changed] = parse_diff(head + "--- a/ä.py\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n")
     assert (changed.status, changed.old_path, planned_lines(changed.hunks[0])) == ("", "ä.py", {1})
+
+
+def test_lines_that_look_like_a_header_are_lines() -> None:
+    text = (
+        TEXT.split("@@")[0]
+        + "@@ -7,3 +7,3 @@\n a\n--- x\n+++ y\n-diff --git a/z b/z\n+@@ -1 +1 @@\n"
+    )
+    [file] = parse_diff(text)
+    assert (file.path, file.rows[1:]) == (
+        "a b.py",
+        (
+            ("-", 8, "-- x"),
+            ("+", 8, "++ y"),
+            ("-", 9, "diff --git a/z b/z"),
+            ("+", 9, "@@ -1 +1 @@"),
+        ),
+    )
+
+
+def test_a_file_of_which_nothing_is_left_has_the_lines_that_it_had() -> None:
+    head = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n"
+    [emptied] = parse_diff(head + "@@ -1,2 +0,0 @@\n-x\n-y\n")
+    assert (emptied.is_gone, emptied.rows) == (True, (("-", 1, "x"), ("-", 2, "y")))
+    before = emptied.before([])
+    assert (before.source.lines, before.places, before.is_gone) == (("x", "y"), (1, 2), True)
+    [kept] = parse_diff(head + "@@ -1,3 +1 @@\n-x\n-y\n z\n")
+    assert (kept.is_gone, kept.before(["z"]).places) == (False, (1, 1, 1))
+
+
+def test_a_removed_link_or_submodule_has_no_text() -> None:
+    for mode in ("120000", "160000"):
+        head = f"diff --git a/x b/x\ndeleted file mode {mode}\n--- a/x\n+++ /dev/null\n"
+        [file] = parse_diff(head + "@@ -1 +0,0 @@\n-target\n")
+        assert (file.status, file.hunks) == ("deleted", ())

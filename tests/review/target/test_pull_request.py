@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,25 @@ def check_target(hub: FakeGitHub) -> None:
         with pytest.raises(SwecliError, match=message):
             resolve_target(root, ("--pr", number), hub.environ())
     assert resolve_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")
+
+
+@pytest.mark.parametrize("patch", ["", "@@ -1,2 +0,0 @@\n-one\n-two\n"])
+def test_a_file_that_a_pull_request_deletes_is_read_also_if_github_shows_none_of_it(
+    patch: str,
+) -> None:
+    root = make_project(Path("shop").resolve())
+    who = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org")
+    (root / "old.py").write_text("one\ntwo\n")
+    for words in (("add", "-A"), ("commit", "-qm", "old")):
+        subprocess.run([*who, *words], cwd=root, check=True)
+    with FakeGitHub({"old.py": patch}) as hub:
+        hub.follow(root)
+        hub.base = hub.head
+        hub.removed = {"old.py"}
+        for words in (("rm", "-q", "old.py"), ("commit", "-qm", "gone")):
+            subprocess.run([*who, *words], cwd=root, check=True)
+        hub.follow(root)
+        target = resolve_target(root, ("--pr", "7"), hub.environ())
+    assert (target.files, target.deleted, target.skips) == (("old.py",), ("old.py",), ())
+    assert target.diffs["old.py"].rows == (("-", 1, "one"), ("-", 2, "two"))
+    assert target.sources.before["old.py"].source.lines == ("one", "two")
