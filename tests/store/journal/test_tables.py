@@ -9,12 +9,13 @@ from sqlalchemy import Boolean, Float
 
 from swecli.store.journal import tables
 from swecli.store.sqlite.schema import TABLES
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime
+from swecli.store.tables.columns import Arguments, CleanJson, CleanText, Money, Number, UtcTime
 
 STORED_BY = {
     CleanText: tables.text,
     Number: tables.number,
     CleanJson: tables.json_value,
+    Arguments: tables.json_value,
     UtcTime: tables.moment,
     Money: tables.real,
     Float: tables.real,
