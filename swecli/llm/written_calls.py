@@ -49,7 +49,10 @@ def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
         return None
     name, given = named
     tool = next((tool for tool in tools if tool.name == name), None)
-    arguments, problem = parse_arguments(json.dumps(given))
+    try:
+        arguments, problem = parse_arguments(json.dumps(given))
+    except RecursionError:  # nested just as deep as can be read
+        return None
     if tool is None or problem:
         return None
     known = tool.parameters.get("properties", {})

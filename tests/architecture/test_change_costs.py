@@ -218,8 +218,13 @@ def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> N
     tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)
     tree.insert(
         "swecli/store/sqlite/migrations.py",
-        ")\n\n\ndef migrate(",
-        "    None,  # sessions have a mood\n",
+        "# The n-th step",
+        'def add_mood(connection: Connection) -> None:\n    """Sessions have a mood."""\n\n\n',
+    )
+    tree.insert(
+        "swecli/store/sqlite/migrations.py",
+        ")\n\n\ndef newest_format(",
+        " add_mood",
     )
     tree.insert(
         "swecli/models/session.py",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
 
-from swecli.models.json_value import JsonObject
 from swecli.store.journal.values import (
     clamp,
     clean_json,
@@ -21,15 +19,21 @@ from swecli.store.journal.values import (
 
 
 class _Clean(TypeDecorator[Any]):
-    """A column of type `impl` whose values are sanitized by `clean` when they are stored."""
+    """A column of type `impl` whose values are sanitized by `clean` when stored, and read by `parse` instead of
+    `impl` if it is given."""
 
     impl: Any = Text
     cache_ok = True
     clean: Any
+    parse: Any = None
 
     def process_bind_param(self, value: Any, dialect: Dialect | None) -> Any:
         """Sanitize a value before it is stored."""
         return None if value is None else self.clean(value)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Return the function that reads a stored value, None if it is read as it is."""
+        return self.parse or super().result_processor(dialect, coltype)
 
 
 class CleanText(_Clean):
@@ -46,10 +50,7 @@ class FileName(_Clean):
     impl = Text
     cache_ok = True
     clean = staticmethod(encode_name)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
-        """Return the name as the functions of `os` take it."""
-        return None if value is None else decode_name(value)
+    parse = staticmethod(decode_name)
 
 
 class CleanJson(_Clean):
@@ -64,9 +65,7 @@ class Arguments(CleanJson):
     """The arguments of a call: see `read_arguments`."""
 
     cache_ok = True
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], JsonObject]:
-        return read_arguments
+    parse = staticmethod(read_arguments)
 
 
 class Number(_Clean):
