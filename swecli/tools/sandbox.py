@@ -25,6 +25,7 @@ from swecli.config.settings import Start
 from swecli.redact import redact_value
 from swecli.tools.confine import system_call_filter
 from swecli.tools.processes import find_program
+from swecli.tools.toolchains import toolchains_below
 
 Profile = Literal["read-only", "workspace"]
 
@@ -224,16 +225,8 @@ class Sandbox:
 
     @cached_property
     def _programs(self) -> tuple[str, ...]:
-        """The folders of programs on the PATH that lie in a temporary folder, with what lies beside their `bin`: a
-        virtual environment that somebody made there, for example."""
-        found = []
-        for folder in self._environ.get("PATH", "").split(os.pathsep):
-            path = Path(os.path.realpath(folder))
-            if any(path.parent == Path(temporary) for temporary in _TEMPORARY):
-                found.append(str(path))
-            elif any(path.parent.is_relative_to(temporary) for temporary in _TEMPORARY):
-                found.append(str(path.parent))
-        return tuple(dict.fromkeys(found))
+        """The folders of programs that a command would not see, because of where they lie."""
+        return toolchains_below(_REPLACED, self.root, self._environ)
 
     def _program_folders(self) -> list[str]:
         return [word for path in self._programs for word in ("--ro-bind-try", path, path)]
