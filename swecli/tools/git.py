@@ -17,7 +17,8 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
-from swecli.tools.processes import child_environment, find_program
+from swecli.tools.own_programs import find_program
+from swecli.tools.processes import child_environment
 
 SECONDS = 60.0
 _QUERY_SECONDS = 5.0

@@ -14,6 +14,7 @@ from swecli.text import escape_hidden
 from swecli.tools import sensitive
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import read_bytes
+from swecli.tools.own_programs import own_folders
 from swecli.tools.paths import resolve_path
 from swecli.tools.searching import IGNORE_FILES, files_below
 
@@ -29,7 +30,14 @@ def before_reading(root: Path, path: str) -> str:
 
 def before_writing(root: Path, path: str) -> str:
     """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
-    return sensitive.write_guard(path) or when_ignored(root, path)
+    return sensitive.write_guard(path) or _own_guard(root, path) or when_ignored(root, path)
+
+
+def _own_guard(root: Path, path: str) -> str:
+    """Return why every mode asks before writing to a folder that swecli itself runs from, "" elsewhere."""
+    if not any((root.resolve() / path).is_relative_to(folder) for folder in own_folders(root)):
+        return ""
+    return f"{escape_hidden(path, keep='')} is protected: swecli runs from there"
 
 
 def when_ignored(root: Path, path: str) -> str:

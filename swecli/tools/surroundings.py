@@ -98,7 +98,7 @@ def _python_line(root: Path, environ: Mapping[str, str] | None) -> Iterator[str]
             yield f"Python: {venv}/bin/python"
             return
     # late: as above
-    from swecli.tools.processes import find_program
+    from swecli.tools.own_programs import find_program
 
     on_path = find_program("python", environ, root) or find_program("python3", environ, root)
     if on_path is not None:

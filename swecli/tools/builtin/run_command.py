@@ -35,8 +35,9 @@ _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
 _RAN_INSIDE = (
-    "[this ran in the sandbox: no network, writes only in the workspace and /tmp, secrets hidden. If that is why it "
-    "failed, send it again with outside and why]"
+    "[this ran in the sandbox: no network, writes only in the workspace and /tmp, installed dependencies (.venv, "
+    "node_modules) read-only, secrets hidden. If that is why it failed, as an installation does, send it again with "
+    "outside and why]"
 )
 _INTERPRETER = re.compile(
     r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env"

@@ -20,8 +20,8 @@ from swecli.tools.commands import reasons
 from swecli.tools.commands.shell_words import Word
 from swecli.tools.git import read_only_environment
 from swecli.tools.guards import before_reading, before_writing
+from swecli.tools.own_programs import find_program, find_ripgrep
 from swecli.tools.paths import relative_path, resolve_path
-from swecli.tools.processes import find_program, find_ripgrep
 from swecli.tools.sensitive import read_guard
 
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
