@@ -165,17 +165,20 @@ def list_tree(
     ignore_files: Iterable[Path] = (DEFAULT_IGNORES,),
     only: Iterable[str] = (),
     excluding: Iterable[str] = (),
+    start: str = ".",
 ) -> set[str]:
-    """Return the workspace-relative paths of all files, also those that git ignores, but for the objects of git and
-    what `ignore_files` name. Patterns are compared without case: `only` what one of them matches is listed (none: all),
-    and nothing that one of `excluding` matches. Raises ToolError if they cannot be listed."""
+    """Return the workspace-relative paths of all files below a folder, also those that git ignores, but for the objects
+    of git and what `ignore_files` name. Patterns are compared without case: `only` what one of them matches is listed
+    (none: all), and nothing that one of `excluding` matches. Raises ToolError if they cannot be listed."""
     program = find_ripgrep(environ, root)
     if program is None:
         raise ToolError(_NO_RIPGREP)
     argv = [program, "--no-config", "--files", "--null", "--hidden", "--no-messages", "--no-ignore"]
+    argv.append("--ignore-file-case-insensitive")
     argv += [f"--ignore-file={file}" for file in ignore_files]
     argv += [f"--iglob={pattern}" for pattern in only]
     argv += [f"--iglob=!{pattern}" for pattern in ("**/.git/objects/**", *excluding)]
+    argv += ["--", start if start == "." else f"./{start}"]
     try:
         done = subprocess.run(
             argv,
@@ -188,7 +191,7 @@ def list_tree(
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"Listing the files took longer than {_TREE_SECONDS:g} s.") from error
-    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+    return {os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name}
 
 
 def own_ignore_files(root: Path) -> list[Path]:

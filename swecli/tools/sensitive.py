@@ -8,9 +8,8 @@ from fnmatch import translate
 from functools import cache, lru_cache
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from swecli.text import escape_hidden
+from swecli.tools.path_patterns import PathPatterns
 
 _SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
 _SENSITIVE_FILES = (
@@ -60,12 +59,12 @@ def protected_part(path: str) -> str:
 
 @lru_cache(maxsize=10_000)  # of the many files of a folder, each asks about the same folders
 def _is_protected(path: str) -> bool:
-    return _protected().match_file(normalize(path))
+    return _protected().match(normalize(path))
 
 
 @cache
-def _protected() -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(_protected_lines())
+def _protected() -> PathPatterns:
+    return PathPatterns(_protected_lines())
 
 
 def protected_patterns() -> list[str]:

@@ -27,7 +27,6 @@ OURS = (
     "sqlmodel",
     "tiktoken",
     "platformdirs",
-    "pathspec",
 )
 OTHERS = ("sitecustomize", "usercustomize", "startup")
 NAMED = ("json", "secrets", "tomllib", "sqlite3", "re")
