@@ -24,6 +24,7 @@ from typing import Literal
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.redact import redact_value
+from swecli.regular_files import read_regular
 from swecli.tools.confine import system_call_filter
 from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
 from swecli.tools.toolchains import toolchains_below
@@ -297,12 +298,17 @@ def repository_folders(root: Path) -> list[str]:
     if link.is_dir():
         return [str(link)]
     try:
-        own = Path(link.read_text("utf-8").removeprefix("gitdir:").strip())
-        is_answered = Path((own / "gitdir").read_text("utf-8").strip()) == link
-        common = own / (own / "commondir").read_text("utf-8").strip()
+        own = Path(_read_line(link).removeprefix("gitdir:").strip())
+        is_answered = Path(_read_line(own / "gitdir")) == link
+        common = own / _read_line(own / "commondir")
     except (OSError, ValueError):
         return []
     return [os.path.realpath(common), os.path.realpath(own)] if is_answered else []
+
+
+def _read_line(path: Path) -> str:
+    """Return the only line of a file of git. Raises OSError, also for a pipe, and UnicodeDecodeError."""
+    return read_regular(path).decode("utf-8").strip()
 
 
 def _packaged() -> list[Path]:
