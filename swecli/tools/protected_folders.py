@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from swecli.folders import walk
 from swecli.tools.base import ToolError
 from swecli.tools.sensitive import is_protected_name
 
@@ -33,26 +34,23 @@ def find_protected_folders(root: Path) -> ProtectedFolders:
     folders: list[str] = []
     links: list[tuple[str, str]] = []
     until = time.monotonic() + _SECONDS
-    waiting = [str(root)]
-    while waiting:
+    for folder, entries in walk(str(root)):
         if time.monotonic() > until:
             raise ToolError(f"Looking through the folders took longer than {_SECONDS:g} s.")
-        folder = waiting.pop()
-        entries = _entries(folder)
         if _OF_ENVIRONMENTS.intersection(entry.name for entry in entries):
             if folder != str(root):
                 folders.append(folder)
+                entries.clear()
                 continue
             folders += [f"{folder}/{name}" for name in ("bin", "lib")]
-        for entry in entries:
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if is_folder and is_protected_name(entry.name):
+        entries[:] = [one for one in entries if one.is_symlink() or one.is_dir()]
+        for entry in [one for one in entries if is_protected_name(one.name)]:
+            entries.remove(entry)
+            if not entry.is_symlink():
                 folders.append(entry.path)
-            elif is_folder:
-                waiting.append(entry.path)
-            elif entry.is_symlink() and is_protected_name(entry.name):
-                with suppress(OSError):
-                    links.append((entry.path, os.readlink(entry.path)))  # noqa: PTH115  its text
+                continue
+            with suppress(OSError):
+                links.append((entry.path, os.readlink(entry.path)))  # noqa: PTH115  its text
     return ProtectedFolders(tuple(folders), tuple(links))
 
 
@@ -149,9 +147,3 @@ def _opened(root: Path, folder: Path) -> Iterator[int]:
             descriptor = os.open(part, flags, dir_fd=descriptor)
             stack.callback(os.close, descriptor)
         yield descriptor
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        return list(entries)
-    return []

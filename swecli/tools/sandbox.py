@@ -8,7 +8,6 @@ import hashlib
 import importlib.util
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from typing import Literal
 
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
+from swecli.folders import remove_tree
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
 from swecli.tools.confine import system_call_filter
@@ -206,7 +206,7 @@ class Sandbox:
         folder = Path(tempfile.mkdtemp(prefix="swecli-commands-"))
         (folder / "tmp").mkdir()
         (folder / "empty").mkdir()
-        self._remove_private = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove_private = weakref.finalize(self, remove_tree, str(folder))
         return folder
 
     @cached_property

@@ -6,7 +6,6 @@ import ast
 import hashlib
 import json
 import re
-import shutil
 import warnings
 import weakref
 from bisect import bisect_right
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from swecli.config.paths import project_root
+from swecli.folders import remove_tree
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import SECONDS
@@ -204,9 +204,7 @@ class Sources:
     def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
         self.root = root
         self.get = lru_cache(_CACHE_SIZE)(self._read)
-        self._remove = (
-            weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
-        )
+        self._remove = weakref.finalize(self, remove_tree, str(root)) if is_snapshot else None
 
     def close(self) -> None:
         if self._remove is not None:
