@@ -173,6 +173,8 @@ def _result(
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
+        if ctx.profile == "read-only":
+            head += f"; what only reads gets at most {_UNASKED_TIMEOUT:g} s, whatever `timeout` and `background` say"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
