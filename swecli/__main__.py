@@ -1,5 +1,5 @@
-"""`python -m swecli`. The installed command starts Python with `-I`, which makes this cleanup unnecessary."""
-# ruff: noqa: PTH100, PTH117, PTH118  (pathlib would be searched in the folder too)
+"""`python -m swecli`. Started with `-I`, as the installed command does it, most of this cleanup is unnecessary."""
+# ruff: noqa: PTH100, PTH117, PTH118, PTH120  (pathlib would be searched in the folder too)
 
 import sys
 from os import curdir, environ, path, pathsep
@@ -7,7 +7,8 @@ from os import curdir, environ, path, pathsep
 
 def _clean_module_path() -> None:
     """Remove the working directory, and PYTHONPATH entries in or relative to it, from the module path before imports,
-    so that a `json.py` in that directory is not run."""
+    so that a `json.py` in that directory is not run. The same for the folder of the package, if that lies there: what
+    it imports from now on it finds by its own path."""
     try:
         here = path.abspath(curdir)
     except OSError:  # the folder was deleted: nothing in it can be run
@@ -21,6 +22,10 @@ def _clean_module_path() -> None:
         inside = folder == here or folder.startswith(path.join(here, ""))
         if folder in sys.path and (inside or not path.isabs(entry)):
             sys.path.remove(folder)
+    source = path.dirname(path.dirname(path.abspath(__file__)))
+    is_environment = source.startswith(path.join(sys.prefix, ""))
+    if not is_environment and path.join(source, "").startswith(path.join(here, "")):
+        sys.path[:] = [entry for entry in sys.path if path.abspath(entry) != source]
 
 
 if __name__ == "__main__":

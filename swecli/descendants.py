@@ -100,6 +100,18 @@ def _parse(line: bytes) -> Process:
     )
 
 
+def count_switches(pid: int) -> int:
+    """Return how often the threads of a process have been scheduled, which stays the same while it only waits. -1 if
+    that is not known, as on other systems than Linux."""
+    total = -1
+    for path in _PROC.glob(f"{pid}/task/*/status"):
+        with suppress(OSError):
+            for name, _, value in (line.partition(":") for line in path.read_text().splitlines()):
+                if name.endswith("voluntary_ctxt_switches"):
+                    total = max(total, 0) + int(value)
+    return total
+
+
 class Leftovers:
     """What a command leaves behind: its processes that have left its process group, and so would outlive it. They are
     children of this process as soon as the command has ended, because this process adopts orphans."""

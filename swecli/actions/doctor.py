@@ -15,7 +15,7 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import locate
-from swecli.tools.processes import find_program, find_ripgrep
+from swecli.tools.own_programs import find_program, find_ripgrep
 from swecli.tools.sandbox import Sandbox
 
 

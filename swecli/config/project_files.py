@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.folders import walk
 from swecli.regular_files import read_regular
 
 PROJECT_SETTINGS = ".swecli/config.toml"
@@ -65,7 +66,11 @@ def skill_files_in(folder: Path) -> list[Path]:
 
 def find_command_files(root: Path) -> list[Path]:
     """Return the Markdown files of a project's slash commands, in the order in which their names win."""
-    return [file for name in _COMMAND_FOLDERS for file in sorted((root / name).rglob("*.md"))]
+    found: list[Path] = []
+    for name in _COMMAND_FOLDERS:
+        every = [entry for _, entries in walk(str(root / name)) for entry in entries]
+        found += sorted(Path(entry.path) for entry in every if entry.name.endswith(".md"))
+    return found
 
 
 def is_inside(path: Path, root: Path) -> bool:

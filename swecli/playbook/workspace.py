@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.folders import walk
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.regular_files import MAX_BYTES, decode_text, open_regular
@@ -201,9 +201,9 @@ class WorkspaceLookup:
         if not self.deep:
             return None
         names = set[str]()
-        for _, folders, files in os.walk(self._roots[-1]):
-            folders[:] = [name for name in folders if name not in _SKIPPED]
-            names.update(folders, files)
+        for _, entries in walk(str(self._roots[-1])):
+            entries[:] = [entry for entry in entries if entry.name not in _SKIPPED]
+            names.update(entry.name for entry in entries)
             if len(names) > _MAX_ENTRIES:
                 return None
         return frozenset(names)
@@ -246,7 +246,7 @@ def _missing_script(root: Path, words: list[str]) -> str | None:
         return "there is no package.json here"
     try:
         scripts = json.loads(text)["scripts"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         scripts = {}
     return "" if script in scripts else f"package.json has no script {script}"
 

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ConfigDict
 
 from swecli.config.trust import Skill
@@ -31,6 +31,7 @@ from swecli.models.message import (
 )
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
+from swecli.tools.path_patterns import PathPatterns, PatternError
 from swecli.tools.search_provider import SearchProvider
 from swecli.tools.tool_schema import plain_schema
 
@@ -258,6 +259,12 @@ class _ByPath(PermissionKind):
     """Subjects are paths relative to the workspace, or absolute ones outside it, and patterns those of .gitignore; one
     that begins with `//` is for absolute paths only: `//usr/lib/**`."""
 
+    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
+        # what a rule allows inside the workspace it does not allow outside
+        is_outside = subject.startswith("/")
+        usable = [one for one in patterns if one == "*" or one.startswith(ABSOLUTE) == is_outside]
+        return super().objection(usable, subject, ctx)
+
     def touches(self, pattern: str, subject: str) -> bool:
         if self.exact(pattern, subject):
             return True
@@ -265,10 +272,8 @@ class _ByPath(PermissionKind):
             if not subject.startswith("/"):
                 return False
             pattern = pattern[1:]
-        try:
-            return GitIgnoreSpec.from_lines([pattern]).match_file(subject)
-        except ValueError:  # an invalid pattern matches only itself
-            return False
+        patterns = _patterns(pattern)
+        return patterns is not None and patterns.match(subject)
 
     def exact(self, pattern: str, subject: str) -> bool:
         if pattern == self.escape(subject):
@@ -278,6 +283,15 @@ class _ByPath(PermissionKind):
 
     def escape(self, subject: str) -> str:
         return "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", subject)
+
+
+@lru_cache(maxsize=200)
+def _patterns(pattern: str) -> PathPatterns | None:
+    """Return the pattern of a rule, None for one that cannot be used: it matches only itself."""
+    try:
+        return PathPatterns([pattern])
+    except PatternError:
+        return None
 
 
 READ = _ByPath("read", "Allow this?", "runs without approval", frozenset(MODES))

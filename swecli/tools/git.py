@@ -17,12 +17,17 @@ from functools import partial
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.descendants import count_switches
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
-from swecli.tools.processes import child_environment, find_program
+from swecli.tools.own_programs import find_program
+from swecli.tools.processes import child_environment
 
 SECONDS = 60.0
 _QUERY_SECONDS = 5.0
+_PATIENCE = 1.0  # seconds in which a git that has work to do is scheduled many times
+_STUCK_SECONDS = 60.0  # for which git is not started again where it did nothing but wait
+_stuck: dict[Path, float] = {}  # the folders where it did, and when
 _MAX_OUTPUT = 50_000_000  # bytes
 _MAX_PATHS = 500  # on one command line
 _SUBJECTS = 3
@@ -344,37 +349,69 @@ def _run(
     max_bytes: int = _MAX_OUTPUT,
 ) -> bytes:
     """Return the output of a git process. Raises BadInput."""
+    if _has_stuck(folder):
+        raise _stuck_error()
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             argv,
             cwd=folder,
             env=env,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-    except subprocess.TimeoutExpired as error:
-        raise BadInput(
-            f"git took longer than {seconds:g} s.", "Name files instead: /review src/"
-        ) from error
     except OSError as error:
         raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
-    if len(done.stdout) > max_bytes:
+    with process:
+        try:
+            output, errors = _communicate(process, folder, seconds)
+        finally:
+            process.kill()
+    if len(output) > max_bytes:
         raise BadInput(f"git's output is longer than {max_bytes:,} bytes.", "Name fewer files.")
     reason = (
-        done.stderr.partition(b"\n")[0]
-        .decode("utf-8", "replace")
-        .removeprefix("fatal: ")
-        .rstrip(".")
+        errors.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".")
     )
-    if done.returncode and (
+    if process.returncode and (
         hint := next((hint for part, hint in _HINTS.items() if part in reason), "")
     ):
         raise BadInput(f"git: {reason}.", hint)
-    if done.returncode:
+    if process.returncode:
         raise GitFailed(reason)
-    return done.stdout
+    return output
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], folder: Path, seconds: float
+) -> tuple[bytes, bytes]:
+    """Return what a git process prints, and its errors. Raises BadInput if it takes longer than `seconds`, or does
+    nothing but wait: its settings can name a pipe, or a repository hold one, that nobody writes to."""
+    until = time.monotonic() + seconds
+    switches = -1
+    while True:
+        rest = until - time.monotonic()
+        try:
+            return process.communicate(timeout=max(0.0, min(rest, _PATIENCE)))
+        except subprocess.TimeoutExpired as error:
+            if rest <= _PATIENCE:
+                why = f"git took longer than {seconds:g} s."
+                raise BadInput(why, "Name files instead: /review src/") from error
+        before = switches
+        switches = count_switches(process.pid)
+        if switches == before != -1:
+            _stuck[folder] = time.monotonic()
+            raise _stuck_error()
+
+
+def _has_stuck(folder: Path) -> bool:
+    return time.monotonic() - _stuck.get(folder, -_STUCK_SECONDS) < _STUCK_SECONDS
+
+
+def _stuck_error() -> BadInput:
+    return BadInput(
+        "git waits for a file that gives no answer, such as a pipe.",
+        "Look at .git/config and .git/info: what do they name?",
+    )
 
 
 # Keys of a repository's own configuration that start no program; any other needs approval.
@@ -477,7 +514,7 @@ def _start(
     """Return the exit code and at most `limit` bytes of the output of a git command; None if it cannot be started,
     takes too long or prints more."""
     program = find_program("git", env, folder)
-    if program is None:
+    if program is None or _has_stuck(folder):
         return None
     with subprocess.Popen(
         [program, "--no-pager", *words],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pathspec import GitIgnoreSpec
-
 from swecli.tools.base import ToolError
+from swecli.tools.path_patterns import PathPatterns
 
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MAX_PATTERNS = 200  # a few nested braces make thousands, which would be compared with every file
@@ -22,8 +21,8 @@ class Glob:
             patterns = [_plain(one) for one in _expand(pattern)]
             included = [one for one in patterns if not one.startswith("!")]
             excluded = [one[1:] for one in patterns if one.startswith("!")]
-            self._included = GitIgnoreSpec.from_lines(included or ["*"])
-            self._excluded = GitIgnoreSpec.from_lines(excluded)
+            self._included = PathPatterns(included or ["*"])
+            self._excluded = PathPatterns(excluded)
         except ValueError as error:
             raise ToolError(f"The pattern {pattern!r:.160} cannot be used: {error}.") from error
 
@@ -31,7 +30,7 @@ class Glob:
         """Return whether this workspace-relative path, which is in the folder `below`, matches."""
         if below != ".":
             path = path.removeprefix(f"{below}/")
-        return self._included.match_file(path) and not self._excluded.match_file(path)
+        return self._included.match(path) and not self._excluded.match(path)
 
 
 def _plain(pattern: str) -> str:

@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from swecli.text import escape_hidden
 from swecli.tools import sensitive
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.files import read_bytes
+from swecli.tools.own_programs import own_folders
+from swecli.tools.path_patterns import PathPatterns, PatternError
 from swecli.tools.paths import resolve_path
-from swecli.tools.searching import IGNORE_FILES, files_below
+from swecli.tools.processes import child_environment
+from swecli.tools.searching import IGNORE_FILES, files_below, list_tree, own_ignore_files
 
 _MAX_BYTES = 1_000_000  # of an ignore file; a longer one is a mistake
 
@@ -29,7 +30,14 @@ def before_reading(root: Path, path: str) -> str:
 
 def before_writing(root: Path, path: str) -> str:
     """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
-    return sensitive.write_guard(path) or when_ignored(root, path)
+    return sensitive.write_guard(path) or _own_guard(root, path) or when_ignored(root, path)
+
+
+def _own_guard(root: Path, path: str) -> str:
+    """Return why every mode asks before writing to a folder that swecli itself runs from, "" elsewhere."""
+    if not any((root.resolve() / path).is_relative_to(folder) for folder in own_folders(root)):
+        return ""
+    return f"{escape_hidden(path, keep='')} is protected: swecli runs from there"
 
 
 def when_ignored(root: Path, path: str) -> str:
@@ -38,7 +46,7 @@ def when_ignored(root: Path, path: str) -> str:
     rules = _load(root, tuple(_stamp(f"{root}/{name}") for name in IGNORE_FILES))
     if rules.problem:
         return rules.problem
-    if rules.spec is None or not rules.match(root, path):
+    if not rules.match(root, path):
         return ""
     return (
         f"{escape_hidden(path, keep='')} is named by an ignore file ({' or '.join(IGNORE_FILES)})"
@@ -49,10 +57,13 @@ def visible_files(ctx: ToolContext, start: str) -> Iterable[str]:
     """Return the files below a folder that no ignore file names; all of them if the user approved a folder that one
     names. Raises ToolError like `files_below`."""
     files = files_below(ctx.root, start, ctx.environ, ctx.timeout)
-    if when_ignored(ctx.root, start):
+    own = own_ignore_files(ctx.root)
+    if not own or when_ignored(ctx.root, start):
         return files
     # a line of a .gitignore can include again what an ignore file of ours leaves out
-    return (path for path in files if not when_ignored(ctx.root, path))
+    env = child_environment(ctx.environ)
+    named_by_none = list_tree(ctx.root, env, ignore_files=own, start=start)
+    return [path for path in files if path in named_by_none]
 
 
 def _stamp(file: str) -> _Stamp:
@@ -66,37 +77,30 @@ def _stamp(file: str) -> _Stamp:
 class _IgnoreRules:
     """The lines of the workspace's ignore files. `problem` says why they are unknown, "" if they are not."""
 
-    def __init__(self, lines: list[str], problem: str) -> None:
+    def __init__(self, patterns: PathPatterns, problem: str) -> None:
         self.problem = problem
-        self.spec = GitIgnoreSpec.from_lines(filter(_is_valid, lines)) if lines else None
+        self._patterns = patterns
 
     def match(self, root: Path, path: str) -> bool:
         """Return whether a line names the path, or a folder above it. Names are compared without case."""
-        assert self.spec is not None
         name = sensitive.normalize(path)
-        return self.spec.match_file(name) or (
-            (root / path).is_dir() and self.spec.match_file(f"{name}/")
-        )
+        if self._patterns.match(name):
+            return True
+        return (root / path).is_dir() and self._patterns.match(f"{name}/")
 
 
 @lru_cache(maxsize=4)
 def _load(root: Path, stamps: tuple[_Stamp, ...]) -> _IgnoreRules:
     lines: list[str] = []
+    patterns = PathPatterns([])
     for name, stamp in zip(IGNORE_FILES, stamps, strict=True):
         if stamp is None:
             continue
         try:
             text = read_bytes(root, resolve_path(root, name), _MAX_BYTES).decode("utf-8-sig")
-        except (ToolError, UnicodeDecodeError) as error:
+            lines += map(sensitive.normalize, text.splitlines())
+            patterns = PathPatterns(lines)
+        except (ToolError, UnicodeDecodeError, PatternError) as error:
             why = "it is not UTF-8 text." if isinstance(error, UnicodeDecodeError) else str(error)
-            return _IgnoreRules([], f"What {name} leaves out is unknown: {why}")
-        lines += map(sensitive.normalize, text.splitlines())
-    return _IgnoreRules(lines, "")
-
-
-def _is_valid(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:  # as git does, leave out a line that is no pattern
-        return False
-    return True
+            return _IgnoreRules(patterns, f"What {name} leaves out is unknown: {why}")
+    return _IgnoreRules(patterns, "")

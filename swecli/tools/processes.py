@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import signal
 import sys
-import sysconfig
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,22 +61,6 @@ def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     return {
         name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)
     } | _QUIET
-
-
-def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
-    """Return the path of a program on the PATH that is not in the workspace, where nothing runs without approval."""
-    folders = (os.environ if environ is None else environ).get("PATH", os.defpath).split(os.pathsep)
-    found = (shutil.which(name, path=folder) for folder in folders if folder.startswith("/"))
-    top = root.resolve()
-    return next(
-        (path for path in found if path and not Path(path).resolve().is_relative_to(top)), None
-    )
-
-
-def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
-    """Return the path of ripgrep: the one installed with swecli, else the one on the PATH."""
-    beside = Path(sysconfig.get_path("scripts"), "rg")
-    return str(beside) if beside.exists() else find_program("rg", environ, root)
 
 
 async def run_group(

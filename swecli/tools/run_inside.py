@@ -9,12 +9,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from swecli.tools.base import ToolError
 from swecli.tools.guarded_files import find_guarded_files, remove_redirections
 from swecli.tools.processes import ProcessExit, run_group
+from swecli.tools.protected_folders import FileIdentity, identify, restore_links, restore_moved
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 
 _MAX_NAMED = 20  # files in one line
 _TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
 _OWN_ERROR = b"bwrap: "
-_CREATED = "it created files that start programs or instruct an assistant; tell the user"
+_CREATED = (
+    "it created files that start programs or instruct an assistant, or replaced such; tell the user"
+)
 
 
 async def run_inside(
@@ -27,11 +30,13 @@ async def run_inside(
     on_output: Callable[[bytes], None],
     pass_fds: Collection[int] = (),
 ) -> ProcessExit:
-    """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists: of
-    protected files that the program created, `on_output` gets a line at the end. Raises ToolError if the workspace
-    cannot be listed or no sandbox can be made, OSError and CancelledError."""
+    """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists, where
+    it lies: of protected files and folders that the program created, or brought there with a folder above, `on_output`
+    gets a line at the end, and of links that were put back. Raises ToolError if the workspace cannot be listed or no
+    sandbox can be made, OSError and CancelledError."""
     for _ in range(_TRIES):
         guarded, options = await asyncio.to_thread(_prepare, sandbox, profile, env)
+        before = {path: identify(path) for path in guarded.protected}
         output = _Output(on_output)
         try:
             with sandbox.confine(options, argv, env) as confined:
@@ -47,6 +52,7 @@ async def run_inside(
                 has_run = confined.has_ended() or end.reason != "exit"
         finally:
             removed = remove_redirections(sandbox.root, guarded)
+            restored = restore_links(sandbox.root, guarded.links)
         if has_run or not output.held:
             break
     else:
@@ -61,11 +67,26 @@ async def run_inside(
         )
     if profile == "workspace":
         now = await asyncio.to_thread(find_guarded_files, sandbox.root, env, profile)
-        created = sorted({*now.protected} - {*guarded.protected})
+        restored += restore_moved(sandbox.root, before, now.protected)
+    for line in restored:
+        on_output(f"[{line}: no command may replace it]\n".encode("utf-8", "surrogateescape"))
+    if profile == "workspace":
+        created = [path for path in now.protected if _is_another(path, before)]
         if created:
             names = [os.path.relpath(path, sandbox.root) for path in created[:_MAX_NAMED]]
             on_output(f"[{_CREATED}: {', '.join(names)}]\n".encode("utf-8", "surrogateescape"))
     return end
+
+
+def _is_another(path: str, before: Mapping[str, FileIdentity | None]) -> bool:
+    """Return whether a path is there that was not protected `before`, or that leads to another file now."""
+    identity = identify(path)
+    if identity is None:
+        return False
+    if path not in before:
+        return True
+    # an absent folder of hooks was covered, which left an empty one
+    return before[path] is not None and identity != before[path]
 
 
 class _Output:

@@ -4,10 +4,10 @@ write."""
 from __future__ import annotations
 
 import errno
+import hashlib
 import importlib.util
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -22,9 +22,12 @@ from typing import Literal
 
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
+from swecli.folders import remove_tree
 from swecli.redact import redact_value
+from swecli.regular_files import read_regular
 from swecli.tools.confine import system_call_filter
-from swecli.tools.processes import find_program
+from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
+from swecli.tools.toolchains import toolchains_below
 
 Profile = Literal["read-only", "workspace"]
 
@@ -51,12 +54,15 @@ _NIXOS = "/run/current-system"  # where NixOS has its programs
 _NETWORK = (errno.ENETUNREACH, errno.ECONNREFUSED)  # the loopback is another one, too
 _DENIALS = (*_NETWORK, errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY)
 _UNRESOLVED = "EAI_AGAIN|ENOTFOUND|[Cc]ould not resolve|name resolution|Name or service not known"
+# so Node.js reports a read-only folder
+_IN_READ_ONLY = r"ENOENT[^\n]*, mkdir '[^'\n]*/node_modules/"
 _DENIED = re.compile(
     "|".join(
         [
             *(re.escape(os.strerror(number)) for number in _DENIALS),
             *(rf"\b{errno.errorcode[number]}\b" for number in _DENIALS),
             _UNRESOLVED,
+            _IN_READ_ONLY,
         ]
     )
 )
@@ -64,10 +70,12 @@ _DENIED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GuardedFiles:
-    """Absolute paths in the workspace: `hidden` files cannot be read, `protected` ones not be changed."""
+    """Absolute paths in the workspace: `hidden` files cannot be read, `protected` files and folders not be changed;
+    `links` are protected too, with the text that each of them holds."""
 
     hidden: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,8 @@ class Sandbox:
             return "the working folder is /, and nothing lies outside it"
         if not sys.platform.startswith("linux"):
             return "there is one for Linux only"
+        if link := own_link(self.root):
+            return f"swecli runs through the link {link}, which a command could replace"
         if self._program is None:
             return f"bubblewrap is not installed: {_INSTALL}"
         return _probe(self._program, os.uname().release)
@@ -145,8 +155,10 @@ class Sandbox:
             return f"none, so commands run as you, after you allow them ({self.problem})"
         assert self._program is not None
         unfiltered = "" if system_call_filter() else "; every system call, on this processor"
-        version = _version(self._program)
-        return f"{version} ({self._program}): no network, writes only in this folder{unfiltered}"
+        program = f"{_version(self._program)} ({self._program})"
+        own = ", ".join(os.path.relpath(path, self.root) for path in own_folders(self.root))
+        but = f" but for {own}, from which swecli runs" if own else ""
+        return f"{program}: no network, writes only in this folder{but}{unfiltered}"
 
     def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
         """Return what a command in the sandbox may see and write, as options of bubblewrap. Looks at many
@@ -179,14 +191,11 @@ class Sandbox:
 
     @cached_property
     def _program(self) -> Path | None:
-        """bubblewrap: the system's, one on the PATH, or the installed package's; none in the workspace, where a command
-        could replace it."""
+        """bubblewrap: the system's, one on the PATH, or the installed package's; none that a command could replace."""
         on_path = find_program("bwrap", self._environ, self.root)
         candidates = [_SYSTEM, *([Path(on_path)] if on_path else []), *_packaged()]
         for path in candidates:
-            if path.resolve().is_relative_to(self.root):
-                continue
-            if os.access(path, os.X_OK):
+            if os.access(path, os.X_OK) and is_out_of_reach(path, self.root):
                 return path
         return None
 
@@ -197,7 +206,7 @@ class Sandbox:
         folder = Path(tempfile.mkdtemp(prefix="swecli-commands-"))
         (folder / "tmp").mkdir()
         (folder / "empty").mkdir()
-        self._remove_private = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove_private = weakref.finalize(self, remove_tree, str(folder))
         return folder
 
     @cached_property
@@ -224,16 +233,8 @@ class Sandbox:
 
     @cached_property
     def _programs(self) -> tuple[str, ...]:
-        """The folders of programs on the PATH that lie in a temporary folder, with what lies beside their `bin`: a
-        virtual environment that somebody made there, for example."""
-        found = []
-        for folder in self._environ.get("PATH", "").split(os.pathsep):
-            path = Path(os.path.realpath(folder))
-            if any(path.parent == Path(temporary) for temporary in _TEMPORARY):
-                found.append(str(path))
-            elif any(path.parent.is_relative_to(temporary) for temporary in _TEMPORARY):
-                found.append(str(path.parent))
-        return tuple(dict.fromkeys(found))
+        """The folders of programs that a command would not see, because of where they lie."""
+        return toolchains_below(_REPLACED, self.root, self._environ)
 
     def _program_folders(self) -> list[str]:
         return [word for path in self._programs for word in ("--ro-bind-try", path, path)]
@@ -246,12 +247,24 @@ class Sandbox:
         options = {root: ["--bind", root, root]}
         for folder in repository_folders(self.root):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
+        for own in own_folders(self.root):
+            above = [str(folder) for folder in own.parents if self.root in folder.parents]
+            options |= {folder: ["--bind", folder, folder] for folder in above}  # as above
         for path in guarded.protected:
             is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
             source = str(self._private / "empty") if is_missing else path
             options[path] = ["--ro-bind-try", source, path]
+            for folder in _made_by_vite(path):
+                options[folder] = ["--bind", self._private_copy(folder), folder]
         # in the order of their names: each folder before what lies in it
         return [word for path in sorted(options) for word in options[path]]
+
+    def _private_copy(self, path: str) -> str:
+        """Return an empty folder of this session that commands see in place of one in the workspace."""
+        name = hashlib.sha256(os.fsencode(path)).hexdigest()
+        folder = self._private / name
+        folder.mkdir(exist_ok=True)
+        return str(folder)
 
     def _hidden_outside(self) -> list[str]:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
@@ -285,12 +298,17 @@ def repository_folders(root: Path) -> list[str]:
     if link.is_dir():
         return [str(link)]
     try:
-        own = Path(link.read_text("utf-8").removeprefix("gitdir:").strip())
-        is_answered = Path((own / "gitdir").read_text("utf-8").strip()) == link
-        common = own / (own / "commondir").read_text("utf-8").strip()
+        own = Path(_read_line(link).removeprefix("gitdir:").strip())
+        is_answered = Path(_read_line(own / "gitdir")) == link
+        common = own / _read_line(own / "commondir")
     except (OSError, ValueError):
         return []
     return [os.path.realpath(common), os.path.realpath(own)] if is_answered else []
+
+
+def _read_line(path: Path) -> str:
+    """Return the only line of a file of git. Raises OSError, also for a pipe, and UnicodeDecodeError."""
+    return read_regular(path).decode("utf-8").strip()
 
 
 def _packaged() -> list[Path]:
@@ -389,6 +407,22 @@ def _hide(paths: Iterable[str]) -> list[str]:
             # a device, which cannot be opened where it is bound as a file
             options += ["--ro-bind", "/dev/null", path]
     return options
+
+
+def _made_by_vite(folder: str) -> list[str]:
+    """Return the folders in which Vite writes what it runs at once, in a read-only `node_modules`: it does not start
+    without them (its option `cacheDir`, and where it compiles its configuration). Makes them, since only a folder that
+    is there can be covered."""
+    if not folder.endswith("/node_modules") or not os.path.lexists(f"{folder}/vite"):
+        return []
+    found = []
+    for name in (".vite", ".vite-temp"):
+        path = Path(folder, name)
+        with suppress(OSError):
+            path.mkdir(exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            found.append(str(path))
+    return found
 
 
 def _is_folder(path: str) -> bool:

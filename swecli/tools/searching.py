@@ -13,10 +13,11 @@ from swecli.config.paths import project_root
 from swecli.regular_files import open_regular, read_regular
 from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
-from swecli.tools.processes import child_environment, find_ripgrep
+from swecli.tools.own_programs import find_ripgrep
+from swecli.tools.processes import child_environment
 
 IGNORE_FILES = (".aiignore", ".swecliignore")
-_DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
+DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
 _NO_RIPGREP = "ripgrep (rg) is not installed. Install it, or run scripts/setup again."
 PATIENCE = 0.5  # seconds in which ripgrep lists some 50,000 files
 _TREE_SECONDS = 20.0  # as long as the listing for undo may take
@@ -92,7 +93,7 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     if not (project_root(root) / ".git").exists():
         argv += ["--no-require-git", "--no-ignore-parent"]
     _check_git_ignores(root)
-    for file in (_DEFAULT_IGNORES, *(root / name for name in IGNORE_FILES)):
+    for file in (DEFAULT_IGNORES, *(root / name for name in IGNORE_FILES)):
         if _read_ignore_file(file):
             argv.append(f"--ignore-file={file}")
     return [*argv, *(f"--glob=!{name}" for name in _VERSION_CONTROL)]
@@ -161,18 +162,23 @@ def list_tree(
     root: Path,
     environ: Mapping[str, str],
     *,
-    ignore_files: Iterable[Path] = (),
+    ignore_files: Iterable[Path] = (DEFAULT_IGNORES,),
+    only: Iterable[str] = (),
     excluding: Iterable[str] = (),
+    start: str = ".",
 ) -> set[str]:
-    """Return the workspace-relative paths of all files, also those that git ignores, but for installed dependencies
-    (ignored.txt), the objects of git, what `ignore_files` name, and what patterns match without regard to case. Raises
-    ToolError if they cannot be listed."""
+    """Return the workspace-relative paths of all files below a folder, also those that git ignores, but for the objects
+    of git and what `ignore_files` name. Patterns are compared without case: `only` what one of them matches is listed
+    (none: all), and nothing that one of `excluding` matches. Raises ToolError if they cannot be listed."""
     program = find_ripgrep(environ, root)
     if program is None:
         raise ToolError(_NO_RIPGREP)
     argv = [program, "--no-config", "--files", "--null", "--hidden", "--no-messages", "--no-ignore"]
-    argv += [f"--ignore-file={file}" for file in (_DEFAULT_IGNORES, *ignore_files)]
+    argv.append("--ignore-file-case-insensitive")
+    argv += [f"--ignore-file={file}" for file in ignore_files]
+    argv += [f"--iglob={pattern}" for pattern in only]
     argv += [f"--iglob=!{pattern}" for pattern in ("**/.git/objects/**", *excluding)]
+    argv += ["--", start if start == "." else f"./{start}"]
     try:
         done = subprocess.run(
             argv,
@@ -185,7 +191,7 @@ def list_tree(
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"Listing the files took longer than {_TREE_SECONDS:g} s.") from error
-    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+    return {os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name}
 
 
 def own_ignore_files(root: Path) -> list[Path]:

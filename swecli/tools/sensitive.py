@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from fnmatch import translate
 from functools import cache, lru_cache
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from swecli.text import escape_hidden
+from swecli.tools.path_patterns import PathPatterns
 
 _SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
-_SENSITIVE_FILES = re.compile(
-    r"\.env(?:[._-].*|rc)?|.*\.(?:env|pem|key|p12|pfx|jks|keystore|ppk|kdbx|tfstate|tfvars)|id_(?:rsa|dsa|ecdsa|ed25519)|"
-    r"[._]netrc|\.(?:npmrc|pypirc|pgpass|my\.cnf|git-credentials|htpasswd|vault-token)|credentials(?:\..*)?|"
-    r".*[_-]credentials\.json|client_secret.*\.json|service[_-]account.*\.json|secrets\.(?:json|ya?ml|toml)",
-    re.DOTALL,
-)
+_SENSITIVE_FILES = (
+    ".env", ".env[._-]*", ".envrc",
+    "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.tfstate", "*.tfvars",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
+    "[._]netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".vault-token",
+    "credentials", "credentials.*", "*[_-]credentials.json", "client_secret*.json", "service[_-]account*.json",
+    "secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml",
+)  # fmt: skip
+_SENSITIVE_FILE = re.compile("|".join(map(translate, _SENSITIVE_FILES)))
 _TEMPLATES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 
 
 def is_sensitive(path: str) -> bool:
     """Return whether this workspace-relative path may contain secrets, so that every mode asks before it is read."""
     *folders, name = normalize(path).split("/")
-    secret_name = name not in _TEMPLATES and _SENSITIVE_FILES.fullmatch(name) is not None
+    secret_name = name not in _TEMPLATES and _SENSITIVE_FILE.fullmatch(name) is not None
     return secret_name or not _SENSITIVE_FOLDERS.isdisjoint(folders)
+
+
+def sensitive_patterns() -> list[str]:
+    """Return patterns, as in .gitignore, of which each sensitive path matches one."""
+    folders = [f"**/{name}/**" for name in sorted(_SENSITIVE_FOLDERS)]
+    return [*_SENSITIVE_FILES, *folders]
 
 
 def read_guard(path: str) -> str:
@@ -50,12 +59,12 @@ def protected_part(path: str) -> str:
 
 @lru_cache(maxsize=10_000)  # of the many files of a folder, each asks about the same folders
 def _is_protected(path: str) -> bool:
-    return _protected().match_file(normalize(path))
+    return _protected().match(normalize(path))
 
 
 @cache
-def _protected() -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(_protected_lines())
+def _protected() -> PathPatterns:
+    return PathPatterns(_protected_lines())
 
 
 def protected_patterns() -> list[str]:
@@ -63,8 +72,27 @@ def protected_patterns() -> list[str]:
     return [line for line in _protected_lines() if line and line[0] not in "#!"]
 
 
+def is_protected_name(name: str) -> bool:
+    """Return whether `write_guard` protects every file and folder with this name, wherever it lies."""
+    return _is_protected(name)
+
+
+def is_installed(path: str) -> bool:
+    """Return whether a workspace-relative path lies in a folder of installed dependencies."""
+    return not _installed().isdisjoint(normalize(path).split("/")[:-1])
+
+
+@cache
+def _installed() -> frozenset[str]:
+    return frozenset(line for line in _lines("installed.txt") if line and not line.startswith("#"))
+
+
 def _protected_lines() -> list[str]:
-    return Path(__file__).with_name("protected.txt").read_text(encoding="utf-8").splitlines()
+    return [*_lines("protected.txt"), *_lines("installed.txt")]
+
+
+def _lines(file: str) -> list[str]:
+    return Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines()
 
 
 def normalize(path: str) -> str:

@@ -101,7 +101,7 @@ def _python_note(root: Path, environ: Mapping[str, str] | None) -> Iterator[Situ
             yield SituationNote(Label.PYTHON, f"{venv}/bin/python")
             return
     # late: as above
-    from swecli.tools.processes import find_program
+    from swecli.tools.own_programs import find_program
 
     on_path = find_program("python", environ, root) or find_program("python3", environ, root)
     if on_path is not None:

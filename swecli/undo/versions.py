@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.folders import list_entries, walk
 from swecli.store.undo_records import FileState
 from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
@@ -129,7 +130,7 @@ class FileVersions:
             if max(status.st_mtime_ns, status.st_ctime_ns) >= moment - _CLOCK_TICK:
                 return True
             if stat.S_ISDIR(status.st_mode):
-                waiting += [entry.path for entry in _entries(place)]
+                waiting += [entry.path for entry in list_entries(place)]
         return False
 
     def read_state(self, path: str) -> FileState:
@@ -213,7 +214,7 @@ class FileVersions:
         listed = set(found)
         self._ignored = []
         for folder in folders:
-            for entry in _entries(f"{top}/{folder}".rstrip("/")):
+            for entry in list_entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
                     found.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
@@ -331,16 +332,9 @@ def _replace_file(path: Path, data: bytes, mode: int) -> None:
 
 def _empty_tree(folder: str) -> list[str]:
     """Return a folder and all below it if they contain nothing but folders, else []."""
-    found = [folder]
-    for entry in _entries(folder):
-        below = _empty_tree(entry.path) if entry.is_dir(follow_symlinks=False) else []
-        if not below:
+    found = []
+    for below, entries in walk(folder):
+        if not all(entry.is_dir(follow_symlinks=False) for entry in entries):
             return []
-        found += below
+        found.append(below)
     return found
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        return list(entries)
-    return []

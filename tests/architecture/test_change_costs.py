@@ -248,7 +248,10 @@ def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> N
 UNSTORED = [
     ("swecli/models/session.py", "    cost: float | None = 0.0\n    context:"),
     ("swecli/models/message.py", "    effects: Effects = Effects()\n\n    def to_api"),
-    ("swecli/models/message.py", "    notes: list[Note] = field(default_factory=list)\n\n    @property"),
+    (
+        "swecli/models/message.py",
+        "    notes: list[Note] = field(default_factory=list)\n\n    @property",
+    ),
 ]
 
 

@@ -27,7 +27,6 @@ OURS = (
     "sqlmodel",
     "tiktoken",
     "platformdirs",
-    "pathspec",
 )
 OTHERS = ("sitecustomize", "usercustomize", "startup")
 NAMED = ("json", "secrets", "tomllib", "sqlite3", "re")
@@ -135,6 +134,18 @@ def test_python_m_imports_nothing_from_the_working_directory(
     done = run_program(sys.executable, "-m", "swecli", *arguments.split(), environ=environ)
     assert done.code == STARTS[arguments], done.err
     assert not mark.exists(), mark.read_text()
+
+
+def test_a_package_in_the_working_directory_imports_nothing_else_from_there() -> None:
+    shutil.copytree(ROOT / "swecli", "swecli")
+    code = (
+        "import runpy, sys\n"
+        "here = sys.path[0] = sys.argv.pop()\n"
+        "try: runpy.run_module('swecli', run_name='__main__')\n"
+        "except SystemExit: import swecli.cli; print(swecli.__file__, here in sys.path)\n"
+    )
+    done = run_program(sys.executable, "-c", code, "--version", str(Path.cwd()))
+    assert done.out.splitlines()[-1] == f"{Path.cwd()}/swecli/__init__.py False"
 
 
 def test_the_interactive_prompt_imports_nothing_from_the_working_directory(

@@ -78,6 +78,12 @@ class World:
         self._write(self.root / ".swecliignore", "private/\n")
         self._write(self.root / ".vscode/settings.json", "{}\n")
         self._write(self.root / ".github/workflows/ci.yml", "on: push\n")
+        for name in (".venv/bin/activate", "node_modules/.bin/tool", "web/node_modules/.bin/tool"):
+            self._write(self.root / name, "true\n")
+        self._write(self.root / "node_modules/one/.env", f"KEY={SECRET}\n")
+        self._write(self.root / ".terraform/terraform.tfstate", SECRET)
+        self._write(self.root / "environments/one/bin/activate", "true\n")
+        (self.root / "venv").symlink_to("environments/one")
         self.env = child_environment(
             {
                 "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -102,10 +108,13 @@ class World:
     def digest(self) -> str:
         """Return a digest of everything that no command may change."""
         found = hashlib.sha256()
-        guarded = (".git/hooks", ".git/config", ".vscode", ".github")
+        guarded = (
+            ".git/hooks", ".git/config", ".vscode", ".github",
+            ".venv", "venv", "node_modules", "web/node_modules", ".terraform", "environments",
+        )  # fmt: skip
         for top in (self.home, self.outside, *(self.root / name for name in guarded)):
             for path in sorted([top, *top.rglob("*")]):
-                status = path.lstat()
+                status = path.stat()  # of a link its target's: the link may have been put back
                 found.update(f"{path} {status.st_mode} {status.st_mtime_ns}".encode())
                 if path.is_file():
                     found.update(path.read_bytes())

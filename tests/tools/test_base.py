@@ -22,3 +22,13 @@ def test_two_tool_contexts_share_no_state(tmp_path: Path) -> None:
     one.todos.append({})
     one.file_digests[tmp_path] = "x"
     assert (two.todos, two.file_digests) == ([], {})
+
+
+def test_an_allow_pattern_of_the_workspace_covers_nothing_outside_it(tmp_path: Path) -> None:
+    ctx = ToolContext(tmp_path)
+    inside = ["**/*.md", "/usr/**", "*.md"]
+    assert READ.objection(inside, "docs/a.md", ctx) is None
+    assert READ.objection(inside, "/usr/share/a.md", ctx) is not None
+    assert READ.objection(["//usr/**"], "/usr/share/a.md", ctx) is None
+    assert READ.objection(["//usr/**"], "usr/share/a.md", ctx) is not None
+    assert READ.touches("*.md", "/usr/share/a.md"), "a deny or ask rule matches generously"

@@ -428,3 +428,40 @@ def test_a_missing_git_a_missing_repository_and_a_broken_one_are_reported() -> N
         find_repository(Path.cwd())
     with pytest.raises(BadInput, match="git is not installed"):
         run_git(Path.cwd(), "rev-parse", "HEAD", environ={"PATH": ""})
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@pytest.mark.parametrize("name", ["config", "objects/info/alternates", "info/exclude", "include"])
+def test_a_pipe_in_a_repository_does_not_hold_git(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "repository"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    (root / "a.txt").touch()
+    pipe = root / ".git" / name
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    if name == "include":
+        (root / ".git/config").write_text(f"[include]\n\tpath = {pipe}\n")
+    with pytest.raises(BadInput, match="git waits for a file that gives no answer"):
+        run_git(root, "status", "--porcelain")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_a_folder_where_git_did_nothing_but_wait_is_not_tried_again_at_once(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    exclude = tmp_path / ".git/info/exclude"
+    exclude.unlink(missing_ok=True)
+    os.mkfifo(exclude)
+    with pytest.raises(BadInput, match="gives no answer"):
+        run_git(tmp_path, "status")
+    exclude.unlink()  # git would answer now
+    with pytest.raises(BadInput, match="gives no answer"):
+        run_git(tmp_path, "status")
+
+
+def test_git_that_prints_for_long_is_not_taken_for_one_that_waits(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a.txt").write_text("line\n" * 400_000)
+    git(tmp_path, "add", "a.txt")
+    assert run_git(tmp_path, "diff", "--staged").count("\n+line") == 400_000

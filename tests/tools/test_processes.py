@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.tools.processes import ProcessExit, child_environment, find_program, run_group
+from swecli.tools.processes import ProcessExit, child_environment, run_group
 
 
 class Output:
@@ -316,16 +316,3 @@ def test_the_child_environment_has_no_keys_of_models_and_no_pager() -> None:
         "HOME": "/h",
     }
     assert (env["GIT_PAGER"], env["TERM"], env["GIT_OPTIONAL_LOCKS"]) == ("cat", "dumb", "0")
-
-
-def test_programs_in_the_workspace_are_not_found(root: Path, tmp_path: Path) -> None:
-    inside, outside = root / "bin", tmp_path / "tools"
-    for folder in (inside, outside):
-        folder.mkdir()
-        (folder / "rg").write_text("#!/bin/sh\n")
-        (folder / "rg").chmod(0o755)
-    (tmp_path / "alias").symlink_to(inside)
-    path = f".::{inside}:{tmp_path / 'alias'}"
-    assert find_program("rg", {"PATH": path}, root) is None
-    assert find_program("rg", {"PATH": f"{path}:{outside}"}, root) == str(outside / "rg")
-    assert find_program("rg", {"PATH": ""}, root) is None

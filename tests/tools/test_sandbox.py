@@ -358,3 +358,10 @@ def test_a_failure_by_the_sandbox_is_told_from_others() -> None:
     assert looks_denied("npm error code EROFS")
     assert looks_denied("curl: (6) Could not resolve host: example.org")
     assert not looks_denied("AssertionError: 1 != 2")
+
+
+async def test_a_command_that_only_reads_and_is_stopped_says_how_long_such_may_run(
+    run: RunTool, sandbox: Sandbox
+) -> None:
+    result = await run("run_command", command="sleep 3", timeout=1)
+    assert "what only reads gets at most 10 s, whatever `timeout` and" in result.for_model

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from swecli.tools.sensitive import is_sensitive, read_guard, write_guard
+from swecli.tools.searching import list_tree
+from swecli.tools.sensitive import is_sensitive, read_guard, sensitive_patterns, write_guard
 
 
 @pytest.mark.parametrize(
@@ -86,25 +90,32 @@ def test_ordinary_paths_are_not_protected(path: str) -> None:
     assert not write_guard(path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".env",
-        ".ENV",
-        "app/.env.local",
-        "prod.env",
-        "key.pem",
-        "server.key",
-        ".ssh/id_ed25519",
-        ".ssh/config",
-        "id_rsa",
-        ".aws/credentials",
-        ".netrc",
-        ".npmrc",
-        "credentials.json",
-        "service-account-1.json",
-    ],
-)
+SECRETS = [
+    ".env",
+    ".ENV",
+    "app/.env.local",
+    "prod.env",
+    "key.pem",
+    "server.key",
+    ".ssh/id_ed25519",
+    ".ssh/config",
+    "id_rsa",
+    ".aws/credentials",
+    ".netrc",
+    ".npmrc",
+    "credentials.json",
+    "service-account-1.json",
+    "service_account.json",
+    ".my.cnf",
+    "terraform.tfstate",
+    "my-credentials.json",
+    "secrets.yml",
+    ".env-old",
+    "sub/.docker/a/b",
+]
+
+
+@pytest.mark.parametrize("path", SECRETS)
 def test_files_that_may_contain_secrets_are_recognised(path: str) -> None:
     assert is_sensitive(path)
     assert read_guard(path)
@@ -116,3 +127,11 @@ def test_files_that_may_contain_secrets_are_recognised(path: str) -> None:
 )
 def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
     assert not is_sensitive(path)
+
+
+def test_ripgrep_lists_by_the_patterns_whatever_may_contain_secrets(root: Path) -> None:
+    names = {f"node_modules/p/{path}" for path in SECRETS}
+    for name in (*names, "node_modules/p/index.js", "README.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    assert list_tree(root, os.environ, ignore_files=(), only=sensitive_patterns()) == names

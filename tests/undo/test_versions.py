@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from swecli.folders import remove_tree
 from swecli.store.undo_records import FileState
 from swecli.undo.versions import NOT_STORED, FileVersions
 from tests.support.command_context import ScriptedContext
@@ -152,3 +155,15 @@ async def test_undone_turns_are_not_listed_and_are_deleted_with_their_session() 
     assert runtime.sessions.catalog.search("words") == []
     assert runtime.sessions.catalog.list_sessions() == []
     runtime.close()
+
+
+def test_empty_folders_of_any_depth_are_scanned(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    code = "import os\nfor _ in range(2200): os.mkdir('d'); os.chdir('d')"
+    subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
+    try:
+        found = FileVersions(root, tmp_path / "versions", os.environ).scan()
+        assert f"{root}/{'d/' * 1_500}d" in found
+    finally:
+        remove_tree(f"{root}/d")  # pytest cannot

@@ -7,7 +7,6 @@ import ast
 import hashlib
 import json
 import re
-import shutil
 import warnings
 import weakref
 from bisect import bisect_right
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from swecli.config.paths import project_root
+from swecli.folders import remove_tree
 from swecli.review.judge.layout import digest_code, read_forms
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
@@ -252,9 +252,7 @@ class Sources:
         self.before = before or {}
         self.is_snapshot = is_snapshot
         self.get = lru_cache(_CACHE_SIZE)(self._read)
-        self._remove = (
-            weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
-        )
+        self._remove = weakref.finalize(self, remove_tree, str(root)) if is_snapshot else None
 
     def reviewed(self, path: str) -> Source:
         """Read a file, or what a change has removed of it if nothing is left."""

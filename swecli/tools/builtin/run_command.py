@@ -34,8 +34,9 @@ _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
 _RAN_INSIDE = (
-    "[this ran in the sandbox: no network, writes only in the workspace and /tmp, secrets hidden. If that is why it "
-    "failed, send it again with outside and why]"
+    "[this ran in the sandbox: no network, writes only in the workspace and /tmp, installed dependencies (.venv, "
+    "node_modules) read-only, secrets hidden. If that is why it failed, as an installation does, send it again with "
+    "outside and why]"
 )
 _INTERPRETER = re.compile(
     r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env"
@@ -173,6 +174,8 @@ def _result(
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
+        if ctx.profile == "read-only":
+            head += f"; what only reads gets at most {_UNASKED_TIMEOUT:g} s, whatever `timeout` and `background` say"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]

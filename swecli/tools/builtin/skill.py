@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from swecli.config.trust import Skill
+from swecli.folders import walk
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.regular_files import open_regular
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
@@ -65,5 +66,6 @@ async def skill(params: SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolRe
 
 def _files_beside(file: Path, folder: Path) -> list[str]:
     """Return the other files of the folder and those below it, as far as they are looked at."""
-    near = islice(folder.rglob("*"), _MAX_SCANNED)
-    return sorted(str(one.relative_to(folder)) for one in near if one.is_file() and one != file)
+    every = (entry for _, entries in walk(str(folder)) for entry in entries)
+    near = [Path(entry.path) for entry in islice(every, _MAX_SCANNED) if entry.is_file()]
+    return sorted(str(path.relative_to(folder)) for path in near if path != file)

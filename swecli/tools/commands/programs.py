@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from swecli.config.paths import project_root
+from swecli.folders import walk
 from swecli.tools.base import ToolError
 from swecli.tools.commands import reasons
 from swecli.tools.commands.shell_words import Word
 from swecli.tools.git import read_only_environment
 from swecli.tools.guards import before_reading, before_writing
+from swecli.tools.own_programs import find_program, find_ripgrep
 from swecli.tools.paths import relative_path, resolve_path
-from swecli.tools.processes import find_program, find_ripgrep
 from swecli.tools.sensitive import read_guard
 
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
@@ -225,16 +226,17 @@ class CommandScope:
         """Refuse a folder if a file below it may not be read without approval. `endings`: only names that end so are
         read; all, if there is none. `follows`: links below it are followed."""
         count = 0
-        for folder, folders, files in os.walk(self.resolve(word)):
-            count += len(folders) + len(files)
+        for folder, entries in walk(str(self.resolve(word))):
+            count += len(entries)
             if count > _MAX_ENTRIES:
                 raise ToolError(reasons.TOO_MANY_FILES)
             below = relative_path(self.root, Path(folder))
-            for name in [*folders, *files] if follows else files:
-                path = name if below == "." else f"{below}/{name}"
-                if name in files and (not endings or name.lower().endswith(tuple(endings))):
+            for entry in entries:
+                path = entry.name if below == "." else f"{below}/{entry.name}"
+                is_read = not endings or entry.name.lower().endswith(tuple(endings))
+                if is_read and not entry.is_dir():
                     self._check_found(word, path)
-                if follows and (self.root / path).is_symlink():
+                if follows and entry.is_symlink():
                     self._check_link(path)
 
     def _check_found(self, word: str, path: str) -> None:

@@ -1,0 +1,48 @@
+"""Go through folders of any depth, and remove them: a stranger's may be deeper than a function can call itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+
+def list_entries(folder: str) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder; none if it cannot be read."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return list(entries)
+    return []
+
+
+def walk(top: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+    """Yield a folder and each below it with its entries. What is taken out of a list is not entered; links are not
+    followed."""
+    waiting = [top]
+    while waiting:
+        folder = waiting.pop()
+        entries = list_entries(folder)
+        yield folder, entries
+        waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def remove_tree(top: str) -> None:
+    """Remove a folder with all that is in it, as far as that is possible."""
+    waiting = [top]
+    number = 0
+    while waiting:
+        folder = waiting.pop()
+        for entry in list_entries(folder):
+            with suppress(OSError):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)  # noqa: PTH108  a text
+                    continue
+                # to the top: the path of what is deep down may be longer than the system takes
+                number += 1
+                place = f"{top}/.removed-{number}"
+                os.rename(entry.path, place)  # noqa: PTH104  as above
+                waiting.append(place)
+        if folder != top:
+            with suppress(OSError):
+                os.rmdir(folder)  # noqa: PTH106  as above
+    with suppress(OSError):
+        os.rmdir(top)  # noqa: PTH106  as above

@@ -1,0 +1,93 @@
+"""Programs that swecli starts itself, and the folders it runs from: none of them may lie where a command can write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+_MAX_LINKS = 40  # as many as the kernel follows in one path
+_PACKAGE = Path(__file__).parents[1]
+
+
+def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
+    """Return the path of a program on the PATH that no command in the workspace can replace; None if there is none."""
+    # reads the environment: the default, as for any child process
+    folders = (os.environ if environ is None else environ).get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        if not folder.startswith("/"):
+            continue
+        path = shutil.which(name, path=folder)
+        if path and not leads_into(root, Path(path)):
+            return path
+    return None
+
+
+def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
+    """Return the path of ripgrep: the one installed with swecli, else the one on the PATH. None if there is none, or
+    only one that a command in the workspace could replace."""
+    beside = Path(sysconfig.get_path("scripts"), "rg")
+    if os.access(beside, os.X_OK) and is_out_of_reach(beside, root):
+        return str(beside)
+    return find_program("rg", environ, root)
+
+
+def is_out_of_reach(path: Path, root: Path) -> bool:
+    """Return whether no command in the workspace can put another program in place of this one: it lies outside, or in a
+    folder of swecli itself."""
+    real = path.resolve()
+    if any(real.is_relative_to(folder) for folder in own_folders(root)):
+        return True
+    return not leads_into(root, path)
+
+
+def leads_into(root: Path, path: Path) -> bool:
+    """Return whether a path, or a link on the way to what it names, lies in the workspace. One that never ends does."""
+    top = root.resolve()
+    for _ in range(_MAX_LINKS):
+        place = path.parent.resolve() / path.name
+        if place.is_relative_to(top):
+            return True
+        if not os.path.islink(place):  # noqa: PTH114  False also where nobody may look
+            return False
+        path = place.parent / place.readlink()
+    return True
+
+
+@cache
+def own_folders(root: Path) -> tuple[Path, ...]:
+    """Return the real paths of the folders in the workspace from which this process runs: its environment, its
+    interpreter and the package. Commands may not write there, since it loads parts of itself while it runs."""
+    top = root.resolve()
+    real = dict.fromkeys(path.resolve() for path in _running_from())
+    inside = []
+    for path in real:
+        if path == top:
+            inside += [path / "bin", path / "lib", path / "pyvenv.cfg"]
+        elif path.is_relative_to(top):
+            inside.append(path)
+    return tuple(path for path in inside if os.path.lexists(path))
+
+
+@cache
+def own_link(root: Path) -> str:
+    """Return the link in the workspace through which this process runs, "" if it runs through none: no mount keeps a
+    command from putting something else in place of a link."""
+    top = root.resolve()
+    for path in _running_from():
+        for place in (path, *path.parents):
+            is_link = os.path.islink(place)  # noqa: PTH114  as above
+            if is_link and place.parent.resolve().is_relative_to(top):
+                return str(place.parent.resolve() / place.name)
+    return ""
+
+
+def _running_from() -> list[Path]:
+    """Return the folders of the environment, of the interpreter and of the package, as this process names them."""
+    interpreter = Path(os.path.realpath(sys.executable)).parent
+    library = Path(sysconfig.get_path("stdlib"))
+    return [Path(sys.prefix), interpreter, library, _PACKAGE]

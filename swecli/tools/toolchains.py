@@ -1,0 +1,73 @@
+"""Find the folders of programs and toolchains in use, by what names them: the PATH, interpreters, variables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+_ENVIRONMENTS = (".venv", "venv")  # the usual names of an environment in a workspace
+# Variables by which a toolchain is told where it lies, from the documentation of each.
+_VARIABLES = (
+    "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "CARGO_HOME", "RUSTUP_HOME", "GOROOT", "GOPATH", "GOMODCACHE",
+    "JAVA_HOME", "GRADLE_HOME", "MAVEN_HOME", "NVM_DIR", "NODE_PATH", "GEM_HOME", "RBENV_ROOT", "DOTNET_ROOT",
+)  # fmt: skip
+_OF_USERS = Path("/run/user")  # the folders that hold the sockets of a user's session
+
+
+def toolchains_below(
+    places: tuple[str, ...], root: Path, environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the real paths, below some places, of the folders of programs on the PATH, of swecli's interpreter, of an
+    environment in the workspace, and of the toolchains that variables name; each before those that lie in it."""
+    on_path = {Path(name).resolve() for name in _named(environ, "PATH")}
+    found = set(on_path)
+    for folder in on_path:
+        if not folder.is_relative_to(root):  # a stranger's links could name any folder
+            found |= _linked_programs(folder)
+    found = {_with_neighbours(folder, places) for folder in found}
+    found |= {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
+    for name in _ENVIRONMENTS:
+        found |= _places_of_environment(root / name, places)
+    for name in _VARIABLES:
+        found |= {Path(path).resolve() for path in _named(environ, name)}
+    return tuple(sorted(str(path) for path in found if _is_below(places, path)))
+
+
+def _named(environ: Mapping[str, str], variable: str) -> list[str]:
+    """Return the absolute paths in a variable."""
+    parts = environ.get(variable, "").split(os.pathsep)
+    return [part for part in parts if part.startswith("/")]
+
+
+def _linked_programs(folder: Path) -> set[Path]:
+    """Return the folders of the programs to which a folder has links."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        links = [entry.path for entry in entries if entry.is_symlink()]
+        return {Path(path).resolve().parent for path in links if os.access(path, os.X_OK)}
+    return set()
+
+
+def _with_neighbours(folder: Path, places: tuple[str, ...]) -> Path:
+    """Return the folder above one with programs, which need what lies beside it, as in a virtual environment; but not a
+    place in which everybody, or the user's session, keeps files."""
+    above = folder.parent
+    return folder if str(above) in places or above.parent == _OF_USERS else above
+
+
+def _places_of_environment(folder: Path, places: tuple[str, ...]) -> set[Path]:
+    """Return where an environment lies, and its interpreter with what lies beside it; nothing if it is none."""
+    if not os.access(folder / "pyvenv.cfg", os.R_OK):
+        return set()
+    found = {folder.resolve()}
+    interpreter = (folder / "bin" / "python").resolve()
+    # the environment may be a stranger's, and its link could name any file
+    if interpreter.name.startswith("python") and os.access(interpreter, os.X_OK):
+        found.add(_with_neighbours(interpreter.parent, places))
+    return found
+
+
+def _is_below(places: tuple[str, ...], path: Path) -> bool:
+    return any(path.is_relative_to(place) and str(path) != place for place in places)
