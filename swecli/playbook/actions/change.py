@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from swecli.playbook.action import (
 from swecli.playbook.actions.show import VIEWS, format_sources, parse_count
 from swecli.playbook.ranking import most_similar
 from swecli.playbook.transfer import import_file
-from swecli.playbook.workspace import check_new_anchors, find_anchors
+from swecli.playbook.workspace import find_anchors, note_anchors
 from swecli.redact import has_secret, redact
 
 _FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
@@ -81,7 +81,8 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         _delta(ctx, "taught", Op("ADD", fields=fields, evidence=_user_evidence(ctx, content)))
     )
     name = applied.added[0]
-    lines = [f"Added as {name}.", *_stale_line(ctx, name)]
+    note_anchors(ctx.sessions, ctx.session, applied.reworded)
+    lines = [f"Added as {name}."]
     if near:
         lines.append(
             f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated."
@@ -93,11 +94,6 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 def _user_content(content: str) -> dict[str, Any]:
     return {"content": content, "trust": "user", "anchors": list(find_anchors(content))}
-
-
-def _stale_line(ctx: ActionContext, name: str) -> Iterator[str]:
-    if missing := check_new_anchors(ctx.sessions, ctx.session, name):
-        yield f"It is stale and not used in prompts: {missing}."
 
 
 def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
@@ -132,7 +128,8 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
-    ctx.apply(_delta(ctx, "edited", *ops))
+    applied = ctx.apply(_delta(ctx, "edited", *ops))
+    note_anchors(ctx.sessions, ctx.session, applied.reworded)
     changes: tuple[tuple[str, object], ...] = (
         ("is changed", text),
         ("matches other words too", when),
@@ -142,10 +139,9 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         ("is active", _ON in flags),
     )
     done = ", ".join(text for text, is_set in changes if is_set)
-    more = _stale_line(ctx, bullet.id) if text else ()
     return ActionResult(
         {"edited": bullet.id, "what": done},
-        (f"{bullet.id} {done}.", *more),
+        (f"{bullet.id} {done}.",),
         note=_secret_note(f"{text} {when}"),
     )
 
@@ -208,8 +204,9 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
     if use:
         decision = tuple(replace(one, source=ACCEPTED) for one in decision)
-    ops = [_accept(bullet, decision) if use else Op("REMOVE", bullet.id, evidence=decision)]
+    ops = [Op("REMOVE", bullet.id, evidence=decision)]
     if use:
+        ops = _accept(bullet, decision)
         replaced = (item.quote for item in evidence[bullet.id] if item.source == REPLACES)
         present = (name for name in replaced if name in ctx.session.playbook.bullets)
         ops += [Op("REMOVE", name, evidence=decision) for name in present]
@@ -220,11 +217,13 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     return ActionResult(value, (f"{bullet.id} {done}: {bullet.content}",), note=hint)
 
 
-def _accept(bullet: Bullet, decision: tuple[Evidence, ...]) -> Op:
-    """Return the operation of a yes. A proposal becomes the user's word: its text was on the screen."""
-    if bullet.state == "quarantined":
-        return Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, decision)
-    return Op("RESTORE", bullet.id, evidence=decision)
+def _accept(bullet: Bullet, decision: tuple[Evidence, ...]) -> list[Op]:
+    """Return the operations of a yes. A proposal, and what was left out because what it names is gone, becomes the
+    user's word: its text was on the screen."""
+    if bullet.state == "quarantined" or bullet.is_left_out:
+        return [Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, decision)]
+    ops = [Op("RESTORE", bullet.id, evidence=decision)]
+    return [*ops, Op("PIN", bullet.id)] if bullet.state == "pinned" else ops
 
 
 def _needs_review(bullet: Bullet) -> bool:

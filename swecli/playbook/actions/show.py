@@ -94,9 +94,10 @@ def _totals(ctx: ActionContext) -> Iterator[str]:
 
 
 def _format_state(bullet: Bullet) -> str:
-    """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts."""
+    """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts, "stale?" that it is, though
+    what it names is gone."""
     if bullet.stale:
-        return f"{bullet.state}, stale"
+        return f"{bullet.state}, stale" + ("" if bullet.is_left_out else "?")
     hidden = bullet.state == "active" and bullet.is_held_back
     return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
 

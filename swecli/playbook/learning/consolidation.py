@@ -263,7 +263,7 @@ class Consolidation:
 
     def _serves(self, name: str) -> bool:
         bullet = self.session.playbook.bullets[name]
-        return bullet.is_live and not bullet.stale
+        return bullet.is_live and not bullet.is_left_out
 
     def _merge(self, kept: Bullet, old: Bullet) -> None:
         """Give the kept strategy the evidence of one that says the same. A proposal that two sessions made on their own

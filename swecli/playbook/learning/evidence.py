@@ -218,7 +218,7 @@ class TurnDigest:
         common = {name for name, count in counts.items() if count >= enough}
         linked = []
         for bullet in shown:
-            is_used = bullet.is_live and not bullet.stale
+            is_used = bullet.is_live and not bullet.is_left_out
             if is_used and _is_linked(named[bullet.id] - common, observed, observed.call):
                 linked.append(bullet)
         return linked

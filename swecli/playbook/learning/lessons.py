@@ -32,7 +32,7 @@ from swecli.playbook.learning.reactions import Reaction
 from swecli.playbook.learning.reflector_model import ReflectorCall
 from swecli.playbook.ranking import BulletIndex, clean
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
-from swecli.playbook.workspace import check_new_anchors
+from swecli.playbook.workspace import note_anchors
 from swecli.redact import redact
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -327,8 +327,7 @@ class PlaybookMemory:
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
-        for name in (*applied.added, *applied.touched):
-            check_new_anchors(self.sessions, session, name)
+        note_anchors(self.sessions, session, applied.reworded)
         lines = [
             *(self._result_line(op, name, session) for name, op in applied.ops_by_id()),
             *curator.refused,
@@ -350,8 +349,7 @@ class PlaybookMemory:
             return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
         if bullet is None or bullet.is_live:
-            missing = bullet.stale if bullet else ""
-            return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
+            return f"kept as {name}"
         waiting = [item.quote for item in op.evidence if item.source == REPLACES]
         stays = f"; {waiting[0]} stays until then" if waiting else ""
         return f"kept as {name}, and needs the user's approval: /playbook review{stays}"

@@ -37,7 +37,7 @@ from swecli.playbook.learning.reflector_model import (
     ReflectorModel,
     Sender,
 )
-from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors
+from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, note_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
@@ -153,21 +153,6 @@ class LearningService:
             events = self._record(
                 session, replace(self._lessons(session).from_rules(turn), final=not needs_model)
             )
-            added = [
-                name
-                for event in events
-                if isinstance(event, PlaybookUpdated)
-                for name in event.added
-            ]
-            missing = {
-                name: why
-                for name in added
-                if (why := check_new_anchors(self.sessions, session, name))
-            }
-            if missing:
-                events.append(
-                    PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices()))
-                )
             # a model reads by itself what a message says of the turn before
             inferred = turn.digest.corrects_previous and not self.reflector.reads_reactions
             if inferred and not turn.is_processed:
@@ -523,6 +508,8 @@ class LearningService:
                 cost=learned.cost,
             )
             applied = store.record_lessons(session, learned)
+        if applied is not None:
+            note_anchors(self.sessions, session, applied.reworded)
         if learned.failure:
             kept = StoredTurn(session.id, learned.interaction) in self.sessions.turns.pending(
                 session.id
@@ -558,16 +545,22 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
     found = await asyncio.to_thread(
         lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted}
     )
-    stale = {name: missing for name, missing in found.items() if missing}
+    # what never existed makes nothing stale: the user may speak of a file that is still to come
+    stale = {
+        name: missing for name, missing in found.items() if missing and bullets[name].was_there
+    }
     sessions.playbook.record_anchor_checks(
         session, stale, [name for name, missing in found.items() if missing == ""]
     )
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
-    others = {name: why for name, why in new.items() if name not in pinned}
+    rest = {name: why for name, why in new.items() if name not in pinned}
+    said = {name: why for name, why in rest.items() if bullets[name].trust == "user"}
+    others = {name: why for name, why in rest.items() if name not in said}
     return (
         *StaleStrategies(others).notices(),
         *StaleStrategies(pinned).notices("in prompts, being pinned"),
+        *StaleStrategies(said).notices("in prompts, being your word"),
     )
 
 

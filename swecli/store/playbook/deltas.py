@@ -382,7 +382,8 @@ def _change_row(row: BulletRow, op: Op, delta: Delta, session: Session) -> None:
         and given.get("state", row.state) == "active"
         and (delta.author in FREE or op.in_users_words)
     ):
-        given["vouched_at"] = delta.created_at
+        # the user's yes also settles that what it names is gone
+        given |= {"vouched_at": delta.created_at, "stale": ""}
     for name, value in (given | {"updated_at": delta.created_at}).items():
         setattr(row, name, value)
 
