@@ -37,7 +37,8 @@ from swecli.models.playbook import (
     Trust,
     length_problem,
 )
-from swecli.playbook.action import DOUBT, ActionContext, read_text_file, resolve_file
+from swecli.playbook.action import ActionContext, read_text_file, resolve_file
+from swecli.playbook.doubts import DoubtKind
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
@@ -298,7 +299,9 @@ class ImportPlan:
             evidence = tuple(
                 replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence
             )
-            evidence += (Evidence(DOUBT, "it comes from another playbook", trust="repository"),)
+            evidence += (
+                Evidence(DoubtKind.OTHER, "it comes from another playbook", trust="repository"),
+            )
         fields: dict[str, Any] = {
             name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTED)
         }

@@ -165,6 +165,15 @@ class WorkspaceLookup:
         nothing stale: the user may speak of a file that is still to come."""
         return (bullet.was_there and self.missing(bullet)) or ""
 
+    def has(self, name: str) -> bool:
+        """Return True for the relative path of something that exists in the workspace."""
+        if name.startswith(("/", "~")) or ".." in Path(name).parts:
+            return False
+        try:
+            return any((root / name).exists() for root in self._roots)
+        except (OSError, ValueError):
+            return False
+
     def _check_anchor(self, anchor: str) -> str | None:
         kind, _, value = anchor.partition(":")
         if kind == "command":

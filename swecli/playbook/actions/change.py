@@ -11,16 +11,14 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import (
-    ACCEPTED,
     ACTIONS,
-    DOUBT,
-    REPLACES,
     ActionContext,
     pop_option,
     split_flags,
     summarize,
 )
 from swecli.playbook.actions.show import VIEWS, format_sources, parse_count
+from swecli.playbook.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
 from swecli.playbook.ranking import most_similar
 from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import find_anchors, note_anchors
@@ -207,8 +205,8 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     ops = [Op("REMOVE", bullet.id, evidence=decision)]
     if use:
         ops = _accept(bullet, decision)
-        replaced = (item.quote for item in evidence[bullet.id] if item.source == REPLACES)
-        present = (name for name in replaced if name in ctx.session.playbook.bullets)
+        replaced = replaced_by(evidence[bullet.id])
+        present = [name for name in replaced if name in ctx.session.playbook.bullets]
         ops += [Op("REMOVE", name, evidence=decision) for name in present]
     ctx.apply(_delta(ctx, f"reviewed: {args[1]}", *ops))
     done = "is active" if use else "is removed"
@@ -238,8 +236,8 @@ def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
         return f"stale: {bullet.stale}"
     if bullet.seems_harmful:
         return f"it seems to do harm: helped {bullet.helpful}, hurt {bullet.harmful}"
-    doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
-    return doubts[-1] if doubts else f"it comes from {bullet.trust}"
+    doubt = doubt_in(evidence)
+    return doubt.why if doubt else f"it comes from {bullet.trust}"
 
 
 def _questions(
@@ -250,7 +248,7 @@ def _questions(
         bullet = ctx.session.playbook.bullets[name]
         value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
         lines.append(f"{name} {bullet.content} ({reason})")
-        said = [item for item in evidence[name] if item.source != DOUBT]  # it is the reason
+        said = [item for item in evidence[name] if not is_doubt(item)]  # it is the reason
         questions.append(Question(name, bullet.content, reason, format_sources(ctx, said)))
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
     return ActionResult(

@@ -18,6 +18,7 @@ from swecli.playbook.learning.curator import (
     needs_approval,
     reads_as,
     rejection_reason,
+    unknown_name,
 )
 from swecli.playbook.learning.question import fence, list_waiting
 from swecli.playbook.ranking import clean
@@ -270,7 +271,8 @@ class Consolidation:
         is confirmed by that."""
         evidence = self.store.evidence_by_id((kept.id, old.id))
         fields: dict[str, Any] = {"trust": kept.trust}
-        if kept.state == "quarantined" and not needs_approval(kept, evidence[kept.id]):
+        waits = kept.state == "quarantined" and not needs_approval(kept, evidence[kept.id])
+        if waits and not unknown_name(kept.content, self.session):
             sessions = [{one.session_id for one in evidence[name]} for name in (kept.id, old.id)]
             if sessions[0].isdisjoint(sessions[1]):
                 fields = {"state": "unconfirmed"}

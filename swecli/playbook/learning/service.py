@@ -14,9 +14,10 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta, Bullet, Effect, Evidence, Verdict
+from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
-from swecli.playbook.action import REPLACES, ActionContext, format_op
+from swecli.playbook.action import ActionContext, format_op
+from swecli.playbook.doubts import ASKED, doubt_in, quotations, replaced_by
 from swecli.playbook.learning import consolidation, lessons
 from swecli.playbook.learning.answer import (
     Asked,
@@ -26,7 +27,6 @@ from swecli.playbook.learning.answer import (
     read_answer,
 )
 from swecli.playbook.learning.contradictions import UntoldContradictions
-from swecli.playbook.learning.curator import is_restated
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import (
@@ -64,9 +64,11 @@ class _RulesPart:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """A strategy that waits for the user's yes, and those that it then replaces."""
+    """A strategy that waits for the user's yes, the `words` of his that it comes from, and those that it then
+    replaces."""
 
     bullet: Bullet
+    words: str
     replaces: tuple[Bullet, ...] = ()
 
 
@@ -83,6 +85,7 @@ class LearningService:
     percent: int = 15  # of what the session costs that reflecting may cost
     tidy_template: str = ""  # the prompt of a consolidation; "" for none
     _reported: set[str] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)  # strategies that the user was asked about
 
     @classmethod
     def open(
@@ -234,33 +237,27 @@ class LearningService:
                 events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
         return _join(events)
 
-    def restated(self) -> list[Restated]:
-        """Return the strategies that the model stored in the newest turn as the user's, in words that are not the
-        user's. They wait for a yes."""
+    def pop_restated(self) -> list[Restated]:
+        """Return, once in this program, the strategies that wait because a model stored them as the user's, of this
+        session, in words that are not his, or further than he wrote. They wait for a yes."""
         session = self.sessions.current_session
         if session is None or not self.enabled or not session.interactions:
             return []
-        number = session.interactions
-        rows = self.sessions.playbook.deltas_of_turns(session, number, number)
-        stored = [
-            name for row in rows if row.delta.reason == lessons.REMEMBERED for name in row.added
-        ]
-        waiting = [
-            bullet
-            for name in reversed(stored)
-            if (bullet := session.playbook.bullets.get(name)) and bullet.state == "quarantined"
-        ]
-        evidence = self.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-        return [
-            Restated(one, self._replaced_by(session, evidence[one.id]))
-            for one in waiting
-            if is_restated(evidence[one.id])
-        ]
-
-    def _replaced_by(self, session: Session, evidence: Sequence[Evidence]) -> tuple[Bullet, ...]:
+        self.sessions.playbook.refresh(session)
         bullets = session.playbook.bullets
-        named = [item.quote for item in evidence if item.source == REPLACES]
-        return tuple(bullets[name] for name in named if name in bullets)
+        names = [one.id for one in bullets.values() if one.state == "quarantined"]
+        waiting = [name for name in names if name not in self._asked]
+        found = list[Restated]()
+        for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
+            doubt = doubt_in(evidence)
+            if doubt is None or doubt.kind not in ASKED:
+                continue
+            [*_, said] = quotations(evidence)
+            if said.session_id == session.id:
+                replaced = [bullets[one] for one in replaced_by(evidence) if one in bullets]
+                found.append(Restated(bullets[name], said.quote, tuple(replaced)))
+        self._asked.update(one.bullet.id for one in found)
+        return sorted(found, key=lambda one: one.bullet.number)
 
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and

@@ -260,7 +260,7 @@ async def test_a_strategy_marked_bad_never_reads_as_good_and_the_list_is_ordered
         ("P-3", "active", "2", "1"),
         ("P-2", "active", "0", "0"),
         ("P-1", "active", "0", "1"),
-        ("P-4", "waits", "0", "0"),
+        ("P-4", "waits, for this session", "0", "0"),
     ]
     shown = result_text(perform(runtime, "show P-1"))
     assert "helped 0 · hurt 1" in shown
