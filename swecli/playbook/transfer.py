@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from swecli.models.action import ActionResult
+from swecli.models.doubts import DoubtKind
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
@@ -38,7 +39,6 @@ from swecli.models.playbook import (
     length_problem,
 )
 from swecli.playbook.action import ActionContext, read_text_file, resolve_file
-from swecli.playbook.doubts import DoubtKind
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret

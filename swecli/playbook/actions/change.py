@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from swecli.models.action import ActionResult, Question
+from swecli.models.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
@@ -18,7 +19,6 @@ from swecli.playbook.action import (
     summarize,
 )
 from swecli.playbook.actions.show import VIEWS, format_sources, parse_count
-from swecli.playbook.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
 from swecli.playbook.ranking import most_similar
 from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import find_anchors, note_anchors

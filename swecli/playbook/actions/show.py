@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.action import ActionResult
+from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
 from swecli.playbook.action import (
@@ -18,7 +19,6 @@ from swecli.playbook.action import (
     split_flags,
     summarize,
 )
-from swecli.playbook.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.playbook.transfer import to_markdown
 from swecli.text import shorten
 

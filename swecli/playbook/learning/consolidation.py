@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from swecli.llm.lenient_json import find_json_values
+from swecli.models.doubts import quotations
 from swecli.models.ids import parse_short_id
 from swecli.models.playbook import CONSOLIDATED, Bullet, Delta, Op
 from swecli.models.session import Session
@@ -277,7 +278,8 @@ class Consolidation:
             if sessions[0].isdisjoint(sessions[1]):
                 fields = {"state": "unconfirmed"}
         # no op at all would be refused, and one with the trust alone changes nothing but the evidence
-        given = tuple(replace(one, trust=kept.trust) for one in evidence[old.id] if one.quote)
+        # not its doubts, nor what it would replace: they say nothing of the one that is kept
+        given = tuple(replace(one, trust=old.trust) for one in quotations(evidence[old.id]))
         self.ops.append(Op("UPDATE", kept.id, fields, given))
 
     def _narrow(self, old: Bullet, finding: Finding) -> None:

@@ -10,6 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
+from swecli.models.doubts import (
+    ACCEPTED,
+    REPLACES,
+    RESTATED,
+    SEEN,
+    Doubt,
+    DoubtKind,
+    doubt_in,
+    is_asked,
+    quotations,
+)
 from swecli.models.message import Origin
 from swecli.models.playbook import (
     LIVE,
@@ -24,17 +35,6 @@ from swecli.models.playbook import (
     length_problem,
 )
 from swecli.models.session import Session
-from swecli.playbook.doubts import (
-    ACCEPTED,
-    ASKED,
-    REPLACES,
-    RESTATED,
-    SEEN,
-    Doubt,
-    DoubtKind,
-    doubt_in,
-    quotations,
-)
 from swecli.playbook.learning.answer import Lesson
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.ranking import clean, most_similar, stems
@@ -171,11 +171,9 @@ class Curator:
         yield from self.store.said_in(self.session, turns[0], turns[-1])
         waiting = [one.id for one in self._bullets.values() if one.state == "quarantined"]
         for name, evidence in self.store.evidence_by_id(waiting).items():
-            doubt = doubt_in(evidence)
-            if doubt is not None and doubt.kind in ASKED:
-                for item in quotations(evidence):
-                    if item.session_id == self.session.id and item.interaction in turns:
-                        yield name, item
+            for item in quotations(evidence) if is_asked(evidence) else ():
+                if item.session_id == self.session.id and item.interaction in turns:
+                    yield name, item
 
     def _take_noted(self, add: AddProposal, noted: Bullet) -> None:
         """Keep what was noted; the words of the user, or of the model that `remember`s, go before a reflector's. Who
@@ -377,8 +375,10 @@ class Curator:
 
     def _is_shown_again(self, evidence: Sequence[Evidence]) -> bool:
         """Return True if a command's result shows what the newest quotation of a bullet says."""
-        [*_, first] = quotations(evidence)
-        quote = first.quote.removesuffix("…")  # of a long one, its beginning is stored
+        first = quotations(evidence)[-1:]
+        if not first:
+            return False
+        quote = first[0].quote.removesuffix("…")  # of a long one, its beginning is stored
         results = [_searchable_text(call) for call in self.digest.calls if call.origin == "tool"]
         return any(_contains_quote(quote, result) for result in results)
 

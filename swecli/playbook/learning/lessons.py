@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Literal
 
+from swecli.models.doubts import replaced_by
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage
@@ -23,7 +24,6 @@ from swecli.models.playbook import (
     render_bullets,
 )
 from swecli.models.session import Session
-from swecli.playbook.doubts import replaced_by
 from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
 from swecli.playbook.learning.contradictions import Contradiction, UntoldContradictions
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as, scope_of

@@ -11,13 +11,13 @@ from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.models.action import ActionResult
+from swecli.models.doubts import is_asked, quotations, replaced_by
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, format_op
-from swecli.playbook.doubts import ASKED, doubt_in, quotations, replaced_by
 from swecli.playbook.learning import consolidation, lessons
 from swecli.playbook.learning.answer import (
     Asked,
@@ -249,13 +249,10 @@ class LearningService:
         waiting = [name for name in names if name not in self._asked]
         found = list[Restated]()
         for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
-            doubt = doubt_in(evidence)
-            if doubt is None or doubt.kind not in ASKED:
-                continue
-            [*_, said] = quotations(evidence)
-            if said.session_id == session.id:
+            said = quotations(evidence)[-1:]
+            if said and said[0].session_id == session.id and is_asked(evidence):
                 replaced = [bullets[one] for one in replaced_by(evidence) if one in bullets]
-                found.append(Restated(bullets[name], said.quote, tuple(replaced)))
+                found.append(Restated(bullets[name], said[0].quote, tuple(replaced)))
         self._asked.update(one.bullet.id for one in found)
         return sorted(found, key=lambda one: one.bullet.number)
 
@@ -571,6 +568,12 @@ def _report(
     ops = applied.ops_by_id() if applied else []
     waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
     news = [format_op(op, name) for name, op in ops if name not in waiting]
+    # no question can show these where nobody can be asked
+    news += [
+        f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
+        for name, op in ops
+        if name in waiting and is_asked(op.evidence)
+    ]
     effects = _format_effects(learned.verdicts) if applied else ()
     return PlaybookUpdated(
         learned.interaction,

@@ -299,6 +299,21 @@ async def test_one_statement_in_other_words_waits_once_whoever_stores_it() -> No
     ]
 
 
+async def test_five_rules_in_one_message_are_all_asked_about() -> None:
+    rules = [f"{thing} goes first" for thing in ("tea", "rice", "salt", "milk", "oil")]
+    called = calls(*(("remember", {"text": f"First: {one}", "quote": one}) for one in rules))
+    runtime = make_runtime([called, "Noted."], reflect_with_model=False)
+    await run_turn(runtime, ", ".join(rules))
+    assert [one.words for one in runtime.learning.pop_restated()] == rules
+
+
+async def test_a_reflection_names_what_it_asks_about_with_the_users_words() -> None:
+    runtime = Script([], lesson("Indent with blanks", "use blanks, no tabs")).make_runtime()
+    await run_turn(runtime, "use blanks, no tabs", learn=False)
+    [event] = await runtime.learning.reflect(1, asked=True, ended=True)
+    assert '? Indent with blanks (you wrote: "use blanks, no tabs")' in getattr(event, "lines", ())
+
+
 async def test_a_doubt_that_an_earlier_version_stored_as_a_sentence_is_still_understood() -> None:
     runtime = Script(["Noted."]).make_runtime()
     await run_turn(runtime, "bitte Tabs", learn=False)

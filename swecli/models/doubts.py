@@ -22,7 +22,7 @@ ACCEPTED = "accepted"  # source of the evidence that the user said yes to a prop
 REPLACES = "replaces"  # source of the evidence that names the strategy a waiting one is to replace
 
 # Doubts about what the user said: he is asked after the turn.
-ASKED = (DoubtKind.RESTATED, DoubtKind.REACHING)
+_ASKED = (DoubtKind.RESTATED, DoubtKind.REACHING)
 
 # How earlier versions, which stored no kind, worded the two that decide something.
 _EARLIER = {
@@ -58,6 +58,12 @@ def doubt_in(evidence: Iterable[Evidence]) -> Doubt | None:
     if source in (DoubtKind.OTHER, _SCORE):
         return Doubt(_EARLIER.get(why, DoubtKind.OTHER), why)
     return Doubt(DoubtKind(source), why)
+
+
+def is_asked(evidence: Iterable[Evidence]) -> bool:
+    """Return True if what waits was made of the user's words, so that he is asked about it."""
+    doubt = doubt_in(evidence)
+    return doubt is not None and doubt.kind in _ASKED
 
 
 def quotations(evidence: Sequence[Evidence]) -> list[Evidence]:
