@@ -47,7 +47,7 @@ class _RememberParams(Params):
     )
     scope: Literal["", "project", "user"] = Field(
         "",
-        description="user if it applies in all their projects. Empty: this project, or where the one it replaces does.",
+        description="user: everywhere. Empty: as what it replaces, else here.",
     )
     replaces: str = Field(
         "", max_length=20, description="Id of a strategy that no longer holds, for example P-7."
