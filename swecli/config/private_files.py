@@ -7,6 +7,11 @@ from pathlib import Path
 
 
 def write_file(path: Path, text: str) -> None:
+    """Replace a file by a text in UTF-8, as `write_bytes` does. Raises OSError."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file atomically; a new file is readable by this user only, a symbolic link is followed. Raises
     OSError."""
     target = path.resolve()
@@ -15,8 +20,8 @@ def write_file(path: Path, text: str) -> None:
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         new = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with os.fdopen(new, "w", encoding="utf-8", newline="") as f:
-            f.write(text)
+        with os.fdopen(new, "wb") as f:
+            f.write(data)
             f.flush()
             os.fsync(f.fileno())
         beside.replace(target)

@@ -6,14 +6,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.paths import Paths
-from swecli.config.private_files import write_file
+from swecli.config.private_files import write_bytes, write_file
 from swecli.config.project_files import read_project_files
 from swecli.models.errors import ConfigError
 
@@ -129,18 +129,14 @@ class TrustLedger:
 
     def approve(self, root: Path, files: Mapping[Path, bytes]) -> FolderTrust:
         """Record these files of a folder as trusted, beside those recorded before. Raises OSError."""
-        before = self.open(root)
-        approved = dict(before.approved)
-        for path, data in files.items():
-            approved[before.name_of(path)] = ApprovedFile.of(data)
-        trust = FolderTrust(before.root, approved, time.time())
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_file(self._file_of(trust.root), _to_json(trust))
-        return trust
+        return self._record(self.open(root), files)
 
     def remove(self, root: Path) -> bool:
         """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
-        file = self._file_of(root.resolve())
+        resolved = root.resolve()
+        # what the earlier list still names would be trusted again
+        self._forget_listed(resolved)
+        file = self._file_of(resolved)
         if not file.exists():
             return False
         file.unlink()
@@ -158,17 +154,49 @@ class TrustLedger:
                 problems.append(str(error))
         return sorted(found, key=lambda trust: str(trust.root)), problems
 
+    def _record(self, before: FolderTrust, files: Mapping[Path, bytes]) -> FolderTrust:
+        """Record these files of a folder beside those that were approved before. Raises OSError."""
+        approved = dict(before.approved)
+        for path, data in files.items():
+            approved[before.name_of(path)] = ApprovedFile.of(data)
+        trust = FolderTrust(before.root, approved, time.time())
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(self._file_of(trust.root), _to_json(trust))
+        return trust
+
     def _adopt_old_list(self) -> None:
-        """Record the folders that an earlier version trusted by name, with the files that they hold now."""
+        """Record the folders that an earlier version trusted by name, with the files they hold now, and then remove
+        its list: an interruption loses none of them."""
+        listed = self._read_old_list()
+        with suppress(OSError):  # a read-only home: nothing is trusted until it can be recorded
+            for folder in listed:
+                # one that has a record was adopted before an interruption, and may have changed since
+                if not self._file_of(folder).exists():
+                    self._record(FolderTrust(folder), read_project_files(folder))
+            self._write_old_list([])
+
+    def _forget_listed(self, root: Path) -> None:
+        """Take a folder out of the earlier version's list. Raises OSError."""
+        listed = self._read_old_list()
+        if root in listed:
+            self._write_old_list([folder for folder in listed if folder != root])
+
+    def _read_old_list(self) -> Sequence[Path]:
+        """Return the existing folders of the earlier version's list, resolved."""
         if self._old_list is None or not self._old_list.is_file():
-            return
+            return []
         # not splitlines: it also splits at characters that a file name may contain
         lines = os.fsdecode(self._old_list.read_bytes()).split("\n")
-        with suppress(OSError):  # a read-only home: nothing is trusted until it can be recorded
+        return [Path(line).resolve() for line in lines if line.strip() and Path(line).is_dir()]
+
+    def _write_old_list(self, folders: Sequence[Path]) -> None:
+        """Replace the earlier version's list; an empty one is removed. Raises OSError."""
+        if self._old_list is None or not self._old_list.exists():
+            return
+        if folders:
+            write_bytes(self._old_list, b"\n".join(os.fsencode(folder) for folder in folders))
+        else:
             self._old_list.unlink()
-            for folder in (Path(line) for line in lines if line.strip()):
-                if folder.is_dir():
-                    self.approve(folder, read_project_files(folder))
 
     def _file_of(self, root: Path) -> Path:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]

@@ -83,7 +83,7 @@ def _has_changed_anchors(session: Session) -> bool:
     lookup = WorkspaceLookup.of(session)
     if lookup is None:
         return False
-    return any((lookup.missing(bullet) or "") != bullet.stale for bullet in live)
+    return any(lookup.gone(bullet) != bullet.stale for bullet in live)
 
 
 def _prepare(

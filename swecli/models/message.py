@@ -112,7 +112,7 @@ class ToolCall:
 
     `result` is the text sent to the model (None: not recorded yet), `error` is set if the call failed. `approved` is
     None if no approval was needed; `decision` is who decided ("mode", "rule", "user", "session", "headless"), `reason`
-    what the user said: why it was refused, or the answer to its question. `duration_ms` is wall time; `tokens` is the
+    what the user typed: why it was refused, or the answer to its question. `duration_ms` is wall time; `tokens` is the
     size of `result` in its message's `encoding`. `effects` is what the call does if it is permitted and succeeds.
     """
 

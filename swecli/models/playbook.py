@@ -68,8 +68,8 @@ class Bullet:
 
     `helpful` and `harmful` count in which of the newest exchanges that judged it it helped and hurt, `neutral` all
     verdicts that are no evidence, `uses` the turns that showed it. `verified_at` is when its anchors were last found,
-    `stale` the anchor that is missing, "" for none. `vouched_at` is when the user last restored it; earlier evidence
-    against it is ignored.
+    `stale` the anchor that was found once and is gone, "" for none. `vouched_at` is when the user last said yes to it;
+    earlier evidence against it is ignored.
     """
 
     id: str
@@ -100,6 +100,18 @@ class Bullet:
     @property
     def is_live(self) -> bool:
         return self.state in LIVE
+
+    @property
+    def was_there(self) -> bool:
+        """Whether what it names was found once, and not only before the user said yes to it."""
+        if self.verified_at is None:
+            return False
+        return self.vouched_at is None or self.verified_at > self.vouched_at
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it stays out of prompts because what it names is gone. What the user said or pinned stays in them."""
+        return bool(self.stale) and self.state != "pinned" and self.trust != "user"
 
     @property
     def prompt_text(self) -> str:
@@ -192,6 +204,11 @@ class AppliedDelta:
         minted = iter(self.added)
         return [(next(minted, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops]
 
+    @property
+    def reworded(self) -> list[str]:
+        """The ids of the bullets that it gave a text, new ones included."""
+        return [name for name, op in self.ops_by_id() if "content" in op.fields]
+
 
 @dataclass(slots=True)
 class SessionPlaybook:
@@ -202,13 +219,13 @@ class SessionPlaybook:
 
     def live_bullets(self, names: Iterable[str] | None = None) -> list[Bullet]:
         """Return the bullets with these ids (None: all) that may be in a prompt, in the order of their ids. Stale
-        bullets are left out unless pinned."""
+        bullets are left out, unless the user said or pinned them."""
         among = (
             self.bullets.values()
             if names is None
             else (self.bullets[n] for n in names if n in self.bullets)
         )
-        hold = (b for b in among if b.is_live and (not b.stale or b.state == "pinned"))
+        hold = (b for b in among if b.is_live and not b.is_left_out)
         return sorted(hold, key=lambda b: b.number)
 
     def as_context(self, max_strategies: int = 30) -> str:

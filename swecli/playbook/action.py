@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.models.doubts import doubt_in
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
 from swecli.models.session import Session
@@ -16,9 +17,6 @@ from swecli.text import shorten
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.store.session_manager import SessionManager
 
-DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
-ACCEPTED = "accepted"  # source of the evidence that the user said yes to a proposal
-REPLACES = "replaces"  # source of the evidence that names the strategy a waiting one is to replace
 _CONTENT = 90
 _MAX_BYTES = 20_000_000
 _SESSIONS, _TITLE = 200, 40  # sessions among which a title is looked up, characters of it
@@ -167,9 +165,9 @@ def _format_update(op: Op) -> str:
 
 
 def _reason_of(op: Op) -> str:
-    doubt = next((item.quote for item in op.evidence if item.source == DOUBT), "")
-    if doubt:
-        return doubt
+    doubt = doubt_in(op.evidence)
+    if doubt is not None:
+        return doubt.why
     return shorten(op.evidence[0].quote, 80) if op.evidence else ""
 
 

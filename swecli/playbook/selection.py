@@ -216,7 +216,7 @@ def _exclusion_reason(bullet: Bullet) -> str:
         return ""
     if not bullet.is_live:
         return f"it is {bullet.state}"
-    if bullet.stale:
+    if bullet.is_left_out:
         return f"it is stale: {bullet.stale}"
     return "it hurt too often" if _is_harmful(bullet) else ""
 
@@ -285,7 +285,7 @@ def _fill(
 ) -> Selection:
     line, before = (held.line, held.tokens) if held else (_format_line, 0)
     sent = (request.bullets[name] for name in held.ids if name in request.bullets) if held else ()
-    known = {b.id: b for b in sent if b.is_live and (b.state == "pinned" or not b.stale)}
+    known = {b.id: b for b in sent if b.is_live and not b.is_left_out}
     fresh, missed, excluded, left = (
         list[_Candidate](),
         list[_Candidate](),

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from swecli.models.action import ActionResult
+from swecli.models.doubts import DoubtKind
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
@@ -37,7 +38,7 @@ from swecli.models.playbook import (
     Trust,
     length_problem,
 )
-from swecli.playbook.action import DOUBT, ActionContext, read_text_file, resolve_file
+from swecli.playbook.action import ActionContext, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
@@ -298,7 +299,9 @@ class ImportPlan:
             evidence = tuple(
                 replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence
             )
-            evidence += (Evidence(DOUBT, "it comes from another playbook", trust="repository"),)
+            evidence += (
+                Evidence(DoubtKind.OTHER, "it comes from another playbook", trust="repository"),
+            )
         fields: dict[str, Any] = {
             name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTED)
         }

@@ -1,22 +1,35 @@
-"""Compare wordings: whether two texts say the same, and whether a text says what somebody wrote. No word is special in
+"""Compare wordings: whether two texts say the same, and whether a text is what somebody wrote. No word is special in
 any language: a negation, a number and a path count like every other word."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from swecli.playbook.ranking import stems
 from swecli.store.sessions.search import stem
+from swecli.text import sanitize
 
+# The aside with which a user says that a statement is to be kept.
+REMEMBER = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*", re.IGNORECASE)
 _QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
 _MARKS = ".,;:!?\"'`"  # ASCII marks that end or enclose a word
 _OPENING = (
     "\"'`"  # of these, what may begin a word: `.env` and `!x` are other words than `env` and `x`
 )
-_BREAKS = re.compile(r"[\W_]+")
 _ENCLOSING = {"Ps", "Pe", "Pi", "Pf"}  # categories of brackets and quotation marks
+
+# Marks with which a statement and a question end, of the Unicode property Sentence_Terminal: Latin, Chinese and
+# Japanese, Arabic and Urdu, Hindi, Armenian, Ethiopic. In other scripts, only a whole message is a statement.
+_STOPS = ".!。．｡！۔।։።"
+_QUESTION_MARKS = "?？؟՞፧"
+_WIDE_STOP = re.compile("([。．｡！？])")  # no space follows them
+# The end marks and quotation marks around a word; everything else belongs to it.
+_WORD = re.compile(
+    rf"""["'`]*(?P<core>.*?)["'`]*(?P<marks>[,;:{_STOPS}{_QUESTION_MARKS}]*)["'`]*""", re.DOTALL
+)
+_ASIDE = 4  # words within which a leading "please remember that" ends
 
 
 def normalize(text: str) -> str:
@@ -62,45 +75,112 @@ def _plain_word(word: str) -> str:
     return stem(normalize(word)) if word.isalpha() else word
 
 
-def is_in_words_of(text: str, words: str, replaced: str = "") -> bool:
-    """Return True if most content words of a text, and all its numbers, are among these words. A text in place of
-    `replaced` may repeat that one: then it is enough if most of what it adds is among the words."""
-    if not _numbers(text) <= _numbers(words) | _numbers(replaced):
-        return False
-    added = _all_words(text) - _all_words(replaced) if replaced else frozenset()
-    if added and _is_most(added, _all_words(words)):
+def is_statement_in(text: str, messages: Iterable[str]) -> bool:
+    """Return True if a text is one or more whole sentences of one of these messages, word for word.
+
+    The case of plain words, white space, quotation marks around words, the stop at the end and a leading "remember
+    that" are left aside. Nothing else is: a comma too may turn a sentence round ("no, push" and "no push"). Part of a
+    sentence is no statement, and a question is none without its question mark.
+    """
+    wanted = _words(text)
+    return bool(wanted) and any(_holds(_words(message), wanted) for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a message. `core` is compared, with the `marks` after it; `raw` is the word as written."""
+
+    raw: str
+    core: str
+    marks: str
+
+
+def _words(text: str) -> list[_Word]:
+    visible = sanitize(text).replace("\u200c", "").replace("\u200d", "")
+    plain = unicodedata.normalize("NFC", visible.translate(_QUOTES))
+    return [_read_word(raw) for raw in _WIDE_STOP.sub(r"\1 ", plain).split()]
+
+
+def _read_word(raw: str) -> _Word:
+    found = _WORD.fullmatch(raw)
+    assert found is not None, "each part of the pattern may be empty, and the core is anything"
+    core = found["core"]
+    return _Word(raw, _lower(core) if _is_plain(core) else core, found["marks"])
+
+
+def _is_plain(core: str) -> bool:
+    """Return True for a word of letters, also with an apostrophe or a hyphen inside: no path, flag or number."""
+    return core.replace("'", "").replace("-", "").isalpha() and not core.startswith("-")
+
+
+def _lower(word: str) -> str:
+    # not casefold: it makes one word of "Maße" and "Masse"
+    return word.lower().replace("i\u0307", "i")
+
+
+def _holds(words: Sequence[_Word], wanted: Sequence[_Word]) -> bool:
+    """Return True if the wanted words are a run of these, from the beginning of a sentence to the end of one."""
+    ends = {place for place, _ in enumerate(words) if _ends_sentence(words, place)}
+    aim = _comparable(wanted)
+    for begin in (0, *(end + 1 for end in ends)):
+        for start in (begin, begin + _count_aside(words[begin:])):
+            end = start + len(wanted)
+            if end - 1 in ends and _comparable(words[start:end]) == aim:
+                return True
+    return False
+
+
+def _comparable(words: Sequence[_Word]) -> list[tuple[str, str]]:
+    """Return what is compared of words: without the stop after the last one."""
+    *rest, last = words
+    return [*((word.core, word.marks) for word in rest), (last.core, last.marks.rstrip(_STOPS))]
+
+
+def _count_aside(words: Sequence[_Word]) -> int:
+    """Return how many words a leading "remember that" has, 0 without one."""
+    found = REMEMBER.match(" ".join(word.raw for word in words[:_ASIDE]))
+    return len(found[0].split()) if found else 0
+
+
+def _ends_sentence(words: Sequence[_Word], place: int) -> bool:
+    """Return True if a sentence ends after a word: at the end of the message, or where a stop is followed by a letter
+    that is not lower case, as in rule SB8 of the Unicode standard on text segmentation. No line ends one: it may go on
+    in the next, and a list belongs to what stands above it."""
+    if place + 1 == len(words):
         return True
-    return _is_most(_split_caseless(stems(normalize(text))), _all_words(words))
+    marks = words[place].marks
+    following = words[place + 1].core
+    if not marks or marks[-1] not in _STOPS + _QUESTION_MARKS:
+        return False
+    if not following or not following[0].isalpha():
+        return False
+    if words[place + 1].raw.lstrip(_OPENING)[0].islower():
+        return False
+    if marks[-1] == "." and (marks != "." or not _may_end(words[place].core)):
+        return False
+    return not _is_enclosed(words[: place + 1])
 
 
-def _is_most(wanted: frozenset[str], known: frozenset[str]) -> bool:
-    return 2 * len(wanted & known) > len(wanted)
+def _may_end(core: str) -> bool:
+    """Return True if a full stop after a word ends a sentence: not after an initial, "e.g" or the number of an item."""
+    last = core.rpartition(".")[2]
+    return len(last) > 1 and any(letter.isalpha() for letter in last)
 
 
-def _all_words(text: str) -> frozenset[str]:
-    return _split_caseless(map(stem, _BREAKS.split(normalize(text)))) - {""}
+def _is_enclosed(words: Sequence[_Word]) -> bool:
+    """Return True if words end inside brackets or quotation marks, which may quote somebody else."""
+    text = " ".join(word.raw for word in words)
+    opened = sum(unicodedata.category(letter) == "Ps" for letter in text)
+    closed = sum(unicodedata.category(letter) == "Pe" for letter in text)
+    singles = len(re.findall(r"(?<!\w)'(?=\w)", text)) - len(
+        re.findall(r"(?<=[\w.!?])'(?!\w)", text)
+    )
+    return bool(opened > closed or text.count('"') % 2 or text.count("`") % 2 or singles > 0)
 
 
-def _split_caseless(words: Iterable[str]) -> frozenset[str]:
-    """Return the words; instead of those in scripts without case, which mark no ending or not even words, each pair of
-    letters."""
-    found = set[str]()
-    for word in words:
-        found.update(_pairs(word) if _is_caseless(word) else (word,))
-    return frozenset(found)
-
-
-def _is_caseless(word: str) -> bool:
-    return any(unicodedata.category(letter) == "Lo" for letter in word)
-
-
-def _pairs(word: str) -> Iterator[str]:
-    if len(word) == 1:
-        yield word
-    for place in range(len(word) - 1):
-        yield word[place : place + 2]
-
-
-def _numbers(text: str) -> set[str]:
-    """Return the words that begin with a digit, without the marks around them."""
-    return {word for word in _word_sequence(text) if word[0].isdigit()}
+def names_in(text: str) -> Iterator[str]:
+    """Yield what a text names beside plain words and numbers: paths, flags, addresses, variables and other code."""
+    for word in _words(text):
+        core = word.core.strip("()[]{}<>*_~")
+        if core and not core.isalnum() and not _is_plain(core):
+            yield core

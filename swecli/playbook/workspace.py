@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,17 +87,17 @@ def _split_commands(command: str) -> list[list[str]]:
     return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
 
 
-def check_new_anchors(sessions: SessionManager, session: Session, name: str) -> str:
-    """Check a new strategy's anchors; store and return the missing one, or return ""."""
-    bullets, lookup = session.playbook.bullets, WorkspaceLookup.of(session)
-    bullet = bullets.get(name)
-    if bullet is None or lookup is None or not bullet.is_live or bullet.scope == "user":
-        return ""
-    if missing := lookup.missing(bullet):
-        sessions.playbook.record_anchor_checks(
-            session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ()
-        )
-    return missing or ""
+def note_anchors(sessions: SessionManager, session: Session, names: Iterable[str]) -> None:
+    """Store which of these strategies name something that is there: only that can be gone later."""
+    lookup = WorkspaceLookup.of(session)
+    bullets = session.playbook.bullets
+    if lookup is None:
+        return
+    new = [bullets[name] for name in names if name in bullets]
+    found = [one.id for one in new if one.scope != "user" and lookup.missing(one) == ""]
+    if found:
+        stale = {one.id: one.stale for one in bullets.values() if one.id not in found}
+        sessions.playbook.record_anchor_checks(session, stale, found)
 
 
 @dataclass(slots=True)
@@ -108,17 +108,18 @@ class StaleStrategies:
     _fresh: set[str] = field(default_factory=set)
 
     def find(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
-        """Return the missing anchor of each stale strategy by id. Anchors that never existed do not count: the strategy
-        was added nevertheless."""
+        """Return the missing anchor of each strategy that became stale, by id; not of those that stay in prompts."""
         lookup = WorkspaceLookup.of(session, deep=False)
         stale: dict[str, str] = {}
         for bullet in bullets if lookup else ():
-            if lookup is None or bullet.scope == "user" or bullet.state == "pinned" or bullet.stale:
+            if lookup is None or bullet.scope == "user" or bullet.stale:
                 continue
             missing = lookup.missing(bullet)
             if missing == "":
                 self._fresh.add(bullet.id)
-            elif missing and (bullet.verified_at is not None or bullet.id in self._fresh):
+                continue
+            was_there = bullet.was_there or bullet.id in self._fresh
+            if missing and was_there and replace(bullet, stale=missing).is_left_out:
                 stale[bullet.id] = missing
         self.found |= stale
         return stale
@@ -158,6 +159,20 @@ class WorkspaceLookup:
         exact = [answer for anchor, answer in checked.items() if not _is_folder(anchor)]
         decisive = exact or [*checked.values()]
         return "" if "" in decisive else next(iter(decisive), None)
+
+    def gone(self, bullet: Bullet) -> str:
+        """Return the missing anchor of a strategy whose anchors were there, "" for none. What never existed makes
+        nothing stale: the user may speak of a file that is still to come."""
+        return (bullet.was_there and self.missing(bullet)) or ""
+
+    def has(self, name: str) -> bool:
+        """Return True for the relative path of something that exists in the workspace."""
+        if name.startswith(("/", "~")) or ".." in Path(name).parts:
+            return False
+        try:
+            return any((root / name).exists() for root in self._roots)
+        except (OSError, ValueError):
+            return False
 
     def _check_anchor(self, anchor: str) -> str | None:
         kind, _, value = anchor.partition(":")

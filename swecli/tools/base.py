@@ -47,7 +47,7 @@ class Params(BaseModel):
 
 
 class Memory(Protocol):
-    def objection(self, text: str, scope: Literal["project", "user"], replaces: str) -> str:
+    def objection(self, text: str, scope: Literal["", "project", "user"], replaces: str) -> str:
         """Return why the user must be asked before this is remembered, or "". Raises SwecliError."""
         ...
 
@@ -56,7 +56,7 @@ class Memory(Protocol):
         text: str,
         quote: str,
         when: str,
-        scope: Literal["project", "user"],
+        scope: Literal["", "project", "user"],
         replaces: str,
         *,
         approved: bool,

@@ -265,12 +265,13 @@ def _keep_answer(request: AskRequest, decision: Decision, permissions: Permissio
 
 
 async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
-    """Ask the user the question of a call, and record who answered, and what."""
+    """Ask the user the question of a call, and record who answered, and what he typed: a choice is not in his words."""
     shown = Display(body=question)
     summary = f"Ask {one_line(question)}"
     decision = await ask(AskRequest(call, question, summary, shown, choices=tuple(choices)))
     call.decision = decision.by
-    call.reason = decision.answer
+    if decision.answer not in choices:
+        call.reason = decision.answer
     return decision
 
 

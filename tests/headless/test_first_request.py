@@ -343,16 +343,25 @@ def test_two_processes_can_continue_one_session_at_once(place: Place) -> None:
     ]
 
 
-def test_a_strategy_that_names_a_deleted_file_is_not_sent(place: Place) -> None:
+def test_a_strategy_that_names_a_deleted_file_is_not_sent_unless_the_user_says_it(
+    place: Place,
+) -> None:
     (Path.cwd() / "src").mkdir()
     (Path.cwd() / "src/prices.py").touch()
     place.run("once")
-    place.teach("playbook", "add", "Prices are in src/prices.py.")
+    place.teach("playbook", "add", "I say that prices are in src/prices.py.")
+    database = open_database(place.home / "swecli.db")
+    session = SessionManager(database).resume(None, str(Path.cwd()))
+    fields = {"content": "Nobody says that prices are in src/prices.py.", "scope": "project"}
+    PlaybookStore(database).apply(Delta("d", (Op("ADD", fields=fields),), "import"), session)
+    database.close()
     assert_paths_equal(place, "hello")
+    assert "Nobody says" in place.server.requests[-1].raw.decode()
     (Path.cwd() / "src/prices.py").unlink()
     assert_paths_equal(place, "hello", "-c")
     assert_paths_equal(place, "hello")
-    assert "src/prices.py" not in place.server.requests[-1].raw.decode()
+    assert "Nobody says" not in place.server.requests[-1].raw.decode()
+    assert "I say" in place.server.requests[-1].raw.decode(), "the user's own words stay"
 
 
 def test_the_early_path_selects_the_same_of_many_strategies_as_the_full_path(place: Place) -> None:

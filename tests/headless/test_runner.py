@@ -21,6 +21,7 @@ from swecli.models.events import Event
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Op
 from swecli.playbook.learning.service import LearningService
+from swecli.playbook.workspace import note_anchors
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import calls, make_runtime
 from tests.support.scripted import Reply, ScriptedModel
@@ -219,8 +220,12 @@ async def test_a_strategy_that_names_a_missing_file_is_reported_once_and_not_sen
     runtime = make_runtime(["Fine.", "Fine."], refuse)  # type: ignore[arg-type]
     session = runtime.sessions.current_session
     assert session is not None
-    fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
+    fields = {"content": "Prices are in `shop/prices.py`", "scope": "project"}
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
+    Path("shop").mkdir()
+    Path("shop/prices.py").write_text("")
+    note_anchors(runtime.sessions, session, ["P-1"])
+    Path("shop/prices.py").unlink()
     err = io.StringIO()
     await run_prompts(
         runtime,

@@ -27,7 +27,7 @@ ANSWER = {
         {
             "text": "Build in the `release` profile",
             "section": "build",
-            "quote": "build it in release",
+            "quote": "build in the release profile",
         }
     ],
 }
@@ -74,7 +74,7 @@ async def begin(db: str, stage: str) -> None:
     assert session is not None
     taught = Op("ADD", fields={"content": "run make", "scope": "project", "trust": "user"})
     runtime.sessions.playbook.apply(Delta("taught", (taught,), "user"), session)
-    await run_turn(runtime, "build it in release; no, not with make", learn=False)
+    await run_turn(runtime, "Build in the release profile! No, not with make", learn=False)
     await runtime.learning.learn()
     if stage == "prompt":
         runtime.agent.prepare("hello")

@@ -62,7 +62,7 @@ def tag_some(luck: Random) -> Turn:
 
 
 def special_turns() -> dict[int, Turn]:
-    signed, again = "Release tags: sign every one", "Every release tag gets a signature"
+    signed, again = "Please sign every release tag", "Every release tag gets a signature"
     locked, other = "Another git holds index.lock", "Two git processes at once fail"
     return {
         3: Turn(answer={"strategies": [effect(name, "helped") for name in NAMES]}),

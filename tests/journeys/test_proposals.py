@@ -64,7 +64,7 @@ def project(tmp_path: Path) -> Path:
 async def test_a_strategy_quoted_from_the_user_is_active_and_one_from_a_result_is_quarantined(
     project: Path,
 ) -> None:
-    text, read = "Build prices from shop/prices.py only", "The wheel is built with `make wheel`"
+    text, read = "Only build from shop/prices.py.", "The wheel is built with `make wheel`"
     (project / "NOTES.md").write_text("make wheel builds the wheel of this shop\n")
     answer = {"lessons": [
         {"text": text, "quote": "only build from shop/prices.py"},
@@ -72,7 +72,7 @@ async def test_a_strategy_quoted_from_the_user_is_active_and_one_from_a_result_i
         {"text": "Nobody said so", "quote": "words that stand nowhere"},
     ]}  # fmt: skip
     runtime = make_refused_turn(project, json.dumps(answer), "cat NOTES.md; ls --nope")
-    query = "only build from shop/prices.py, with make wheel"
+    query = "only build from shop/prices.py"
     bullets, refused = await learn_from_turn(runtime, query)
     assert bullets[text].state == "active"
     assert bullets[text].anchors == ("path:shop/prices.py",)

@@ -96,10 +96,10 @@ async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
 
 async def test_a_withdrawn_statement_is_gone_from_the_head() -> None:
     said = "remember that the tests run with PROFILE=prod since last week"
-    back = "prod was my mistake, it stays dev. forget the prod thing"
+    back = "prod was my mistake. The tests run with PROFILE=dev."
     runtime = make_runtime(
         [
-            remember("The tests run with `PROFILE=prod`.", said),
+            remember("The tests run with `PROFILE=prod` since last week.", said),
             "Noted.",
             remember("The tests run with `PROFILE=dev`.", back, replaces="P-1"),
             "Changed.",

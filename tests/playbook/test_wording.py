@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.playbook.wording import is_in_words_of, is_same_text
+from swecli.playbook.wording import is_same_text, is_statement_in, names_in
 
 NEGATIONS = {
     "English": ("Run the slow tests before each commit.", "Do not run the slow tests before each commit."),
@@ -85,20 +85,128 @@ def test_every_text_is_the_same_as_itself(text: str) -> None:
 
 
 @pytest.mark.parametrize("language", NEGATIONS)
-def test_a_text_is_in_the_words_of_a_message_that_says_it(language: str) -> None:
+def test_a_message_states_what_it_says_and_not_its_opposite(language: str) -> None:
     said, negated = NEGATIONS[language]
-    assert is_in_words_of(said, f"… {said} …")
-    assert is_in_words_of(negated, f"… {said}? {negated} …", replaced=said)
-    assert not is_in_words_of(said, "please read notes.md and tell me what it says")
+    assert is_statement_in(said, [said])
+    assert is_statement_in(negated, ["look", f"{negated}"])
+    assert not is_statement_in(negated, [said])
+    assert not is_statement_in(said, [negated])
 
 
-def test_a_text_with_a_number_that_nobody_wrote_is_not_in_their_words() -> None:
-    assert not is_in_words_of("Lines have at most 100 characters", "lines: at most 88 characters")
+@pytest.mark.parametrize("language", NUMBERS)
+def test_a_message_does_not_state_another_number(language: str) -> None:
+    said, changed = NUMBERS[language]
+    assert is_statement_in(said, [said])
+    assert not is_statement_in(changed, [said])
 
 
-def test_a_changed_text_may_repeat_the_replaced_one_but_its_change_must_have_been_said() -> None:
-    old = "Release branches are cut from main on the first Monday of each month."
-    new = "Release branches are cut from main on the first Tuesday of each month."
-    assert is_in_words_of(new, "no, Tuesday. I told you that already", replaced=old)
-    assert not is_in_words_of(new, "tell me what the notes say", replaced=old)
-    assert not is_in_words_of("Never run the tests", "tell me what it says", "Run the tests")
+MESSAGE = (
+    "Please run the tests with make check and fix what fails, but never touch the migrations folder, "
+    "and read notes.md first. Error messages must never contain what the caller passed in! "
+    "Remember that lines have at most 88 characters. Can we use tabs? Keep it short"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error messages must never contain what the caller passed in.",
+        "error messages must never contain what the caller passed in",
+        "Error  messages must never contain\nwhat the caller passed in",
+        'Error messages must never contain what "the caller" passed in',
+        "Remember that lines have at most 88 characters.",
+        "Lines have at most 88 characters",
+        "Lines have at most `88` characters. Can we use tabs? Keep it short.",
+        "Keep it short",
+        MESSAGE,
+    ],
+)
+def test_whole_sentences_are_what_the_user_wrote(text: str) -> None:
+    assert is_statement_in(text, ["hello", MESSAGE])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "...",
+        "Never run the tests with make check; touch the migrations folder and fix it",
+        "Touch the migrations folder first",
+        "Run the tests with make check and commit notes to backup",
+        "Touch the migrations folder",
+        "never touch the migrations folder",
+        "Error messages must always contain what the caller passed in",
+        "Error messages must contain what the caller passed in",
+        "Error messages must never contain what the caller passed in, unless asked",
+        "in passed caller the what contain never must messages Error",
+        "Error messages must never contain what the сaller passed in",
+        "Lines have at most 89 characters",
+        "Lines have at most 88² characters",
+        "Can we use tabs",
+        "We use tabs",
+        "and read notes.md first. Error messages must never contain what the caller passed in!",
+        "Please run the tests with make check. Keep it short.",
+        "Keep it",
+    ],
+)
+def test_anything_else_is_not(text: str) -> None:
+    assert not is_statement_in(text, ["hello", MESSAGE])
+
+
+@pytest.mark.parametrize(
+    ("message", "part"),
+    [
+        ("never push to main", "push to main"),
+        ("please don't\npush to main", "push to main"),
+        ("Never do this:\n\npush to main", "push to main"),
+        ("Never:\n- Push to main.\n- Touch the migrations.", "Push to main"),
+        ("Never:\n1. Push to main.\n2. Touch the migrations.", "Touch the migrations"),
+        ("Nothing risky, e.g. Push to main.", "Push to main"),
+        ("Never ... Push to main", "Push to main"),
+        ("Not this; push to main", "push to main"),
+        ("under no circumstances, push to main", "push to main"),
+        ("no, push to main", "No push to main"),
+        ("no push to main", "No, push to main"),
+        ('Bob says: "Never ask. Push to main. Go." Is he right?', "Push to main"),
+        ("Bob says 'Never ask. Push to main. Go.' and errs", "Push to main"),
+        ("(Not my view. Push to main. Bob)", "Push to main"),
+        ("¿Borras la base de datos?", "Borras la base de datos"),
+        ("提交前运行测试吗？", "提交前运行测试"),
+        ("Commit with -s", "Commit with -S"),
+        ("Trinkt in Maßen", "Trinkt in Massen"),
+        ("Push only if he agrees", "Push only"),
+    ],
+)
+def test_a_part_that_may_turn_a_sentence_round_is_no_statement(message: str, part: str) -> None:
+    assert is_statement_in(message, [message])
+    assert not is_statement_in(part, [message])
+
+
+def test_two_messages_are_not_joined() -> None:
+    assert not is_statement_in("Never. Push to main", ["Never.", "Push to main"])
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\U000e0061", "\u00ad", "\ufe0f"])
+def test_hidden_letters_make_no_other_text(hidden: str) -> None:
+    assert is_statement_in(f"use{hidden} ta{hidden}bs", ["use tabs"])
+
+
+@given(st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1), min_size=1, max_size=8))
+def test_a_message_without_any_mark_states_itself_and_no_part_of_it(words: list[str]) -> None:
+    message = " ".join(words)
+    assert is_statement_in(message, [message])
+    if len(words) > 1:
+        assert not is_statement_in(" ".join(words[1:]), [message])
+        assert not is_statement_in(" ".join(words[:-1]), [message])
+
+
+@given(st.text(max_size=80), st.text(max_size=20))
+def test_nothing_can_be_added_to_a_message(message: str, more: str) -> None:
+    added = f"{message} added {more}"
+    assert not is_statement_in(added, [message])
+
+
+def test_code_in_a_text_is_what_is_more_than_words_and_numbers() -> None:
+    text = "Run `python tools/snap.py --write` (see a.py), don't chmod 777 or set GIT_X=1 at https://x.y"
+    found = [*names_in(text)]
+    assert found == ["tools/snap.py", "--write", "a.py", "GIT_X=1", "https://x.y"]

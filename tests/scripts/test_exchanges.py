@@ -33,7 +33,7 @@ def label(turn: str, effect: str, *lessons: dict[str, Any]) -> dict[str, Any]:
 ROWS = [
     exchange(
         "S1T1",
-        reactions=[{"kind": "message", "text": f"no, {TOLD}", "when": "after"}],
+        reactions=[{"kind": "message", "text": f"No. {TOLD.capitalize()}", "when": "after"}],
         truth=label(
             "bad",
             "refuted",

@@ -140,7 +140,10 @@ class Product:
         """Return True if the product would still show a strategy."""
         bullet = self.bullet(key)
         return (
-            bullet is not None and bullet.is_live and not bullet.stale and not bullet.is_held_back
+            bullet is not None
+            and bullet.is_live
+            and not bullet.is_left_out
+            and not bullet.is_held_back
         )
 
     def states(self) -> Counter[str]:

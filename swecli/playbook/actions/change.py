@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from swecli.models.action import ActionResult, Question
+from swecli.models.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import (
-    ACCEPTED,
     ACTIONS,
-    DOUBT,
-    REPLACES,
     ActionContext,
     pop_option,
     split_flags,
@@ -23,7 +21,7 @@ from swecli.playbook.action import (
 from swecli.playbook.actions.show import VIEWS, format_sources, parse_count
 from swecli.playbook.ranking import most_similar
 from swecli.playbook.transfer import import_file
-from swecli.playbook.workspace import check_new_anchors, find_anchors
+from swecli.playbook.workspace import find_anchors, note_anchors
 from swecli.redact import has_secret, redact
 
 _FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
@@ -81,7 +79,8 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         _delta(ctx, "taught", Op("ADD", fields=fields, evidence=_user_evidence(ctx, content)))
     )
     name = applied.added[0]
-    lines = [f"Added as {name}.", *_stale_line(ctx, name)]
+    note_anchors(ctx.sessions, ctx.session, applied.reworded)
+    lines = [f"Added as {name}."]
     if near:
         lines.append(
             f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated."
@@ -93,11 +92,6 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 def _user_content(content: str) -> dict[str, Any]:
     return {"content": content, "trust": "user", "anchors": list(find_anchors(content))}
-
-
-def _stale_line(ctx: ActionContext, name: str) -> Iterator[str]:
-    if missing := check_new_anchors(ctx.sessions, ctx.session, name):
-        yield f"It is stale and not used in prompts: {missing}."
 
 
 def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
@@ -132,7 +126,8 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
-    ctx.apply(_delta(ctx, "edited", *ops))
+    applied = ctx.apply(_delta(ctx, "edited", *ops))
+    note_anchors(ctx.sessions, ctx.session, applied.reworded)
     changes: tuple[tuple[str, object], ...] = (
         ("is changed", text),
         ("matches other words too", when),
@@ -142,10 +137,9 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         ("is active", _ON in flags),
     )
     done = ", ".join(text for text, is_set in changes if is_set)
-    more = _stale_line(ctx, bullet.id) if text else ()
     return ActionResult(
         {"edited": bullet.id, "what": done},
-        (f"{bullet.id} {done}.", *more),
+        (f"{bullet.id} {done}.",),
         note=_secret_note(f"{text} {when}"),
     )
 
@@ -208,10 +202,11 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
     if use:
         decision = tuple(replace(one, source=ACCEPTED) for one in decision)
-    ops = [_accept(bullet, decision) if use else Op("REMOVE", bullet.id, evidence=decision)]
+    ops = [Op("REMOVE", bullet.id, evidence=decision)]
     if use:
-        replaced = (item.quote for item in evidence[bullet.id] if item.source == REPLACES)
-        present = (name for name in replaced if name in ctx.session.playbook.bullets)
+        ops = _accept(bullet, decision)
+        replaced = replaced_by(evidence[bullet.id])
+        present = [name for name in replaced if name in ctx.session.playbook.bullets]
         ops += [Op("REMOVE", name, evidence=decision) for name in present]
     ctx.apply(_delta(ctx, f"reviewed: {args[1]}", *ops))
     done = "is active" if use else "is removed"
@@ -220,11 +215,13 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     return ActionResult(value, (f"{bullet.id} {done}: {bullet.content}",), note=hint)
 
 
-def _accept(bullet: Bullet, decision: tuple[Evidence, ...]) -> Op:
-    """Return the operation of a yes. A proposal becomes the user's word: its text was on the screen."""
-    if bullet.state == "quarantined":
-        return Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, decision)
-    return Op("RESTORE", bullet.id, evidence=decision)
+def _accept(bullet: Bullet, decision: tuple[Evidence, ...]) -> list[Op]:
+    """Return the operations of a yes. A proposal, and what was left out because what it names is gone, becomes the
+    user's word: its text was on the screen."""
+    if bullet.state == "quarantined" or bullet.is_left_out:
+        return [Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, decision)]
+    ops = [Op("RESTORE", bullet.id, evidence=decision)]
+    return [*ops, Op("PIN", bullet.id)] if bullet.state == "pinned" else ops
 
 
 def _needs_review(bullet: Bullet) -> bool:
@@ -239,8 +236,8 @@ def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
         return f"stale: {bullet.stale}"
     if bullet.seems_harmful:
         return f"it seems to do harm: helped {bullet.helpful}, hurt {bullet.harmful}"
-    doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
-    return doubts[-1] if doubts else f"it comes from {bullet.trust}"
+    doubt = doubt_in(evidence)
+    return doubt.why if doubt else f"it comes from {bullet.trust}"
 
 
 def _questions(
@@ -251,7 +248,7 @@ def _questions(
         bullet = ctx.session.playbook.bullets[name]
         value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
         lines.append(f"{name} {bullet.content} ({reason})")
-        said = [item for item in evidence[name] if item.source != DOUBT]  # it is the reason
+        said = [item for item in evidence[name] if not is_doubt(item)]  # it is the reason
         questions.append(Question(name, bullet.content, reason, format_sources(ctx, said)))
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
     return ActionResult(

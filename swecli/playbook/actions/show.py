@@ -9,12 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.action import ActionResult
+from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, Evidence
+from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
 from swecli.playbook.action import (
-    ACCEPTED,
-    DOUBT,
-    REPLACES,
     ActionContext,
     pop_option,
     resolve_file,
@@ -29,6 +27,11 @@ _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain a
 _PROMPTS = 10  # prompts and verdicts that are printed of a strategy
 # How an outcome's tag is called beside the effects that a reflecting model names.
 _EFFECT_OF = {"helpful": "helped", "harmful": "hurt"}
+_REACH: dict[Scope, str] = {
+    "session": "this session",
+    "project": "this project",
+    "user": "all projects",
+}
 _SILENT = "irrelevant"  # exchanges that `show` only counts
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
@@ -60,13 +63,14 @@ def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """Format one row per strategy, those in use first, of these the most helpful ones; `verbose` adds its scope, how
-    often it was used, and the project's totals."""
+    """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies if that is
+    not this project; `verbose` adds how often it was used, its scope, and the project's totals."""
     value, rows = [], []
     for bullet in sorted(bullets, key=_rank):
         row = _bullet_json(bullet)
         counts = (str(bullet.helpful), str(bullet.harmful))
-        cells: tuple[str, ...] = (bullet.id, _format_state(bullet), *counts)
+        reach = "" if bullet.scope == "project" else f", for {_REACH[bullet.scope]}"
+        cells: tuple[str, ...] = (bullet.id, f"{_format_state(bullet)}{reach}", *counts)
         if verbose:
             cells += (str(bullet.uses), bullet.scope)
         value.append(row)
@@ -94,9 +98,10 @@ def _totals(ctx: ActionContext) -> Iterator[str]:
 
 
 def _format_state(bullet: Bullet) -> str:
-    """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts."""
+    """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts, "stale?" that it is, though
+    what it names is gone."""
     if bullet.stale:
-        return f"{bullet.state}, stale"
+        return f"{bullet.state}, stale" + ("" if bullet.is_left_out else "?")
     hidden = bullet.state == "active" and bullet.is_held_back
     return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
 
@@ -178,9 +183,8 @@ def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
-    facts = (
-        f"{bullet.kind} · for this {bullet.scope} · {_format_state(bullet)} · from {bullet.trust}"
-    )
+    reach = f"for {_REACH[bullet.scope]}"
+    facts = f"{bullet.kind} · {reach} · {_format_state(bullet)} · from {bullet.trust}"
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     lines += [f"when: {bullet.when}"] if bullet.when else []
     lines.append(_format_counts(bullet, verdicts))
@@ -236,7 +240,7 @@ def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[st
     lines = []
     for item in evidence:
         place = f", {found}" if (found := _format_place(ctx, item)) else ""
-        if item.source == DOUBT:
+        if is_doubt(item):
             lines.append(f"doubt: {item.quote}")
         elif item.source == REPLACES:
             lines.append(f"meant to replace {item.quote}")

@@ -25,8 +25,8 @@ _KEYS = ("turn", "strategies", "lessons")
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """One thing to learn. `source` is what the reflector says of its `quote`: the user's, or from the result of the
-    call `call_id`. `same_as` is the strategy that says it already, `replaces` the one that it replaces, or removes if
-    there is no `text`."""
+    call `call_id`. `scope` is "user" if it is said to hold everywhere, else "". `same_as` is the strategy that says
+    it already, `replaces` the one that it replaces, or removes if there is no `text`."""
 
     text: str = ""
     when: str = ""
@@ -34,6 +34,7 @@ class Lesson:
     quote: str = ""
     source: Literal["user", "result"] = "user"
     call_id: str = ""
+    scope: Literal["user", ""] = ""
     same_as: str = ""
     replaces: str = ""
 
@@ -203,7 +204,9 @@ def _read_lesson(item: Any, allowed: Collection[str], answer: ExchangeAnswer) ->
         return None
     known = cast(Kind, kind if kind in get_args(Kind) else "strategy")
     source: Literal["user", "result"] = "result" if words.get("from") == "result" else "user"
-    return Lesson(text, when, known, quote, source, call_id, same_as, replaces)
+    # "project" is what a lesson is without a word on it, so it narrows nothing
+    scope: Literal["user", ""] = "user" if words.get("scope") == "user" else ""
+    return Lesson(text, when, known, quote, source, call_id, scope, same_as, replaces)
 
 
 def _without_contradictions(lessons: Sequence[Lesson], answer: ExchangeAnswer) -> list[Lesson]:
@@ -268,6 +271,7 @@ def answer_schema(exchanges: int) -> dict[str, Any]:
         quote=text,
         **{"from": {"type": "string", "enum": ["user", "result"]}},
         call_id=text,
+        scope={"type": "string", "enum": ["project", "user"]},
         same_as=text,
         replaces=text,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from swecli.llm.lenient_json import find_json_values
+from swecli.models.doubts import quotations
 from swecli.models.ids import parse_short_id
 from swecli.models.playbook import CONSOLIDATED, Bullet, Delta, Op
 from swecli.models.session import Session
@@ -18,6 +19,7 @@ from swecli.playbook.learning.curator import (
     needs_approval,
     reads_as,
     rejection_reason,
+    unknown_name,
 )
 from swecli.playbook.learning.question import fence, list_waiting
 from swecli.playbook.ranking import clean
@@ -263,19 +265,21 @@ class Consolidation:
 
     def _serves(self, name: str) -> bool:
         bullet = self.session.playbook.bullets[name]
-        return bullet.is_live and not bullet.stale
+        return bullet.is_live and not bullet.is_left_out
 
     def _merge(self, kept: Bullet, old: Bullet) -> None:
         """Give the kept strategy the evidence of one that says the same. A proposal that two sessions made on their own
         is confirmed by that."""
         evidence = self.store.evidence_by_id((kept.id, old.id))
         fields: dict[str, Any] = {"trust": kept.trust}
-        if kept.state == "quarantined" and not needs_approval(kept, evidence[kept.id]):
+        waits = kept.state == "quarantined" and not needs_approval(kept, evidence[kept.id])
+        if waits and not unknown_name(kept.content, self.session):
             sessions = [{one.session_id for one in evidence[name]} for name in (kept.id, old.id)]
             if sessions[0].isdisjoint(sessions[1]):
                 fields = {"state": "unconfirmed"}
         # no op at all would be refused, and one with the trust alone changes nothing but the evidence
-        given = tuple(replace(one, trust=kept.trust) for one in evidence[old.id] if one.quote)
+        # not its doubts, nor what it would replace: they say nothing of the one that is kept
+        given = tuple(replace(one, trust=old.trust) for one in quotations(evidence[old.id]))
         self.ops.append(Op("UPDATE", kept.id, fields, given))
 
     def _narrow(self, old: Bullet, finding: Finding) -> None:

@@ -6,12 +6,24 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from swecli.models.doubts import (
+    ACCEPTED,
+    REPLACES,
+    RESTATED,
+    SEEN,
+    Doubt,
+    DoubtKind,
+    doubt_in,
+    is_asked,
+    quotations,
+)
 from swecli.models.message import Origin
 from swecli.models.playbook import (
+    LIVE,
     OUTSIDE,
     Bullet,
     Delta,
@@ -23,47 +35,34 @@ from swecli.models.playbook import (
     length_problem,
 )
 from swecli.models.session import Session
-from swecli.playbook.action import DOUBT, REPLACES
 from swecli.playbook.learning.answer import Lesson
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.ranking import clean, most_similar, stems
-from swecli.playbook.wording import is_in_words_of, is_same_text, normalize
-from swecli.playbook.workspace import find_anchors
+from swecli.playbook.wording import is_same_text, is_statement_in, names_in, normalize
+from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
 _OLD = 200  # characters of a strategy in a question
-RESTATED = "it says more than you wrote"  # the reason if the user may say at once what was meant
-_PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 _MAX_QUOTE = 300  # characters of stored evidence
 _KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
-# URLs, programs that download, and flags that disable a check: spelled alike in every language.
-_EXTERNAL = re.compile(
-    r"\b[a-z][a-z0-9+.-]*://\S*|\bwww\.\S*|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/\S*|\b(?:curl|wget|sudo|chmod)\b|--no-[\w-]+|"
-    r"--(?:force|insecure|trusted-host|index-url)\b|\|\s*(?:sudo\s+)?\w*sh\b",
-    re.IGNORECASE,
-)
-# Further words of instructions that are never confirmed without the user, however often a result repeats them.
-_ORDERS = re.compile(
-    r"\b(?:install|download|upload|eval|disable|ignore|bypass)\b",
-    re.IGNORECASE,
-)
 _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
 
 
 @dataclass(frozen=True, slots=True)
 class AddProposal:
     """A new bullet. `quote` is evidence copied from the turn, `call_id` the call whose result contains it ("": the
-    user's words, or unknown). `replaces` is the id of a bullet that no longer holds; `approved`: the user was asked
-    and said yes; `from_result`: it is not the user's, whoever wrote its quote."""
+    user's words, or unknown). `replaces` is the id of a bullet that no longer holds. `scope` "" is that of the bullet
+    it replaces, else the project. `approved`: the user was asked and said yes; `from_result`: it is not the user's,
+    whoever wrote its quote."""
 
     content: str
     when: str = ""
     kind: Kind = "strategy"
     quote: str = ""
     call_id: str = ""
-    scope: Scope = "project"
+    scope: Scope | Literal[""] = ""
     replaces: str = ""
     approved: bool = False
     from_result: bool = False
@@ -77,7 +76,8 @@ class AddProposal:
             lesson.kind,
             lesson.quote,
             lesson.call_id,
-            replaces=lesson.replaces,
+            lesson.scope,
+            lesson.replaces,
             from_result=lesson.source == "result",
         )
 
@@ -135,11 +135,10 @@ class Curator:
         if problem or (trust is None and self.author != "remember"):
             self._refuse(add, problem or "its quote is not in this turn")
             return
-        same, noted = self._find_same(add.content), self._find_noted(add)
-        if same is not None and trust != "user":
-            self._confirm(add, same, trust or "tool")
-        elif same is not None:
-            self._restate(add, same)
+        same = self._find_same(add.content)
+        noted = self._find_noted(add)
+        if same is not None:
+            self._repeat(add, same, trust or "tool")
         elif noted is not None:
             self._take_noted(add, noted)
         elif trust != "user" and (
@@ -154,10 +153,9 @@ class Curator:
         turn and the query of the next. What `remember` stores for one quote twice is two bullets."""
         if add.from_result or add.replaces or self.digest.interaction < 1:
             return None
-        turn = self.digest.interaction
         words = normalize(add.quote)
         by_hand = ("user", "remember")
-        for name, item in self.store.said_in(self.session, turn - 1, turn + 1):
+        for name, item in self._said_nearby():
             if self.author in by_hand and item.source in by_hand:
                 continue
             bullet = self.session.playbook.bullets.get(name)
@@ -166,11 +164,30 @@ class Curator:
                 return bullet
         return None
 
+    def _said_nearby(self) -> Iterator[tuple[str, Evidence]]:
+        """Yield the user's words that strategies were learned from in this turn and beside it, each with its strategy;
+        also of those that wait because they are not his words."""
+        turns = range(self.digest.interaction - 1, self.digest.interaction + 2)
+        yield from self.store.said_in(self.session, turns[0], turns[-1])
+        waiting = [one.id for one in self._bullets.values() if one.state == "quarantined"]
+        for name, evidence in self.store.evidence_by_id(waiting).items():
+            for item in quotations(evidence) if is_asked(evidence) else ():
+                if item.session_id == self.session.id and item.interaction in turns:
+                    yield name, item
+
     def _take_noted(self, add: AddProposal, noted: Bullet) -> None:
-        """Keep what was noted; the words of the user, or of the model that `remember`s, go before a reflector's."""
-        doubt = "" if self.author == "user" or add.approved else self._doubt(add, "user")
-        if self.author in ("user", "remember") and not doubt:
+        """Keep what was noted; the words of the user, or of the model that `remember`s, go before a reflector's. Who
+        says that it holds in all projects is not lost: that is asked about."""
+        instead = replace(add, replaces=noted.id)
+        doubt = self._doubt(instead, "user")
+        is_wider = add.scope == "user" and noted.scope != "user"
+        waits = noted.state == "quarantined"
+        goes_before = self.author in ("user", "remember") or waits
+        if doubt is None and goes_before and not (waits and self._is_to_replace(noted)):
             self._rewrite(add, noted)
+        elif is_wider and doubt is not None:
+            known = noted.content if noted.trust == "user" else add.content
+            self._add_new(replace(instead, content=known), "user", doubt)
         else:
             self._refuse(add, f"what its quote says is kept as {noted.id}")
 
@@ -178,16 +195,23 @@ class Curator:
         bullets = self.session.playbook.bullets.values()
         return next((one for one in bullets if is_same_text(one.content, content)), None)
 
-    def _doubt(self, add: AddProposal, trust: Trust | None) -> str:
-        """Return why a new bullet must wait for the user's approval, or ""."""
-        if trust != "user":
-            return _PROVISIONAL if trust else "the quote is not in your own words"
+    def _doubt(self, add: AddProposal, trust: Trust | None) -> Doubt | None:
+        """Return why a proposal must wait for the user's approval, None if it need not."""
         if self.author == "user" or add.approved:
-            return ""
-        old = self.session.playbook.bullets.get(add.replaces)
-        if not self._is_said(add.content, old):
+            return None
+        if trust is None:
+            return Doubt(DoubtKind.OTHER, "the quote is not in your own words")
+        if trust != "user":
+            return SEEN
+        if not self._is_said(add.content):
             return RESTATED
-        return self.objection(add.content, add.scope, old)
+        return self._reach(add)
+
+    def _reach(self, add: AddProposal) -> Doubt | None:
+        """Return why even what the user said must wait, None if nothing speaks against it."""
+        replaced = self._bullets.get(add.replaces)
+        why = self.objection(add.content, scope_of(add, replaced), replaced)
+        return Doubt(DoubtKind.REACHING, why) if why else None
 
     def objection(self, content: str, scope: Scope, replaced: Bullet | None) -> str:
         """Return why even the user's words need a yes before they become the bullet `content` ("": none) in place of
@@ -206,39 +230,36 @@ class Curator:
             return f"{old}, which you said"
         return ""
 
-    def _is_said(self, content: str, replaced: Bullet | None) -> bool:
-        """Return True if a text is the user's: most of it stands in their own words, and so does every URL, flag and
-        program that downloads."""
-        words = self.digest.own_words
-        before = replaced.content if replaced else ""
-        goes_beyond = _requests_beyond(content, f"{words}\n{before}")
-        return is_in_words_of(content, words, before) and not goes_beyond
+    def _is_said(self, content: str) -> bool:
+        """Return True if a text is what the user wrote in this exchange. A quote beside it makes no other text his, and
+        neither does the strategy that it repeats or replaces."""
+        return self.author == "user" or is_statement_in(content, self.digest.own_texts)
 
-    def _add_new(self, add: AddProposal, trust: Trust | None, doubt: str) -> None:
+    def _add_new(self, add: AddProposal, trust: Trust | None, doubt: Doubt | None) -> None:
         """Add a bullet in place of the one it replaces; with a doubt it is quarantined, and replaces nothing yet."""
-        fields: dict[str, Any] = {
-            "content": add.content,
-            "kind": add.kind,
-            "scope": add.scope,
-            "state": "quarantined" if doubt else "active",
-            "trust": _stored_trust(trust, doubt),
+        fields = _fields_of(add, self._bullets.get(add.replaces)) | {
+            "state": "active" if doubt is None else "quarantined",
+            "trust": "user" if add.approved else _stored_trust(trust, doubt),
         }
-        fields |= {"when": add.when} if add.when else {}
-        fields |= {"anchors": list(anchors)} if (anchors := find_anchors(add.content)) else {}
         evidence = self._evidence(add, fields["trust"])
-        if doubt:
-            evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
-        if doubt and add.replaces:
-            evidence += (replace(evidence[0], source=REPLACES, quote=add.replaces, trust="tool"),)
+        if doubt is not None:
+            evidence += self._waiting(add, doubt)
         self.ops.append(Op("ADD", fields=fields, evidence=evidence))
-        if add.replaces and not doubt:
+        if add.replaces and doubt is None:
             self._remove(add)
+
+    def _waiting(self, add: AddProposal, doubt: Doubt) -> tuple[Evidence, ...]:
+        """Return the evidence of why a proposal waits, and what it replaces after a yes."""
+        said = self._evidence(add, "tool")[0]
+        found = [replace(said, source=doubt.kind, quote=doubt.why)]
+        found += [replace(said, source=REPLACES, quote=add.replaces)] if add.replaces else []
+        return tuple(found)
 
     def remove(self, add: AddProposal, old: Bullet) -> None:
         """Remove the bullet `old`, which a proposal without content names, if the user says so."""
         if not self.quotes_user(add.quote):
             self.refused.append(f"{old.id} stays: the quote is not in the user's message")
-        elif not add.approved and (problem := self.objection("", add.scope, old)):
+        elif not add.approved and (problem := self.objection("", old.scope, old)):
             self.refused.append(f"{old.id} stays: {problem}, so only a yes of the user removes it")
         else:
             self._remove(add)
@@ -248,23 +269,74 @@ class Curator:
 
     def _confirm_by_id(self, lesson: Lesson, old: Bullet) -> None:
         """Confirm a bullet that a lesson names, and remove the one that both replace."""
-        add = AddProposal.of(replace(lesson, replaces=""))
+        add = AddProposal.of(replace(lesson, text=old.content, replaces=""))
         trust = self._source_of_quote(add)
         if trust is None and (old.state == "quarantined" or lesson.replaces):
             self.refused.append(f"{old.id} is not confirmed: the quote is not in this exchange")
             return
-        if trust == "user" and self._may_restate(old):
-            self._restate(add, old)
-        elif trust is not None:
-            self._confirm(add, old, trust, by_id=True)
-        if lesson.replaces:
+        if trust is not None:
+            self._repeat(add, old, trust, by_id=True)
+        if not lesson.replaces:
+            return
+        is_in_use = old.is_live or any(
+            op.bullet_id == old.id and op.fields.get("state") in LIVE for op in self.ops
+        )
+        if is_in_use:
             self.remove(replace(add, replaces=lesson.replaces), self._bullets[lesson.replaces])
+        else:
+            self.refused.append(f"{lesson.replaces} stays as long as {old.id} waits")
 
-    def _may_restate(self, old: Bullet) -> bool:
-        """Return True if the user's words say what a bullet says, and nothing but that speaks for a yes."""
-        waits_for_yes = old.scope == "user" or self._is_to_replace(old)
-        is_new = old.trust != "user" or not old.is_live
-        return is_new and not waits_for_yes and self._is_said(old.content, None)
+    def _repeat(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool = False) -> None:
+        """Take a proposal that says what a bullet says already; `by_id`: the reflector says that it is the same."""
+        if trust == "user" or add.approved:
+            self._restate(add, old, by_id=by_id)
+        else:
+            self._confirm(add, old, trust, by_id=by_id)
+
+    def _restate(self, add: AddProposal, old: Bullet, *, by_id: bool) -> None:
+        """Let the user's words repeat a bullet. If they are the bullet's own words it is his from now on, and if it is
+        his already it stays so; otherwise he is asked."""
+        is_in_use = old.state in ("active", "pinned")
+        is_wider = add.scope == "user" and old.scope != "user"
+        instead = add.replaces if add.replaces != old.id else ""
+        same = replace(
+            add, content=old.content, scope="user" if is_wider else old.scope, replaces=instead
+        )
+        if is_in_use and old.trust == "user" and not is_wider:
+            self._keep(same, old, by_id=by_id)
+            return
+        waits_already = old.state == "quarantined" and self._is_to_replace(old)
+        doubt = self._doubt(same, "user")
+        if doubt is None and waits_already and self.author != "user":
+            doubt = Doubt(DoubtKind.REACHING, "it would replace another one")
+        if doubt is None:
+            fields = {
+                "trust": "user",
+                "scope": same.scope,
+                "state": old.state if is_in_use else "active",
+            }
+            self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
+            if instead:
+                self._remove(same)
+        elif old.state == "quarantined":
+            evidence = self._evidence(add, "tool") + self._waiting(same, doubt)
+            self.ops.append(Op("UPDATE", old.id, {"trust": old.trust}, evidence))
+        elif is_wider:
+            self._add_new(replace(same, replaces=old.id), "user", doubt)
+        elif not by_id:
+            self._refuse(add, f"{old.id} says it, and {doubt.why}")
+
+    def _keep(self, add: AddProposal, old: Bullet, *, by_id: bool) -> None:
+        """Note that the user said again what is his already, and remove what it replaces."""
+        if by_id:
+            return  # what it replaces is removed by the caller, and the model repeats its own prompt
+        self.ops.append(Op("UPDATE", old.id, {"trust": "user"}, self._evidence(add, "user")))
+        if add.replaces:
+            problem = None if add.approved else self._reach(add)
+            if problem is not None:
+                self.refused.append(f"{add.replaces} stays: {problem.why}")
+            else:
+                self._remove(add)
 
     def _confirm(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool = False) -> None:
         """Add evidence to a bullet that a result repeats; `by_id`: the reflector says that it is the same. One that
@@ -295,7 +367,20 @@ class Curator:
         turns = {(item.session_id, item.interaction) for item in evidence}
         if here in turns or (not by_id and here[0] in {session for session, _ in turns}):
             return "it comes from here"
+        if not self._is_shown_again(evidence):
+            return "no result here says what was seen first"
+        if name := unknown_name(bullet.content, self.session, self.digest.calls):
+            return f"{name} was never used here, so it needs your approval"
         return ""
+
+    def _is_shown_again(self, evidence: Sequence[Evidence]) -> bool:
+        """Return True if a command's result shows what the newest quotation of a bullet says."""
+        first = quotations(evidence)[-1:]
+        if not first:
+            return False
+        quote = first[0].quote.removesuffix("…")  # of a long one, its beginning is stored
+        results = [_searchable_text(call) for call in self.digest.calls if call.origin == "tool"]
+        return any(_contains_quote(quote, result) for result in results)
 
     def _is_to_replace(self, bullet: Bullet) -> bool:
         return any(item.source == REPLACES for item in self.store.evidence(bullet.id))
@@ -304,22 +389,9 @@ class Curator:
     def _bullets(self) -> Mapping[str, Bullet]:
         return self.session.playbook.bullets
 
-    def _restate(self, add: AddProposal, old: Bullet) -> None:
-        """Activate a bullet that the user's words repeat, and give it the user's trust."""
-        is_active = old.state in ("active", "pinned")
-        fields: dict[str, Any] = {"trust": "user"} | ({} if is_active else {"state": "active"})
-        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
-        if add.replaces and add.replaces != old.id:
-            replaced = self.session.playbook.bullets.get(add.replaces)
-            problem = "" if add.approved else self.objection(add.content, old.scope, replaced)
-            if problem:
-                self.refused.append(f"{add.replaces} stays: {problem}")
-            else:
-                self._remove(add)
-
     def _replace(self, add: AddProposal, old: Bullet) -> None:
-        """Give a bullet the content of a reflector's lesson, or remove it if there is none. What the user wrote, or
-        does not say, waits beside it."""
+        """Give a bullet the content of a reflector's lesson, or remove it if there is none. In place of what the user
+        wrote by hand, or without his own words, it waits beside it."""
         if not add.content:
             self.remove(add, old)
             return
@@ -327,43 +399,50 @@ class Curator:
         problem = rejection_reason(add.content, trust or "tool", self.instructions)
         if problem or trust is None:
             self._refuse(add, problem or "its quote is not in this exchange")
-        elif is_same_text(add.content, old.content):
-            self._confirm(add, old, trust)
-        elif trust == "user" and not (doubt := self._doubt(add, trust)):
+            return
+        if is_same_text(add.content, old.content):
+            self._repeat(replace(add, replaces=""), old, trust)
+            return
+        waiting = doubt_in(self.store.evidence(old.id)) if old.state == "quarantined" else None
+        doubt = self._doubt(add, trust)
+        if doubt is None:
             self._rewrite(add, old)
-        elif trust != "user" and old.state == "quarantined" and old.trust in OUTSIDE:
+        elif trust != "user" and waiting is not None and waiting.kind is DoubtKind.SEEN:
             self._reword(add, old, trust)
+        elif trust != "user":
+            why = f"seen in a result; it would replace {old.id}"
+            self._add_new(add, trust, Doubt(DoubtKind.OTHER, why))
         else:
-            doubt = doubt if trust == "user" else f"seen in a result; it would replace {old.id}"
             self._add_new(add, trust, doubt)
 
     def _rewrite(self, add: AddProposal, old: Bullet) -> None:
-        """Change a bullet's content on the user's words."""
-        is_active = old.state in ("active", "pinned")
-        self._change(
-            add, old, {"trust": "user"} | ({} if is_active else {"state": "active"}), "user"
-        )
+        """Give a bullet what the user says now."""
+        is_in_use = old.state in ("active", "pinned")
+        more = {"trust": "user", "state": old.state if is_in_use else "active"}
+        fields = _fields_of(add, old) | more
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
 
     def _reword(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
-        """Change the content of a proposal that still waits."""
-        self._change(add, old, {}, trust)
-
-    def _change(self, add: AddProposal, old: Bullet, more: dict[str, Any], trust: Trust) -> None:
-        fields = {"content": add.content, "anchors": list(find_anchors(add.content))} | more
-        fields |= {"when": add.when} if add.when else {}
-        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, trust)))
+        """Change the content of a proposal that still waits, for a second exchange that shows the new one."""
+        evidence = (*self._evidence(add, trust), *self._waiting(replace(add, replaces=""), SEEN))
+        self.ops.append(Op("UPDATE", old.id, _fields_of(add, old), evidence))
 
     def _evidence(self, add: AddProposal, trust: str) -> tuple[Evidence, ...]:
+        """Return the evidence of a proposal: its quote, and the user's yes if there was one."""
         quote, digest = shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE), self.digest
         place = (digest.session_id, digest.interaction or None, add.call_id)
-        return (Evidence(self.author, quote, *place, cast(Trust, trust)),)
+        if not add.approved:
+            return (Evidence(self.author, quote, *place, cast(Trust, trust)),)
+        said: Trust = "user" if self.quotes_user(add.quote) else "tool"
+        accepted = Evidence(ACCEPTED, "yes", *place, "user")
+        return (Evidence(self.author, quote, *place, said), accepted)
 
     def _refuse(self, add: AddProposal, why: str) -> None:
         self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {why}')
 
     def quotes_user(self, quote: str) -> bool:
-        """Return True if the user's own words in this turn contain the quote."""
-        return _contains_quote(quote, self.digest.own_words)
+        """Return True if one of the user's own texts in this turn contains the quote."""
+        return any(_contains_quote(quote, text) for text in self.digest.own_texts)
 
     def _source_of_quote(self, add: AddProposal) -> Trust | None:
         """Return where a quote comes from, the least trusted place of several; None if the turn does not contain
@@ -393,15 +472,27 @@ def is_hand_written(store: PlaybookStore, bullet: Bullet) -> bool:
 
 def needs_approval(bullet: Bullet, evidence: Sequence[Evidence]) -> bool:
     """Return True if only the user's yes brings a waiting bullet into prompts, however often it is seen."""
-    doubts = [item.quote for item in evidence if item.source == DOUBT]
-    if bullet.trust not in OUTSIDE or doubts[-1:] != [_PROVISIONAL]:
+    doubt = doubt_in(evidence)
+    if doubt is None or doubt.kind is not DoubtKind.SEEN:
         return True
-    return bool(_EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content))
+    return bullet.trust not in OUTSIDE or bullet.scope == "user"
 
 
-def is_restated(evidence: Sequence[Evidence]) -> bool:
-    """Return True if a waiting bullet quotes the user, and says it in other words."""
-    return [item.quote for item in evidence if item.source == DOUBT][-1:] == [RESTATED]
+def unknown_name(content: str, session: Session, calls: Sequence[CallDigest] = ()) -> str:
+    """Return the first path, flag, address or other code in a text that is neither in the workspace nor used by one of
+    these calls, which were permitted; "" for none. What results say brings nothing of that kind into prompts."""
+    permitted = [call for call in calls if not call.denied]
+    used = {
+        name
+        for call in permitted
+        for value in call.parameters.values()
+        for name in names_in(str(value))
+    }
+    lookup = WorkspaceLookup.of(session, deep=False)
+    for name in names_in(content):
+        if name not in used and (lookup is None or not lookup.has(name)):
+            return name
+    return ""
 
 
 def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:
@@ -423,11 +514,29 @@ def _searchable_text(call: CallDigest) -> str:
     return f"{call.output} {call.reason} {values} {code}"
 
 
-def _stored_trust(trust: Trust | None, doubt: str) -> Trust:
+def _stored_trust(trust: Trust | None, doubt: Doubt | None) -> Trust:
     """Return the trust of a new bullet; the user's only if nothing speaks against it."""
     if trust == "user":
-        return "tool" if doubt else "user"
+        return "user" if doubt is None else "tool"
     return trust if trust in OUTSIDE else "tool"
+
+
+def scope_of(add: AddProposal, replaced: Bullet | None) -> Scope:
+    """Return where a proposal applies: where what it replaces does, if it does not say."""
+    if add.scope:
+        return add.scope
+    return replaced.scope if replaced is not None else "project"
+
+
+def _fields_of(add: AddProposal, replaced: Bullet | None) -> dict[str, Any]:
+    """Return all that a proposal says of a bullet, for a new one and for one that gets its text."""
+    fields: dict[str, Any] = {
+        "content": add.content,
+        "kind": add.kind,
+        "scope": scope_of(add, replaced),
+        "anchors": list(find_anchors(add.content)),
+    }
+    return fields | ({"when": add.when} if add.when else {})
 
 
 def rejection_reason(
@@ -443,9 +552,3 @@ def rejection_reason(
     words, lines = stems(content), instructions().splitlines() if trust != "user" else []
     known = any(len(words & stems(line)) >= _KNOWN * len(words) for line in lines if line.strip())
     return "the instructions contain it already" if known else ""
-
-
-def _requests_beyond(content: str, query: str) -> bool:
-    """Return True if a text names a URL, flag or download program that the user's message does not contain."""
-    typed = query.casefold()
-    return any(found[0].strip().casefold() not in typed for found in _EXTERNAL.finditer(content))

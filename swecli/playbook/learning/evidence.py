@@ -147,18 +147,17 @@ class TurnDigest:
             cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
             reactions=(
                 *_reactions_during(messages, calls, outcome),
-                *(replace(one, text=redact(one.text)[:_REACTION]) for one in reactions),
+                *(replace(one, text=_cut(redact(one.text))) for one in reactions),
             ),
             answer=_ends(redact(answers[-1]), _ANSWER) if answers else "",
             has_changes=has_changes,
         )
 
     @property
-    def own_words(self) -> str:
-        """The query and the reactions, without fenced blocks and `>` lines, which quote others."""
-        return "\n".join(
-            _QUOTED.sub(" … ", text) for text in (self.query, *words_of(self.reactions))
-        )
+    def own_texts(self) -> tuple[str, ...]:
+        """What the user wrote himself: the query and the reactions, one text each, with an ellipsis in place of fenced
+        blocks and `>` lines, which quote others."""
+        return tuple(_QUOTED.sub(" … ", text) for text in (self.query, *words_of(self.reactions)))
 
     @property
     def corrects_previous(self) -> bool:
@@ -218,7 +217,7 @@ class TurnDigest:
         common = {name for name, count in counts.items() if count >= enough}
         linked = []
         for bullet in shown:
-            is_used = bullet.is_live and not bullet.stale
+            is_used = bullet.is_live and not bullet.is_left_out
             if is_used and _is_linked(named[bullet.id] - common, observed, observed.call):
                 linked.append(bullet)
         return linked
@@ -229,17 +228,22 @@ def _ends(text: str, most: int) -> str:
     return text if len(text) <= 2 * most else f"{text[:most]}\n…\n{text[-most:]}"
 
 
+def _cut(text: str) -> str:
+    """Return the beginning of a reaction; the ellipsis tells that its last sentence may not be whole."""
+    return text if len(text) <= _REACTION else f"{text[:_REACTION]} …"
+
+
 def _reactions_during(
     messages: Iterable[ChatMessage], calls: Iterable[CallDigest], outcome: str
 ) -> Iterator[Reaction]:
     for message in messages:
         if message.role is Role.USER and not message.is_query:
-            yield Reaction("message", redact(message.content)[:_REACTION], "during")
+            yield Reaction("message", _cut(redact(message.content)), "during")
     for call in calls:
         if call.is_refused_by_user:
             yield Reaction("refusal", call.reason, "during", call_id=call.id)
         elif call.is_answered_by_user:
-            yield Reaction("answer", call.reason[:_REACTION], "during", call_id=call.id)
+            yield Reaction("answer", _cut(call.reason), "during", call_id=call.id)
     if outcome == "cancelled":
         yield Reaction("interrupt", when="during")
 

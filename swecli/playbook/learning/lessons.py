@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 
+from swecli.models.doubts import replaced_by
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage
@@ -23,16 +24,16 @@ from swecli.models.playbook import (
     render_bullets,
 )
 from swecli.models.session import Session
-from swecli.playbook.action import REPLACES
 from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
 from swecli.playbook.learning.contradictions import Contradiction, UntoldContradictions
-from swecli.playbook.learning.curator import AddProposal, Curator, reads_as
+from swecli.playbook.learning.curator import AddProposal, Curator, reads_as, scope_of
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
 from swecli.playbook.learning.reflector_model import ReflectorCall
 from swecli.playbook.ranking import BulletIndex, clean
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
-from swecli.playbook.workspace import check_new_anchors
+from swecli.playbook.wording import REMEMBER
+from swecli.playbook.workspace import note_anchors
 from swecli.redact import redact
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -41,15 +42,15 @@ from swecli.text import shorten
 _TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
 _SUMMARY = 200  # characters of the query and of the answer before
-_TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def _parse_remember(query: str) -> list[AddProposal]:
     """Parse `remember that ...` and `remember: ...` in the first lines of a message, except questions. Later lines are
     ignored, because they may quote a log or a page."""
-    lines = takewhile(bool, map(_TYPED.match, query.strip().splitlines()))
-    sentences = (_SENTENCE.split(line[1])[0].strip() for line in lines if line)
+    lines = takewhile(REMEMBER.match, query.strip().splitlines())
+    said = (REMEMBER.sub("", line, count=1).strip() for line in lines)
+    sentences = (_SENTENCE.split(line)[0].strip() for line in said if line)
     whole = (one[0].upper() + one[1:].rstrip(".") for one in sentences if not one.endswith("?"))
     return [AddProposal(sentence, kind="preference", quote=sentence) for sentence in whole]
 
@@ -290,25 +291,26 @@ class PlaybookMemory:
     count: Count = field(default=lambda text: len(text) // 4)
     index: BulletIndex = field(default_factory=BulletIndex)
 
-    def objection(self, text: str, scope: Scope, replaces: str) -> str:
+    def objection(self, text: str, scope: Scope | Literal[""], replaces: str) -> str:
         """Return why the user must be asked before `remember` stores this, or "". Raises BadInput for an unknown
         strategy."""
         old = self.sessions.playbook.find(replaces, self._session()) if replaces else None
-        return self._curator().objection(clean(text), scope, old)
+        add = AddProposal(clean(text), scope=scope)
+        return self._curator().objection(add.content, scope_of(add, old), old)
 
     def remember(
         self,
         text: str,
         quote: str,
         when: str = "",
-        scope: Scope = "project",
+        scope: Scope | Literal[""] = "",
         replaces: str = "",
         *,
         approved: bool = False,
     ) -> str:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
-        `approved`: the user was asked and said yes. Returns a line for the model. Raises BadInput if nothing can be
-        stored or removed."""
+        `scope` "" is that of the bullet, else the project. `approved`: the user was asked and said yes. Returns a line
+        for the model. Raises BadInput if nothing can be stored or removed."""
         session, curator = self._session(), self._curator()
         old = self.sessions.playbook.find(replaces, session) if replaces else None
         add = AddProposal(
@@ -327,8 +329,7 @@ class PlaybookMemory:
         if not curator.ops:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
-        for name in (*applied.added, *applied.touched):
-            check_new_anchors(self.sessions, session, name)
+        note_anchors(self.sessions, session, applied.reworded)
         lines = [
             *(self._result_line(op, name, session) for name, op in applied.ops_by_id()),
             *curator.refused,
@@ -350,10 +351,9 @@ class PlaybookMemory:
             return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
         if bullet is None or bullet.is_live:
-            missing = bullet.stale if bullet else ""
-            return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
-        waiting = [item.quote for item in op.evidence if item.source == REPLACES]
-        stays = f"; {waiting[0]} stays until then" if waiting else ""
+            return f"kept as {name}"
+        replaced = replaced_by(op.evidence)
+        stays = f"; {replaced[0]} stays until then" if replaced else ""
         return f"kept as {name}, and needs the user's approval: /playbook review{stays}"
 
     def recall(self, query: str) -> str:

@@ -11,12 +11,13 @@ from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.models.action import ActionResult
+from swecli.models.doubts import is_asked, quotations, replaced_by
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta, Bullet, Effect, Evidence, Verdict
+from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
-from swecli.playbook.action import REPLACES, ActionContext, format_op
+from swecli.playbook.action import ActionContext, format_op
 from swecli.playbook.learning import consolidation, lessons
 from swecli.playbook.learning.answer import (
     Asked,
@@ -26,7 +27,6 @@ from swecli.playbook.learning.answer import (
     read_answer,
 )
 from swecli.playbook.learning.contradictions import UntoldContradictions
-from swecli.playbook.learning.curator import is_restated
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import (
@@ -37,7 +37,7 @@ from swecli.playbook.learning.reflector_model import (
     ReflectorModel,
     Sender,
 )
-from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors
+from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, note_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
@@ -64,9 +64,11 @@ class _RulesPart:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """A strategy that waits for the user's yes, and those that it then replaces."""
+    """A strategy that waits for the user's yes, the `words` of his that it comes from, and those that it then
+    replaces."""
 
     bullet: Bullet
+    words: str
     replaces: tuple[Bullet, ...] = ()
 
 
@@ -83,6 +85,7 @@ class LearningService:
     percent: int = 15  # of what the session costs that reflecting may cost
     tidy_template: str = ""  # the prompt of a consolidation; "" for none
     _reported: set[str] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)  # strategies that the user was asked about
 
     @classmethod
     def open(
@@ -153,21 +156,6 @@ class LearningService:
             events = self._record(
                 session, replace(self._lessons(session).from_rules(turn), final=not needs_model)
             )
-            added = [
-                name
-                for event in events
-                if isinstance(event, PlaybookUpdated)
-                for name in event.added
-            ]
-            missing = {
-                name: why
-                for name in added
-                if (why := check_new_anchors(self.sessions, session, name))
-            }
-            if missing:
-                events.append(
-                    PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices()))
-                )
             # a model reads by itself what a message says of the turn before
             inferred = turn.digest.corrects_previous and not self.reflector.reads_reactions
             if inferred and not turn.is_processed:
@@ -249,33 +237,24 @@ class LearningService:
                 events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
         return _join(events)
 
-    def restated(self) -> list[Restated]:
-        """Return the strategies that the model stored in the newest turn as the user's, in words that are not the
-        user's. They wait for a yes."""
+    def pop_restated(self) -> list[Restated]:
+        """Return, once in this program, the strategies that wait because a model stored them as the user's, of this
+        session, in words that are not his, or further than he wrote. They wait for a yes."""
         session = self.sessions.current_session
         if session is None or not self.enabled or not session.interactions:
             return []
-        number = session.interactions
-        rows = self.sessions.playbook.deltas_of_turns(session, number, number)
-        stored = [
-            name for row in rows if row.delta.reason == lessons.REMEMBERED for name in row.added
-        ]
-        waiting = [
-            bullet
-            for name in reversed(stored)
-            if (bullet := session.playbook.bullets.get(name)) and bullet.state == "quarantined"
-        ]
-        evidence = self.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-        return [
-            Restated(one, self._replaced_by(session, evidence[one.id]))
-            for one in waiting
-            if is_restated(evidence[one.id])
-        ]
-
-    def _replaced_by(self, session: Session, evidence: Sequence[Evidence]) -> tuple[Bullet, ...]:
+        self.sessions.playbook.refresh(session)
         bullets = session.playbook.bullets
-        named = [item.quote for item in evidence if item.source == REPLACES]
-        return tuple(bullets[name] for name in named if name in bullets)
+        names = [one.id for one in bullets.values() if one.state == "quarantined"]
+        waiting = [name for name in names if name not in self._asked]
+        found = list[Restated]()
+        for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
+            said = quotations(evidence)[-1:]
+            if said and said[0].session_id == session.id and is_asked(evidence):
+                replaced = [bullets[one] for one in replaced_by(evidence) if one in bullets]
+                found.append(Restated(bullets[name], said[0].quote, tuple(replaced)))
+        self._asked.update(one.bullet.id for one in found)
+        return sorted(found, key=lambda one: one.bullet.number)
 
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
@@ -523,6 +502,8 @@ class LearningService:
                 cost=learned.cost,
             )
             applied = store.record_lessons(session, learned)
+        if applied is not None:
+            note_anchors(self.sessions, session, applied.reworded)
         if learned.failure:
             kept = StoredTurn(session.id, learned.interaction) in self.sessions.turns.pending(
                 session.id
@@ -558,16 +539,22 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
     found = await asyncio.to_thread(
         lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted}
     )
-    stale = {name: missing for name, missing in found.items() if missing}
+    # what never existed makes nothing stale: the user may speak of a file that is still to come
+    stale = {
+        name: missing for name, missing in found.items() if missing and bullets[name].was_there
+    }
     sessions.playbook.record_anchor_checks(
         session, stale, [name for name, missing in found.items() if missing == ""]
     )
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
-    others = {name: why for name, why in new.items() if name not in pinned}
+    rest = {name: why for name, why in new.items() if name not in pinned}
+    said = {name: why for name, why in rest.items() if bullets[name].trust == "user"}
+    others = {name: why for name, why in rest.items() if name not in said}
     return (
         *StaleStrategies(others).notices(),
         *StaleStrategies(pinned).notices("in prompts, being pinned"),
+        *StaleStrategies(said).notices("in prompts, being your word"),
     )
 
 
@@ -581,6 +568,12 @@ def _report(
     ops = applied.ops_by_id() if applied else []
     waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
     news = [format_op(op, name) for name, op in ops if name not in waiting]
+    # no question can show these where nobody can be asked
+    news += [
+        f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
+        for name, op in ops
+        if name in waiting and is_asked(op.evidence)
+    ]
     effects = _format_effects(learned.verdicts) if applied else ()
     return PlaybookUpdated(
         learned.interaction,

@@ -1,30 +1,41 @@
-"""After a turn, ask about what the model stored as the user's word in words that are not the user's."""
+"""After a turn, ask about what a model stored as the user's word in words that are not the user's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from swecli.models.playbook import Bullet
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.text import shorten
 
+if TYPE_CHECKING:  # loaded after the prompt is shown
+    from swecli.playbook.learning.service import Restated
+
 _OPTIONS = (Option("yes", "1", "y"), Option("no", "3", "n"), Option("edit", "4"))
-_SHOWN = 200  # characters of a strategy in its question
+_SHOWN = 200  # characters of the user's words, and of a strategy that is replaced, in a question
 
 
 async def ask_about_restated(ctx: CommandContext) -> None:
-    """Ask about each strategy that the newest turn stored in other words, or in another language, than the user's. One
-    without an answer waits for `/playbook review`."""
-    for one in ctx.runtime.learning.restated():
-        if not await _ask(ctx, one.bullet, one.replaces):
+    """Ask about each strategy that was stored as the user's in other words than the user's, or further than the user
+    wrote. One without an answer waits for `/playbook review`."""
+    for one in ctx.runtime.learning.pop_restated():
+        if not await _ask(ctx, one):
             return
 
 
-async def _ask(ctx: CommandContext, bullet: Bullet, replaces: Sequence[Bullet]) -> bool:
-    """Ask about one strategy, which may replace others; return whether there was an answer."""
-    instead = "".join(f' instead of {old.id} "{shorten(old.content, _SHOWN)}"' for old in replaces)
-    title = f'Remember "{shorten(bullet.content, _SHOWN)}"{instead}?'
+def _title(one: Restated) -> str:
+    """Return the question: the text beside the words that it comes from, where it applies, and what it replaces."""
+    reach = " in all your projects" if one.bullet.scope == "user" else ""
+    replaced = [f'{old.id} "{shorten(old.content, _SHOWN)}"' for old in one.replaces]
+    instead = f" instead of {', '.join(replaced)}" if replaced else ""
+    # whole: a yes is to all of it
+    asked = f'Remember "{one.bullet.content}"{reach}{instead}?'
+    return f'{asked} You wrote: "{shorten(one.words, _SHOWN)}"'
+
+
+async def _ask(ctx: CommandContext, one: Restated) -> bool:
+    """Ask about one strategy; return whether there was an answer."""
+    bullet, title = one.bullet, _title(one)
     picked = await ctx.asker.choose(title, list(_OPTIONS), guarded=True)
     if picked is None:
         return False

@@ -11,6 +11,7 @@ import sqlmodel
 from sqlalchemy import Text, cast, func, insert, text
 from sqlmodel import col, select
 
+from swecli.models.doubts import is_asked
 from swecli.models.errors import BadInput
 from swecli.models.playbook import (
     CONSOLIDATED,
@@ -264,14 +265,17 @@ class Deltas:
 
     def _check_caps(self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]) -> None:
         """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
-        included. Operations with the user's words as evidence are not counted, nor what a consolidation removes of
-        strategies that are not the user's."""
+        included. Operations with the user's words as evidence are not counted, nor proposals that the user is asked
+        about, nor what a consolidation removes of strategies that are not the user's."""
         if delta.author in FREE:
             return
 
+        def is_models_own(op: Op) -> bool:
+            return not op.in_users_words and not is_asked(op.evidence)
+
         def is_counted(op: Op) -> bool:
             is_tidied = delta.reason == CONSOLIDATED and _is_removal_of_models_own(op, rows)
-            return not op.in_users_words and not is_tidied
+            return is_models_own(op) and not is_tidied
 
         earlier: list[Op] = []
         if delta.ops and delta.interaction is not None and delta.session_id:
@@ -285,7 +289,7 @@ class Deltas:
             ]
         for counts, most, what in _CAPS:
             now = sum(counts(op) and is_counted(op) for op in delta.ops)
-            before = sum(counts(op) and not op.in_users_words for op in earlier)
+            before = sum(counts(op) and is_models_own(op) for op in earlier)
             if now and now + before > most:
                 raise BadInput(
                     f"{now + before} {what} in one turn, at most {most}: nothing was applied."
@@ -384,7 +388,8 @@ def _change_row(row: BulletRow, op: Op, delta: Delta, session: Session) -> None:
         and given.get("state", row.state) == "active"
         and (delta.author in FREE or op.in_users_words)
     ):
-        given["vouched_at"] = delta.created_at
+        # the user's yes also settles that what it names is gone
+        given |= {"vouched_at": delta.created_at, "stale": ""}
     for name, value in (given | {"updated_at": delta.created_at}).items():
         setattr(row, name, value)
 

@@ -45,8 +45,9 @@ class _RememberParams(Params):
         max_length=1_000,
         description="When it matters, in other words, also in the user's language: at most 40 words.",
     )
-    scope: Literal["project", "user"] = Field(
-        "project", description="project, or user if it applies everywhere."
+    scope: Literal["", "project", "user"] = Field(
+        "",
+        description="user: everywhere. Empty: as what it replaces, else here.",
     )
     replaces: str = Field(
         "", max_length=20, description="Id of a strategy that no longer holds, for example P-7."
@@ -69,6 +70,7 @@ def _preview(params: _RememberParams) -> Display:
     """Return what the user is asked about: the text as it would be stored, and the words that it is taken from."""
     lines = [params.text.strip()] if params.text.strip() else []
     lines += [f"when: {params.when}"] if params.when else []
+    lines += ["in all your projects"] if params.scope == "user" else []
     return Display(body="\n".join([*lines, f'your words: "{params.quote}"']))
 
 

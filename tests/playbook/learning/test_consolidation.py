@@ -13,6 +13,7 @@ from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.consolidation import Finding, read_findings
+from swecli.playbook.learning.curator import needs_approval
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
@@ -100,6 +101,21 @@ async def test_two_proposals_of_one_session_are_one_and_still_wait() -> None:
     runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
     await runtime.learning.consolidate()
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("quarantined", "deleted")
+
+
+async def test_a_proposal_that_needs_a_yes_still_does_after_another_one_was_merged_into_it() -> (
+    None
+):
+    consolidator = Consolidator([same("P-1", "P-2")])
+    runtime = await consolidator.left_session((FORMAT, {}), (AGAIN, WAITS))
+    session = runtime.sessions.session
+    doubt = Evidence("doubt", "it comes from another playbook", trust="repository")
+    wait = Op("UPDATE", "P-1", {"state": "quarantined"}, (doubt,))
+    runtime.sessions.playbook.apply(Delta("wait", (wait,), "import"), session)
+    await runtime.learning.consolidate()
+    assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("quarantined", "deleted")
+    bullet = runtime.sessions.session.playbook.bullets["P-1"]
+    assert needs_approval(bullet, runtime.sessions.playbook.evidence("P-1"))
 
 
 async def test_its_changes_are_one_delta_that_one_undo_takes_back() -> None:

@@ -241,11 +241,12 @@ async def test_one_message_is_one_strategy_though_it_is_a_reaction_and_a_query()
 
 
 async def test_remember_goes_before_what_a_reflector_made_of_the_same_words() -> None:
-    learned = {"lessons": [lesson(f"T{RULE[1:]}", RULE, **{"from": "user"})]}
-    text = f"With each change, {RULE}"
-    runtime = Reflector(["Done.", "Noted."], learned).make_runtime()
+    said = f"T{RULE[1:]}."
+    text = f"{said} I want that always"
+    runtime = Reflector(["Done.", "Noted."], {"lessons": [lesson(said, RULE)]}).make_runtime()
     await exchange(runtime, "rename the flag")
-    await exchange(runtime, f"no: {RULE}")
+    await exchange(runtime, f"No! {text}.")
+    assert [one.content for one in bullets_of(runtime).values()] == [said]
     runtime.learning.open_memory().remember(text, RULE)
     assert [one.content for one in bullets_of(runtime).values()] == [text]
 

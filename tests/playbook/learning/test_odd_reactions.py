@@ -157,14 +157,14 @@ async def test_a_strategy_with_two_different_effects_in_one_answer_is_not_counte
     ("reaction", "quote", "text"),
     [
         (
-            "Nein, der Eintrag im Changelog gehört in denselben Commit",
+            "Nein! Der Eintrag im Changelog gehört in denselben Commit",
             "der Eintrag im Changelog gehört in denselben Commit",
-            "Der Eintrag im Changelog gehört in denselben Commit wie die Änderung",
+            "Der Eintrag im Changelog gehört in denselben Commit",
         ),
         (
-            "いいえ、変更履歴は同じコミットに書いてください",
+            "いいえ。変更履歴は同じコミットに書いてください",
             "変更履歴は同じコミットに書いてください",
-            "変更履歴は同じコミットに書く",
+            "変更履歴は同じコミットに書いてください",
         ),
     ],
     ids=["German", "Japanese"],

@@ -12,16 +12,58 @@ from swecli.models.playbook import Delta, Op
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 
-LESSONS = [
+# message, quote, and a text that is what the user wrote, word for word
+STATED = [
     (
         "Bitte schreib Commits immer auf Deutsch.",
         "immer auf Deutsch",
-        "Commits immer auf Deutsch schreiben",
+        "bitte schreib Commits immer auf Deutsch",
     ),
     (
         "Utilise toujours pnpm ici, jamais npm.",
         "toujours pnpm ici",
-        "Toujours utiliser pnpm, jamais npm",
+        "Utilise toujours `pnpm` ici, jamais npm",
+    ),
+    (
+        "Look at a.py. We deploy from main only! Then fix it.",
+        "deploy from main only",
+        "We deploy from main only.",
+    ),
+    (
+        "テストは必ず tox で実行してください。今すぐ直して",
+        "テストは必ず tox で実行して",
+        "テストは必ず tox で実行してください",
+    ),
+    ("以后请一律用中文回答我的问题", "一律用中文回答", "以后请一律用中文回答我的问题。"),
+    (
+        "E\u0301cris les commits a\u0300 l’impératif",
+        "écris les commits à l'impératif",
+        "Écris les commits à l'impératif.",
+    ),
+    (
+        "همیشه پیام‌های کامیت را فارسی بنویس",
+        "پیامهای کامیت را فارسی بنویس",
+        "همیشه پیامهای کامیت را فارسی بنویس",
+    ),
+    (
+        "Always use\u200b the soft\u00adware lock here",
+        "use the software lock",
+        "Always use the software lock here",
+    ),
+    ("Hep İstanbul saatiyle logla", "istanbul saatiyle logla", "hep İstanbul saatiyle logla"),
+    ("Remember that we use uv here.", "we use uv here", "We use uv here"),
+    (
+        "Siempre usa tabuladores en este proyecto",
+        "usa tabuladores en este proyecto",
+        "siempre usa tabuladores en este proyecto",
+    ),
+]
+# message, quote, and a text that is not: in other words, another language, or a part that may say something else
+RESTATED = [
+    (
+        "Bitte schreib Commits immer auf Deutsch.",
+        "immer auf Deutsch",
+        "Commits immer auf Deutsch schreiben",
     ),
     ("We deploy from main only, fyi.", "deploy from main only", "Deploy from main only"),
     (
@@ -30,27 +72,11 @@ LESSONS = [
         "テストは tox で実行する",
     ),
     ("以后请一律用中文回答我的问题", "一律用中文回答", "一律用中文回答问题"),
-    (
-        "E\u0301cris les commits a\u0300 l’impératif",
-        "écris les commits à l'impératif",
-        "Les commits sont à l’impératif",
-    ),
-    (
-        "همیشه پیام‌های کامیت را فارسی بنویس",
-        "پیامهای کامیت را فارسی بنویس",
-        "پیامهای کامیت را فارسی بنویس",
-    ),
-    (
-        "Always use\u200b the soft\u00adware lock here",
-        "use the software lock",
-        "Use the software lock",
-    ),
-    ("Hep İstanbul saatiyle logla", "istanbul saatiyle logla", "İstanbul saatiyle logla"),
     ("trace line\n" * 2_000 + "from now on use uv here", "from now on use uv here", "Use uv"),
     (
         "Siempre usa tabuladores en este proyecto",
         "usa tabuladores en este proyecto",
-        "Usa tabuladores en este proyecto",
+        "Use tabs in this project",
     ),
 ]
 
@@ -82,8 +108,8 @@ def bullet_states(runtime: Runtime) -> list[tuple[str, str]]:
     return [(bullet.content, bullet.state) for bullet in session.playbook.bullets.values()]
 
 
-@pytest.mark.parametrize(("query", "quote", "text"), LESSONS)
-async def test_a_strategy_with_a_quote_of_the_user_is_active_and_trusted(
+@pytest.mark.parametrize(("query", "quote", "text"), STATED)
+async def test_what_the_user_wrote_word_for_word_is_active_and_trusted(
     query: str, quote: str, text: str
 ) -> None:
     runtime = await run_remember(query, text=text, quote=quote, when="whenever it matters")
@@ -91,6 +117,16 @@ async def test_a_strategy_with_a_quote_of_the_user_is_active_and_trusted(
     bullet = runtime.sessions.playbook.get("P-1")
     assert bullet is not None
     assert (bullet.trust, bullet.when) == ("user", "whenever it matters")
+
+
+@pytest.mark.parametrize(("query", "quote", "text"), RESTATED)
+async def test_what_the_user_wrote_in_other_words_waits_in_any_language(
+    query: str, quote: str, text: str
+) -> None:
+    runtime = await run_remember(query, text=text, quote=quote)
+    assert bullet_states(runtime) == [(text, "quarantined")]
+    [asked] = runtime.learning.pop_restated()
+    assert (asked.bullet.content, asked.words) == (text, quote)
 
 
 CHANGED = {
@@ -159,11 +195,27 @@ CHANGED = {
 
 @pytest.mark.parametrize("case", CHANGED)
 async def test_a_changed_rule_replaces_the_old_one_in_any_language(case: str) -> None:
+    old, message, _ = CHANGED[case]
+    steps = [remember(old, old), "Noted.", remember(message, message, replaces="P-1"), "Changed."]
+    runtime = make_runtime(steps, reflect_with_model=False)
+    await run_turn(runtime, old)
+    await run_turn(runtime, message)
+    assert contents(runtime) == {"P-2": message}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+async def test_a_changed_rule_in_words_of_the_old_one_replaces_it_after_a_yes(case: str) -> None:
     old, message, new = CHANGED[case]
+    if new.rstrip(".").lower() == message.lower():
+        message = f"hm, {message}"
     steps = [remember(old, old), "Noted.", remember(new, message, replaces="P-1"), "Changed."]
     runtime = make_runtime(steps, reflect_with_model=False)
     await run_turn(runtime, old)
     await run_turn(runtime, message)
+    assert contents(runtime) == {"P-1": old}
+    [asked] = runtime.learning.pop_restated()
+    assert [one.id for one in asked.replaces] == ["P-1"]
+    runtime.learning.perform("review", [asked.bullet.id, "use"])
     assert contents(runtime) == {"P-2": new}
 
 
@@ -176,7 +228,7 @@ async def test_a_rule_replaced_three_times_is_the_last_but_one_after_undo() -> N
         steps += [remember(text, text, **more), "Noted."]
     runtime = make_runtime(steps, reflect_with_model=False)
     for text in texts:
-        await run_turn(runtime, f"so: {text}")
+        await run_turn(runtime, text)
     assert contents(runtime) == {"P-4": texts[3]}
     runtime.learning.perform("undo", [])
     assert contents(runtime) == {"P-3": texts[2]}
@@ -334,7 +386,7 @@ async def test_remember_with_empty_text_removes_the_replaced_strategy_and_undo_r
     None
 ):
     steps = [
-        calls(("remember", {"text": "Use tabs", "quote": "use tabs from now on"})),
+        calls(("remember", {"text": "Use tabs from now on", "quote": "use tabs from now on"})),
         "Noted.",
         calls(("remember", {"text": "", "quote": "forget the tabs", "replaces": "P-1"})),
         "Gone.",
@@ -344,7 +396,7 @@ async def test_remember_with_empty_text_removes_the_replaced_strategy_and_undo_r
     await run_turn(runtime, "actually, forget the tabs")
     assert bullet_states(runtime) == []
     runtime.learning.perform("undo", [])
-    assert bullet_states(runtime) == [("Use tabs", "active")]
+    assert bullet_states(runtime) == [("Use tabs from now on", "active")]
 
 
 async def test_a_typed_remember_line_needs_no_tool_call_and_is_not_stored_twice() -> None:
@@ -404,12 +456,8 @@ async def test_recall_is_not_offered_if_all_strategies_fit() -> None:
 async def answer_and_remember(decision: Decision) -> list[tuple[str, str]]:
     """Let the model ask how to indent, answer it, and return what its `remember` stored, with the state."""
     question = {"question": "How do you indent?", "choices": ["Tabs everywhere", "Spaces"]}
-    text = "Indent with tabs everywhere in new code"
-    replies = [
-        calls(("ask_user", question)),
-        remember(text, "with tabs everywhere in new code"),
-        "Noted.",
-    ]
+    text = decision.answer or "Indent with tabs everywhere in new code"
+    replies = [calls(("ask_user", question)), remember(text, text), "Noted."]
     user = User([decision, NO])
     runtime = make_runtime(replies, user=user, reflect_with_model=False)
     await run_turn(runtime, "write the parser")
@@ -417,10 +465,13 @@ async def answer_and_remember(decision: Decision) -> list[tuple[str, str]]:
 
 
 async def test_an_answer_to_a_question_counts_as_the_users_words() -> None:
-    said = Decision(True, answer="Please indent with tabs everywhere in new code")
-    assert await answer_and_remember(said) == [
-        ("Indent with tabs everywhere in new code", "active")
-    ]
+    said = "Please indent with tabs everywhere in new code"
+    assert await answer_and_remember(Decision(True, answer=said)) == [(said, "active")]
+
+
+async def test_an_answer_that_the_model_offered_is_not_in_the_users_words() -> None:
+    picked = Decision(True, answer="Tabs everywhere")
+    assert await answer_and_remember(picked) == [("Tabs everywhere", "quarantined")]
 
 
 async def test_an_answer_that_nobody_gave_does_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.playbook.learning.evidence import TurnDigest
+from swecli.playbook.learning.reactions import Reaction
 
 EDGE = 400
 
@@ -117,5 +118,13 @@ def test_an_answer_to_a_question_is_a_reaction_but_does_not_judge_the_turn() -> 
     assert [(one.kind, one.text, one.when) for one in digest.reactions] == [
         ("answer", "tabs, please", "during")
     ]
-    assert "tabs, please" in digest.own_words
+    assert "tabs, please" in digest.own_texts
     assert not digest.observe({}).is_reacted_to
+
+
+def test_what_a_long_reaction_does_not_show_is_marked_so_that_its_last_sentence_is_not_whole() -> (
+    None
+):
+    said = Reaction("message", f"{'word ' * 398}. Push it now unless the tests fail")
+    digest = TurnDigest.of(make_turn(), reactions=[said])
+    assert digest.own_texts[-1].split()[-3:] == ["Push", "it", "…"]

@@ -39,7 +39,7 @@ async def test_a_statement_in_another_language_is_offered_after_its_turn() -> No
     runtime = await remember(TEXT, QUERY)
     assert state_of(runtime) == ("quarantined", TEXT)
     ctx = await answer(runtime, "1")
-    assert ctx.titles == [f'Remember "{TEXT}"?']
+    assert ctx.titles == [f'Remember "{TEXT}"? You wrote: "{QUERY}"']
     assert state_of(runtime) == ("active", TEXT)
 
 
@@ -87,7 +87,10 @@ async def test_a_statement_that_replaces_another_names_it_and_replaces_it_also_w
     await run_turn(runtime, "always indent with tabs")
     await run_turn(runtime, "ab jetzt Leerzeichen statt Tabs")
     ctx = await answer(runtime, "4", "Indent with four blanks.")
-    question = 'Remember "Indent with blanks." instead of P-1 "Always indent with tabs"?'
+    question = (
+        'Remember "Indent with blanks." instead of P-1 "Always indent with tabs"?'
+        ' You wrote: "ab jetzt Leerzeichen"'
+    )
     assert ctx.titles[:1] == [question]
     bullets = runtime.sessions.session.playbook.bullets
     assert [one.content for one in bullets.values()] == ["Indent with four blanks."]
