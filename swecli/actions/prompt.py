@@ -29,7 +29,7 @@ FULL = "full"
 _CACHED = "everything above was sent before and may be billed as cached"
 _REBUILT = "the request is rebuilt: only the tools and the system text were sent before"
 _FIRST_WORDS = 40  # characters of a message in an outline, whose lines then fit into 60 columns
-_SHOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "_key"})
+_SHOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
 
 def show_prompt(runtime: Runtime, text: str = "") -> ActionResult:
@@ -52,16 +52,27 @@ class _Part:
     head: Sequence[Segment] = ()
 
 
-def _parts(keyed: Sequence[ApiMessage], segments: Sequence[Segment], first: int) -> Iterator[_Part]:
-    """Yield the parts of a request; interactions before `first` are pinned."""
-    system, *window, query = keyed
-    numbers = dict.fromkeys(interaction_of(message) for message in window)
+def _parts(
+    messages: Sequence[ApiMessage],
+    keyed: Sequence[ApiMessage],
+    segments: Sequence[Segment],
+    first: int,
+) -> Iterator[_Part]:
+    """Yield the parts of a request: its messages as they are sent, which `keyed` has with their keys; interactions
+    before `first` are pinned."""
+    system, *window, query = messages
+    numbers = [interaction_of(message) for message in keyed[1:-1]]
+    interactions = dict.fromkeys(numbers)
     # the segments are the parts of the system message, one for each interaction, and the query
-    yield _Part("system", [system], segments[: len(segments) - len(numbers) - 1])
-    for number in numbers:
-        kind = "pinned" if number < first else "interaction"
-        own = [message for message in window if interaction_of(message) == number]
-        yield _Part(f"{kind} {number}", own)
+    yield _Part("system", [system], segments[: len(segments) - len(interactions) - 1])
+    for interaction in interactions:
+        kind = "pinned" if interaction < first else "interaction"
+        own = [
+            message
+            for message, number in zip(window, numbers, strict=True)
+            if number == interaction
+        ]
+        yield _Part(f"{kind} {interaction}", own)
     yield _Part("query", [query])
 
 
@@ -147,7 +158,7 @@ def _show_next(runtime: Runtime, query: str, is_full: bool) -> ActionResult:
     specs = agent.specs()
     view = _View.of(turn.messages, agent.counter, is_full)
     lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", *view.tools(specs)]
-    for part in _parts(request.keyed, request.segments, request.window[0]):
+    for part in _parts(turn.messages, request.keyed, request.segments, request.window[0]):
         if part.name == "query":
             lines.append(_REBUILT if request.opened else _CACHED)
         lines += view.part(part)
@@ -169,7 +180,7 @@ def _show_past(runtime: Runtime, number: int, is_full: bool) -> ActionResult:
     view = _View.of(found.messages, counter, is_full)
     lines = [
         line
-        for part in _parts(found.keyed, found.segments, found.first)
+        for part in _parts(found.messages, found.keyed, found.segments, found.first)
         for line in view.part(part)
     ]
     how = " (estimated)" if counter.estimated else ""

@@ -76,7 +76,7 @@ async def test_an_outline_has_a_line_for_each_message_with_its_calls(runtime: Ru
     rows = [line for line in result.lines if line.startswith(("user", "assistant", "tool"))]
     roles = [message["role"] for message in result.value["messages"]]
     assert [row.split()[0] for row in rows] == roles[1:]
-    assert "  copy the file " in rows[0]
+    assert "  copy the file" in rows[0]
     assert rows[1].endswith(" · calls read_file, list_files")
     assert "  read_file: " in rows[2]
     assert "a whole" not in "\n".join(result.lines)

@@ -200,6 +200,7 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     from rich.console import Group
     from rich.text import Text
 
+    # late: as above
     from swecli.repl.render.diff import render_diff_lines
     from swecli.repl.render.excerpt import EXPAND_ALL, Fold
     from swecli.repl.render.tools import ASKED_DIFF_ROWS
