@@ -96,11 +96,11 @@ def _steady(value: Any) -> Any:
 
 
 def workspace() -> Path:
-    """Create a folder whose name has the same number of tokens each time."""
+    """Create a folder whose name has the same number of tokens each time, whoever runs this."""
     while True:
-        folder = Path("/tmp/recorded") / f"{int.from_bytes(os.urandom(4), 'big') % 10**9:09}"
+        folder = Path(f"/tmp/recorded-{int.from_bytes(os.urandom(4), 'big') % 10**9:09}")
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
         except FileExistsError:
             continue
         return folder

@@ -41,7 +41,7 @@ class Copy:
     registry: str
 
     def set_up(self, *arguments: str, **environ: str) -> tuple[int, str]:
-        """Run the script with no other Python than this one on the PATH; return its exit code and what it says."""
+        """Run the script with this Python alone on the PATH; return its exit code and what it says."""
         env = {
             name: value
             for name, value in os.environ.items()
@@ -74,15 +74,12 @@ def copy(tmp_path: Path) -> Copy:
     (registry / "thing" / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
     bin_folder = folder / "bin"
     bin_folder.mkdir()
-    for name in (
-        "python3.11",
-        "python3.12",
-        "python3.13",
-        "python3.14",
-    ):  # not those of the machine
-        (bin_folder / name).write_text("#!/bin/sh\nexit 1\n")
+    # the names of other Pythons lead nowhere, so that none of the machine is taken
+    scripts = dict.fromkeys(("python3.11", "python3.12", "python3.13", "python3.14"), "exit 1")
+    scripts["python3"] = f'exec "{sys.executable}" "$@"'
+    for name, line in scripts.items():
+        (bin_folder / name).write_text(f"#!/bin/sh\n{line}\n")
         (bin_folder / name).chmod(0o755)
-    (bin_folder / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     return Copy(folder, registry.as_uri())
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -211,8 +211,8 @@ def test_invalid_bytes_can_be_typed_and_the_text_is_stored() -> None:
         pump(terminal, 1.0)
         terminal.keys("\x04")
         assert terminal.wait_for_exit() == 0
-    database = sqlite3.connect(Path(os.environ["SWECLI_HOME"], "swecli.db"))
-    (content,) = database.execute("select content from message where role = 'user'").fetchone()
+    with closing(sqlite3.connect(Path(os.environ["SWECLI_HOME"], "swecli.db"))) as database:
+        (content,) = database.execute("select content from message where role = 'user'").fetchone()
     assert (content[:2], content[-1]) == ("ab", "c")
     content.encode()
 

@@ -162,7 +162,9 @@ async def test_an_interrupted_map_leaves_no_process(run: RunTool, root: Path) ->
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert programs_in(root) == []
+    async with asyncio.timeout(20):  # a guard: on a busy machine a killed process ends later
+        while programs_in(root):
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.slow
