@@ -20,7 +20,7 @@ from swecli.models.notes import SituationNote
 from swecli.models.playbook import Delta, Op, Scope
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

@@ -16,7 +16,7 @@ from swecli.models.message import Role
 from swecli.models.session import Session
 from swecli.store.session_files.importing import _MAX_BYTES, ImportResult, import_file
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import open_database
+from tests.support.databases import open_database
 
 
 @pytest.fixture
