@@ -18,7 +18,7 @@ from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
 from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
+from swecli.llm.base import BUDGET_HINT, ChatModel, budget_doubt, budget_problem
 from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
 from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
@@ -282,7 +282,9 @@ class Agent:
 
     def model_warnings(self) -> list[str]:
         """Return what a user has to know about the model before the first request."""
-        problem = budget_problem(self.model, self.settings)
+        problem = budget_problem(self.model, self.settings) or budget_doubt(
+            self.model, self.settings
+        )
         cost = f"{problem} {BUDGET_HINT}" if problem else ""
         return [line for line in (self._window_warning(), cost) if line]
 

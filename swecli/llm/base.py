@@ -32,6 +32,15 @@ def budget_problem(model: ChatModel, settings: Settings) -> str:
     return f"The price of {model.name} is unknown: {limit}."
 
 
+def budget_doubt(model: ChatModel, settings: Settings) -> str:
+    """Return why the cost limit of the settings may be missed with this model, "" if there is no such reason."""
+    profile = model.profile
+    if settings.max_budget_usd is None or profile.reports_cost or not profile.priced_like:
+        return ""
+    limit = f"the limit of ${settings.max_budget_usd:g} (max_budget_usd) is kept with that"
+    return f"The price of {model.name} is guessed, like {profile.priced_like}: {limit}."
+
+
 BUDGET_HINT = (
     "Set its price in [models.NAME] of config.toml, choose another model, or leave out the limit."
 )

@@ -99,7 +99,7 @@ LOCAL = (
 _GOOGLE, _TOGETHER = "https://generativelanguage.googleapis.com", "https://api.together.xyz/v1"
 _FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/glm-5p3"
 _DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
-# default models are in litellm's table with tools and prices; a service without one is not chosen by its key alone
+# default models are in the table with tools and prices; a service without one is not chosen by its key alone
 KEYED = (
     _hosted("openai", "https://api.openai.com/v1", _model(default_models.OPENAI)),
     _hosted(

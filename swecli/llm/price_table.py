@@ -1,5 +1,5 @@
-"""Read model prices and limits, from a fetched table or from litellm's data files without importing it; provider names
-and token tables."""
+"""Read model prices and limits, from the table that is shipped or one that was fetched; find litellm's token tables
+without importing it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ from swecli.models.message import Usage
 from swecli.similar_names import similar_names
 
 Row = Mapping[str, Any]
-_PRICES = "model_prices_and_context_window_backup.json"
-_PROVIDERS = "provider_endpoints_support_backup.json"
+# made of litellm's table by scripts/release/models; both kinds of files have one row to a line
+SHIPPED_TABLE = Path(__file__).with_name("models.json")
+TABLE_HEAD = b'{"version": 2,'  # a file that begins otherwise is of another version
 _END = "deprecation_date"
-_MAX_ROW_BYTES = 100_000  # bytes
-# the fetched table: one row to an entry, each on lines of its own; a file that begins otherwise is of another version
-FETCHED_HEAD = b'{\n "version": 1,'
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # at the end of a name: -20260801, -2026-10-01, @20260801, -2026-10
 _DATE = re.compile(r"[-@](20\d{6}|20\d\d-\d\d(-\d\d)?)$")
 _VERSION = re.compile(r"v?\d{1,2}(\.\d{1,2})*")
-# a dot is a decimal point: xAI's grok-4.20 (of February 2026) is older than its grok-4.3 (of May)
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"\d+")
 # makes litellm use its local copies instead of fetching these tables
 _LOCAL_TABLES = (
     "MODEL_COST_MAP",
@@ -56,13 +53,13 @@ def tokenizer_folder() -> Path | None:
 
 
 def model_table() -> dict[str, dict[str, Any]]:
-    """Return prices and limits by model name; empty if the file cannot be read. Takes 50 ms."""
-    return _parsed(_fetched_table()) or shipped_table()
+    """Return prices and limits by model name; empty if the file cannot be read. Takes 20 ms."""
+    return _parsed_rows(_fetched_table()) or shipped_table()
 
 
 def shipped_table() -> dict[str, dict[str, Any]]:
     """Return the rows that were installed with this program; empty if the file cannot be read."""
-    return _parsed(_read_table(_PRICES))
+    return _parsed_rows(_shipped_table())
 
 
 def fetched_table_path() -> Path:
@@ -72,34 +69,34 @@ def fetched_table_path() -> Path:
 
 
 def provider_names() -> set[str]:
-    """Return all provider names litellm knows; empty if its file cannot be read."""
-    listed = json.loads(_read_table(_PROVIDERS) or b"{}").get("providers", ())
-    return {*listed} | {
-        str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row
-    }
+    """Return all provider names litellm knows; empty if the shipped table cannot be read."""
+    listed = _parsed(_shipped_table()).get("providers", [])
+    return {*listed, *(row["litellm_provider"] for row in model_table().values())}
 
 
 def find_row(provider: str, model: str) -> Row | None:
-    """Return one model's row, or None, by searching the table's bytes (2 ms instead of 50). `provider` is "" for a
-    model that is named without one (`gpt-4.1`)."""
-    fetched = _fetched_table()
-    found = _find_in(fetched, provider, model) if fetched else None
-    return found or _find_in(_read_table(_PRICES), provider, model)
+    """Return one model's row, or None, without parsing those of others. `provider` is "" for a model that is named
+    without one (`gpt-4.1`)."""
+    row = _find_in(_fetched_table(), provider, model)
+    if row is not None:
+        return row
+    return _find_in(_shipped_table(), provider, model)
 
 
 def _find_in(table: bytes, provider: str, model: str) -> Row | None:
-    if row := _row_named(table, f"{provider}/{model}"):
+    row = _row_named(table, f"{provider}/{model}")
+    if row is not None:
         return row
     row = _row_named(table, model)
-    owner = str(row.get("litellm_provider", "")) if row else ""
-    return (
-        row if owner.startswith(provider) else None
-    )  # also vertex_ai-language-models, bedrock_converse, cohere_chat
+    owner = str(row["litellm_provider"]) if row else ""
+    # also vertex_ai-language-models, bedrock_converse, cohere_chat
+    return row if owner.startswith(provider) else None
 
 
 def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     """Return the name and row of a model that one newer than the table probably resembles: the same name without its
-    date, else the newest of its family, which has the same words and other version numbers. None if there is none."""
+    date, else the newest of its family that is not newer than itself. A family has the same words and other version
+    numbers. None if there is none: nothing is said of a model older than all that are known."""
     undated = _without_date(model)
     if undated != model and (row := find_row(provider, undated)):
         return undated, _without_end(row)
@@ -111,8 +108,12 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
         for name, row in chat_models(model_table(), provider).items()
     }
     versions = {name: _family_and_version(_without_date(name)) for name in known}
-    relatives = [name for name, (words, version) in versions.items() if words == family and version]
-    newest = max(relatives, key=lambda name: (versions[name][1], -len(name)), default=None)
+    older = [
+        name
+        for name, (words, version) in versions.items()
+        if words == family and version and version <= asked
+    ]
+    newest = max(older, key=lambda name: (versions[name][1], -len(name)), default=None)
     return (newest, _without_end(known[newest])) if newest is not None else None
 
 
@@ -134,11 +135,14 @@ def _without_date(name: str) -> str:
 
 
 def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Return the words and the version numbers of a name: ("claude", "opus"), (4.0, 7.0) and ("gpt",), (5.4,)."""
+    """Return the words and the version of a name: ("claude", "opus"), (4.0, 0.6) of both claude-opus-4-6 and
+    claude-opus-4.6. What follows the first number is decimals: xAI's grok-4.20 (of February 2026) is older than its
+    grok-4.3 (of May)."""
     words = re.split(r"[-_@:/ ]", name.lower())
-    versions = [word for word in words if _VERSION.fullmatch(word)]
-    numbers = tuple(float(number) for word in versions for number in _NUMBER.findall(word))
-    return tuple(word for word in words if word not in versions), numbers
+    numbered = [word for word in words if _VERSION.fullmatch(word)]
+    major, *minor = _NUMBER.findall(" ".join(numbered)) or ("",)
+    version = (float(major), *(float(f"0.{digits}") for digits in minor)) if major else ()
+    return tuple(word for word in words if word not in numbered), version
 
 
 def row_of(name: str) -> Row | None:
@@ -216,28 +220,34 @@ def token_count(row: Any, *keys: str) -> int:
 
 
 def _row_named(table: bytes, name: str) -> Row | None:
-    """Return the row of a name, which begins a line; how far the line is indented differs within the table."""
-    key = json.dumps(name).encode() + b": {"
-    at = table.find(key)
-    while at >= 0:
-        line = table[table.rfind(b"\n", 0, at) + 1 : at]
-        if not line.strip():
-            start = at + len(key) - 1
-            text = table[start : start + _MAX_ROW_BYTES].decode("utf-8", "ignore")
-            with suppress(ValueError, RecursionError):  # a damaged file: the row is unknown
-                row: Row = json.JSONDecoder().raw_decode(text)[0]
-                return row
-        at = table.find(key, at + 1)
+    """Return the row of a name: it is all of a line."""
+    key = b"\n" + json.dumps(name).encode() + b": "
+    start = table.find(key)
+    if start < 0:
+        return None
+    line = table[start + len(key) : table.find(b"\n", start + 1)]
+    with suppress(ValueError, RecursionError):  # a damaged line: the row is unknown
+        row = json.loads(line.removesuffix(b","))
+        return row if _is_row(row) else None
     return None
 
 
-def _parsed(table: bytes) -> dict[str, dict[str, Any]]:
-    """Return the rows of a table, {} if it is damaged."""
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("litellm_provider"), str)
+
+
+def _parsed_rows(table: bytes) -> dict[str, dict[str, Any]]:
+    rows = _parsed(table).get("models")
+    known = rows.items() if isinstance(rows, dict) else ()
+    return {name: row for name, row in known if _is_row(row)}
+
+
+def _parsed(table: bytes) -> dict[str, Any]:
+    """Return what a table's file has, {} if it is damaged."""
     with suppress(ValueError, RecursionError):
-        whole = json.loads(table or b"{}")
-        rows = whole.get("models") if table.startswith(FETCHED_HEAD) else whole
-        if isinstance(rows, dict):
-            return {name: row for name, row in rows.items() if isinstance(row, dict)}
+        whole = json.loads(table)
+        if isinstance(whole, dict):
+            return whole
     return {}
 
 
@@ -246,10 +256,17 @@ def _fetched_table() -> bytes:
     of another version."""
     path = fetched_table_path()
     with suppress(OSError):
-        if path.stat().st_mtime > (_litellm_folder() / _PRICES).stat().st_mtime:
+        if path.stat().st_mtime > SHIPPED_TABLE.stat().st_mtime:
             table = path.read_bytes()
-            is_whole = table.startswith(FETCHED_HEAD) and table.endswith(b"}")
+            is_whole = table.startswith(TABLE_HEAD) and table.endswith(b"}")
             return table if is_whole else b""
+    return b""
+
+
+def _shipped_table() -> bytes:
+    """Return the shipped table's bytes, b"" if it cannot be read: prices and limits are then shown as unknown."""
+    with suppress(OSError):
+        return SHIPPED_TABLE.read_bytes()
     return b""
 
 
@@ -257,10 +274,3 @@ def _litellm_folder() -> Path:
     """Return litellm's install folder without importing it; an empty path if it is not installed."""
     spec = importlib.util.find_spec("litellm")
     return Path(spec.origin).parent if spec and spec.origin else Path()
-
-
-def _read_table(name: str) -> bytes:
-    """Return a table's bytes, b"" if it cannot be read: prices and limits are then shown as unknown."""
-    with suppress(OSError):
-        return (_litellm_folder() / name).read_bytes()
-    return b""

@@ -38,7 +38,7 @@ _PRICES = {
 class Profile:
     """A model's capabilities; sizes in tokens, None if unknown. `limit_name` is the field of the answer's length,
     `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
-    litellm's table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
+    the table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
     network; with `estimates` its usage is estimated. With `schemas` the service keeps an answer to a JSON schema, with
     `reports_cost` it sends the cost of each request. `server` says whose server answers; one that is not a service's
     own `may_write_calls`: leave those of its model in the text. `origins` maps each field to its layer."""
@@ -64,6 +64,7 @@ class Profile:
     server: Server = "service"
     may_write_calls: bool = False
     deprecation_date: date | None = None  # the last day on which the model is served, if it has one
+    priced_like: str = ""  # the model whose price is taken for this one's, "" if none is
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -75,10 +76,14 @@ class Profile:
         facts: LearnedFacts | None = None,
         entry: ModelEntry | None = None,
         layer: str = "table",
+        like: str = "",
     ) -> Profile:
-        """Build a model's record from its layers: litellm's table (or a row that is guessed, as `layer` says), a probe,
-        learned facts and configuration."""
+        """Build a model's record from its layers: the table, a probe, learned facts and configuration. `layer` says
+        where the row is from. `like` names the model whose row it is, if that is another one, "" if not."""
         known = _from_table(row, at)
+        if like:
+            layer = f"guessed: like {like}"
+            known["priced_like"] = "" if entry and entry.price else like
         origins = dict.fromkeys(known.pop("found"), layer)
         profile = cls(**known, origins=origins).layered(probed, "probe")
         if entry and entry.api:
@@ -136,7 +141,7 @@ class Profile:
 
 
 def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
-    """Return the record's fields from a row of litellm's table, with the provider's defaults for missing ones."""
+    """Return the record's fields from a row of the table, with the provider's defaults for missing ones."""
     row = row or {}
     anthropic = at.api == "anthropic"
     openai = at.provider == "openai"

@@ -116,7 +116,7 @@ def _load_entry_point(entry: EntryPoint) -> Service:
 def _make_service_model(
     name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool
 ) -> ChatModel:
-    """Create a service's model. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises like
+    """Create a service's model. A name without provider (`gpt-4.1`) is looked up in the table. Raises like
     `make_model`."""
     entry = settings.entry(name)
     called, name = name, name if entry is None else entry.model or entry.name
@@ -150,8 +150,8 @@ def _make_service_model(
     if wire and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
     facts = LearnedFacts.find(environ)
-    row, layer = _known_row(endpoint, environ, may_ask=not keyless)
-    return model_at(endpoint, row, facts, entry, layer)
+    row, layer, like = _known_row(endpoint, environ, may_ask=not keyless)
+    return model_at(endpoint, row, facts, entry, layer, like)
 
 
 def _hint_for_unknown(name: str, entry: ModelEntry | None) -> str:
@@ -173,22 +173,23 @@ def _hint_for_unknown(name: str, entry: ModelEntry | None) -> str:
 
 def _known_row(
     endpoint: Endpoint, environ: Mapping[str, str], *, may_ask: bool
-) -> tuple[Row | None, str]:
-    """Return what is known about a model, and the layer of the record that this is."""
+) -> tuple[Row | None, str, str]:
+    """Return what is known about a model, the layer of the record that this is, and the name of another model if the
+    row is that one's, which this one probably resembles; "" if it is its own."""
     if endpoint.is_openrouter:
         # late: 30 ms, only for this service
         from swecli.llm.openrouter_list import find_listed
 
         listed = find_listed(endpoint.model, endpoint.address, environ, ask=may_ask)
         if listed is not None:
-            return listed, "OpenRouter's list"
+            return listed, "OpenRouter's list", ""
     row = find_row(endpoint.provider, endpoint.model)
     if row is None and not endpoint.local:
         resembled = guess_row(endpoint.provider, endpoint.model)
         if resembled is not None:
             like, row = resembled
-            return row, f"guessed: like {like}"
-    return row, "table"
+            return row, "table", like
+    return row, "table", ""
 
 
 def model_at(
@@ -197,10 +198,11 @@ def model_at(
     facts: LearnedFacts | None = None,
     entry: ModelEntry | None = None,
     layer: str = "table",
+    like: str = "",
 ) -> ChatModel:
-    """Create the model for an endpoint and its row of litellm's table, of the service's list or of a similar model, as
-    `layer` says."""
-    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer)
+    """Create the model for an endpoint and its row of the table, of the service's list (as `layer` says) or of the
+    similar model `like`."""
+    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer, like=like)
     is_foreign = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     is_foreign = is_foreign and profile.wire != "responses"
     if is_foreign:

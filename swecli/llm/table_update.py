@@ -1,15 +1,16 @@
-"""Fetch the published table of model prices and limits, check it, and say what changed."""
+"""Make a table of model prices and limits of litellm's; fetch its newest one, check it, and say what changed."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from swecli.config.private_files import write_file
-from swecli.llm.price_table import FETCHED_HEAD, Row, cost_of, fetched_table_path, model_table
+from swecli.llm.price_table import TABLE_HEAD, Row, cost_of, fetched_table_path, model_table
 from swecli.llm.public_json import fetch_object
 from swecli.models.errors import BadInput, Unavailable
 from swecli.models.message import Usage
@@ -24,6 +25,26 @@ _MOST_BYTES = 32 << 20  # the table of today has 2 MB
 _FEWEST_ROWS = 0.5  # of the known ones: a table with fewer is taken for a broken one
 _CHAT = ("chat", "responses")
 _SIZES = ("max_input_tokens", "max_output_tokens", "max_tokens")
+_PRICE = re.compile(
+    r"(input_cost_per_token|output_cost_per_token|output_cost_per_reasoning_token"
+    r"|cache_read_input_token_cost|cache_creation_input_token_cost)(_above_\d+k_tokens)?"
+)
+_READ = {
+    *_SIZES,
+    "litellm_provider",
+    "mode",
+    "deprecation_date",
+    "supported_endpoints",
+    "supports_function_calling",
+    "supports_system_messages",
+    "supports_vision",
+    "supports_response_schema",
+    "supports_reasoning",
+    "supports_adaptive_thinking",
+    "supports_xhigh_reasoning_effort",
+    "supports_max_reasoning_effort",
+    "thinking_always_on",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,51 +64,76 @@ def update_table(environ: Mapping[str, str]) -> TableUpdate:
     table, BadInput if it cannot be stored."""
     address = environ.get(ADDRESS_VARIABLE, "").strip() or _ADDRESS
     fetched = fetch_object(address, seconds=_SECONDS, most_bytes=_MOST_BYTES)
-    rows = {name: checked_row(row) for name, row in fetched.items() if _is_row(row)}
+    rows = rows_of(fetched)
     before = model_table()
     if len(rows) <= _FEWEST_ROWS * len(before):
         raise Unavailable(
             f"{address} sent {len(rows):,} models, and {len(before):,} are known: not taken.",
             "Check the address.",
         )
-    whole = json.dumps({"version": 1, "address": address, "models": rows}, indent=1)
-    assert whole.encode().startswith(FETCHED_HEAD)
     path = fetched_table_path()
     try:
-        write_file(path, whole)
+        write_file(path, table_text(rows, source=address))
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
-    known = _chat({name: checked_row(row) for name, row in before.items()})
-    now = _chat(rows)
     return TableUpdate(
         address,
         len(rows),
-        tuple(name for name in now if name not in known),
-        tuple(name for name in known if name not in now),
-        tuple(name for name in now if name in known and _facts(now[name]) != _facts(known[name])),
+        tuple(name for name in rows if name not in before),
+        tuple(name for name in before if name not in rows),
+        tuple(
+            name for name in rows if name in before and _facts(rows[name]) != _facts(before[name])
+        ),
     )
 
 
-def _is_row(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("litellm_provider"), str)
+def rows_of(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what the program reads of litellm's table: the rows of chat models by name, sorted, with the columns that
+    mean something here. Prices and sizes that are none are left out: a negative price would lower what is counted.
+    Another name of a model (`alias_of`) has that model's row."""
+    rows = {}
+    for name, row in sorted(litellm_table.items()):
+        if isinstance(row, dict) and "alias_of" in row:
+            row = litellm_table.get(str(row["alias_of"]))
+        if isinstance(row, dict) and row.get("mode") in _CHAT and _has_provider(row):
+            named = {**row, **dict(_prices_by_size(row))}
+            rows[name] = {key: value for key, value in named.items() if _is_read(key, value)}
+    return rows
 
 
-def checked_row(row: Row) -> dict[str, Any]:
-    """Return a row without prices and sizes that are none: a negative price would lower what is counted."""
-    return {key: value for key, value in row.items() if _is_plausible(key, value)}
+def table_text(rows: Mapping[str, Row], *, source: str, providers: Collection[str] = ()) -> str:
+    """Return the text of a table's file, one row to a line, so that a row is found without parsing the others.
+    `source` says whose figures these are, `providers` are all names of providers that litellm knows."""
+    about = {"version": 2, "source": source, "providers": sorted(providers)}
+    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items())
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    text = f'{{{head},\n"models": {{\n{lines}\n}}}}'
+    assert text.encode().startswith(TABLE_HEAD)
+    return text
 
 
-def _is_plausible(key: str, value: Any) -> bool:
+def _has_provider(row: Row) -> bool:
+    return isinstance(row.get("litellm_provider"), str)
+
+
+def _is_read(key: str, value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if "cost" in key and is_number:
-        return math.isfinite(value) and value >= 0
+    if _PRICE.fullmatch(key):
+        return is_number and math.isfinite(value) and value >= 0
     if key in _SIZES:
         return is_number and math.isfinite(value) and value > 0
-    return True
+    return key in _READ
 
 
-def _chat(rows: Mapping[str, Row]) -> dict[str, Row]:
-    return {name: row for name, row in sorted(rows.items()) if row.get("mode") in _CHAT}
+def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:
+    """Yield the prices that a row states for ranges of prompt sizes (`tiered_pricing`, of Alibaba's models), named as
+    other rows do: `input_cost_per_token` and, for example, `input_cost_per_token_above_32k_tokens`."""
+    tiers = row.get("tiered_pricing")
+    for tier in tiers if isinstance(tiers, list) else ():
+        match tier:
+            case {"range": [int() | float() as start, *_]}:
+                suffix = f"_above_{int(start) // 1000}k_tokens" if start else ""
+                yield from ((key + suffix, value) for key, value in tier.items())
 
 
 def _facts(row: Row) -> tuple[Any, ...]:

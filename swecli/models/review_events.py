@@ -95,15 +95,14 @@ class ReviewEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class ReviewStarted(ReviewEvent):
-    """A review begins, or continues after `loop`. `loops` are the most that a part may take, `leads` counts hints of
-    linters."""
+    """A review begins, or continues after `loop`. `loops` are the most that a part may take, `checks` counts the
+    project's own rules."""
 
     review: str
     target: str
     files: int
     loops: int
     loop: int = 0
-    leads: int = 0
     checks: int = 0
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from swecli.config.model_entry import parse_models
+from swecli.config.settings import Settings
+from swecli.llm.registry import make_model
 from swecli.models.events import TurnFailed, TurnFinished
 from tests.support.model_requests import model_at
 from tests.support.runtime import make_runtime, run_turn
@@ -31,6 +34,24 @@ def test_a_limit_for_a_model_without_a_price_is_reported_at_the_start() -> None:
         [line] = [line for line in runtime.notices if "max_budget_usd" in line]
         runtime.close()
     assert line.startswith(f"The price of openai/{HOUSE} is unknown: the limit of $0.01")
+
+
+def test_a_limit_that_is_kept_with_a_guessed_price_is_reported_at_the_start() -> None:
+    environ = {"OPENAI_API_KEY": "test-key"}
+    model = make_model("openai/gpt-5.4-2031-01-01", Settings(), environ)
+    runtime = make_runtime(model, max_budget_usd=0.01)
+    [line] = [line for line in runtime.notices if "max_budget_usd" in line]
+    runtime.close()
+    assert line.startswith("The price of openai/gpt-5.4-2031-01-01 is guessed, like gpt-5.4: ")
+
+
+def test_a_price_that_the_user_set_is_not_called_guessed() -> None:
+    name = "openai/gpt-5.4-2031-01-01"
+    models = parse_models({name: {"price": {"input": 1, "output": 2}}})
+    model = make_model(name, Settings(models=models), {"OPENAI_API_KEY": "test-key"})
+    runtime = make_runtime(model, max_budget_usd=0.01)
+    assert not [line for line in runtime.notices if "max_budget_usd" in line]
+    runtime.close()
 
 
 def test_a_limit_for_a_model_with_a_price_is_not_reported() -> None:

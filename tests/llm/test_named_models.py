@@ -33,7 +33,7 @@ def test_a_model_that_is_named_is_in_the_table_and_stays(name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*NAMED, default_models.OPENAI, default_models.ANTHROPIC}))
 def test_a_model_that_is_named_in_pages_and_help_is_the_newest_of_its_family(name: str) -> None:
     provider, _, model = name.partition("/")
-    newest = guess_row(provider, model)
+    newest = guess_row(provider, re.sub(r"\d+", "99", model))
     assert newest is not None
     assert newest[0] == model
 

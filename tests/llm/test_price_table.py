@@ -1,16 +1,33 @@
-"""Test reading litellm's price tables from disk without importing litellm."""
+"""Test the table of prices and limits that is shipped, and how a model's row is found or guessed."""
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from swecli.llm.endpoints import KEYED
-from swecli.llm.price_table import chat_models, find_row, guess_row, model_table, provider_names
+from swecli.llm.endpoints import KEYED, Endpoint
+from swecli.llm.price_table import (
+    SHIPPED_TABLE,
+    chat_models,
+    cost_of,
+    find_row,
+    guess_row,
+    model_table,
+    provider_names,
+)
+from swecli.llm.profile import Profile
 from swecli.llm.providers.litellm import load_litellm
+from swecli.models.message import Usage
 
+ROOT = Path(__file__).parents[2]
 TABLE = model_table()
 
 
@@ -20,12 +37,44 @@ def litellm() -> Any:
     return load_litellm()
 
 
+def test_the_shipped_table_is_the_one_made_of_the_installed_litellm() -> None:
+    source = json.loads(SHIPPED_TABLE.read_bytes())["source"]
+    if f"litellm {version('litellm')} " not in source:
+        pytest.skip(f"made of another version: {source}")
+    done = subprocess.run(
+        [sys.executable, "scripts/release/models", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_shipped_table_is_small_and_holds_chat_models_only() -> None:
+    assert 500_000 < SHIPPED_TABLE.stat().st_size < 2_000_000
+    assert {row["mode"] for row in TABLE.values()} == {"chat", "responses"}
+    assert not [name for name, row in TABLE.items() if len(row) > 40]
+
+
 @pytest.mark.slow
-def test_the_table_on_disk_is_the_one_litellm_uses(litellm: Any) -> None:
-    for name in ("gpt-4.1", "claude-haiku-4-5", "gemini/gemini-2.5-pro"):
-        assert (
-            TABLE[name]["input_cost_per_token"] == litellm.model_cost[name]["input_cost_per_token"]
+def test_the_table_says_of_each_chat_model_what_litellms_own_says(litellm: Any) -> None:
+    kinds = [
+        Usage(input=input_tokens, cache_read=3, cache_write=5, output=7, reasoning=11)
+        for input_tokens in (1_000, 150_000, 250_000, 300_000, 600_000)
+    ]
+    for name, whole in litellm.model_cost.items():
+        row = TABLE.get(name)
+        provider = str(whole.get("litellm_provider"))
+        if row is None or "tiered_pricing" in whole or "alias_of" in whole:
+            continue
+        endpoint = Endpoint(name, provider, name, "openai", None, None, "", "", False)
+        assert [cost_of(usage, row) for usage in kinds] == [
+            cost_of(usage, whole) for usage in kinds
+        ]
+        ours, theirs = (
+            replace(Profile.build(endpoint, each, {}), price={}) for each in (row, whole)
         )
+        assert ours == theirs
 
 
 def test_rows_are_found_with_and_without_the_provider_in_their_key() -> None:
@@ -92,6 +141,30 @@ def test_a_newer_name_is_like_the_newest_of_its_family(
     resembled = dict(find_row(provider, like) or {})
     resembled.pop("deprecation_date", None)  # the end of that model is not the end of this one
     assert row == resembled
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-opus-4-1", "claude-opus-4-1-20250805", "claude-3-7-sonnet-20250219"]
+)
+def test_nothing_is_said_of_a_model_older_than_all_known_ones_of_its_family(model: str) -> None:
+    assert guess_row("anthropic", model) is None
+
+
+def test_a_model_between_two_known_ones_is_like_the_older_one() -> None:
+    assert {"claude-opus-4-8", "claude-opus-5"} <= set(TABLE)
+    found = guess_row("anthropic", "claude-opus-4-9")
+    assert found is not None
+    assert found[0] == "claude-opus-4-8"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "same"),
+    [("anthropic", "claude-opus-4.6", "claude-opus-4-6"), ("openai", "gpt-5-4", "gpt-5.4")],
+)
+def test_a_dot_in_a_version_is_a_hyphen(provider: str, model: str, same: str) -> None:
+    found = guess_row(provider, model)
+    assert found is not None
+    assert found[0] == same
 
 
 def test_a_dot_in_a_version_is_a_decimal_point() -> None:

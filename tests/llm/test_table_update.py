@@ -13,7 +13,7 @@ import pytest
 
 from swecli.config.settings import Settings
 from swecli.llm.price_table import (
-    FETCHED_HEAD,
+    TABLE_HEAD,
     cost_of,
     fetched_table_path,
     find_row,
@@ -23,7 +23,7 @@ from swecli.llm.price_table import (
 )
 from swecli.llm.public_json import fetch_object
 from swecli.llm.registry import make_model
-from swecli.llm.table_update import ADDRESS_VARIABLE, TableUpdate, update_table
+from swecli.llm.table_update import ADDRESS_VARIABLE, TableUpdate, rows_of, update_table
 from swecli.models.errors import ModelNotFound, Unavailable
 from swecli.models.message import Usage
 from tests.llm.test_openrouter_list import serving
@@ -86,11 +86,11 @@ def test_a_price_that_is_none_makes_the_cost_unknown(price: float) -> None:
         lambda whole: b"",
         lambda whole: whole[:-1_000],
         lambda whole: b"<html>",
-        lambda whole: whole.replace(b'"version": 1,', b'"version": 2,'),
+        lambda whole: whole.replace(b'"version": 2,', b'"version": 3,'),
         lambda whole: whole.replace(b'"max_input_tokens": 777000', b'"max_input_tokens": 777000 oops'),
         lambda whole: b"\xff" * 5_000,
-        lambda whole: FETCHED_HEAD + b' "models": [1]}',
-        lambda whole: FETCHED_HEAD + b' "rows": {}}',
+        lambda whole: TABLE_HEAD + b' "models": [1]}',
+        lambda whole: TABLE_HEAD + b' "rows": {}}',
     ],
     ids=["empty", "cut off", "page", "future", "inside", "bytes", "list", "no rows"],
 )  # fmt: skip
@@ -144,6 +144,32 @@ def test_without_a_network_there_is_one_line() -> None:
         fetch_object(url, seconds=5, most_bytes=10)
     with pytest.raises(Unavailable, match="not an http address"):
         fetch_object("file:///etc/passwd", seconds=5, most_bytes=10)
+
+
+def test_prices_by_the_size_of_a_prompt_are_read_from_both_forms() -> None:
+    tiers = [
+        {"range": [0, 32_000.0], "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+        {"range": [32_000.0, 1e6], "input_cost_per_token": 3e-6, "output_cost_per_token": 4e-6},
+    ]
+    row = {"litellm_provider": "dashscope", "mode": "chat", "tiered_pricing": tiers}
+    found = rows_of({"dashscope/qwen-99": row})["dashscope/qwen-99"]
+    assert cost_of(Usage(input=32_000, output=1), found) == pytest.approx(0.032 + 2e-6)
+    assert cost_of(Usage(input=32_001, output=1), found) == pytest.approx(0.096003 + 4e-6)
+
+
+@pytest.mark.parametrize("tiers", [7, [7], [{}], [{"range": []}], [{"range": "many"}]])
+def test_prices_by_size_that_cannot_be_read_are_none(tiers: Any) -> None:
+    row = {"litellm_provider": "dashscope", "mode": "chat"}
+    assert rows_of({"dashscope/qwen-99": row | {"tiered_pricing": tiers}}) == {
+        "dashscope/qwen-99": row
+    }
+
+
+def test_another_name_of_a_model_has_its_row() -> None:
+    rows = rows_of(
+        {"gpt-99": NEW, "openai/gpt-latest": {"alias_of": "gpt-99"}, "x": {"alias_of": 1}}
+    )
+    assert rows == {"gpt-99": NEW, "openai/gpt-latest": NEW}
 
 
 @pytest.mark.parametrize("date", ["20269999", "20260230", "2026-13-01", "2026-99", "20000000"])

@@ -31,7 +31,6 @@ _MOVES: Mapping[str, Mapping[str, FindingState]] = {
     "refuted": {"open": "refuted"},
     "vanished": {"open": "gone", "regressed": "gone"},
     "fixed": {"open": "fixed", "gone": "fixed", "regressed": "fixed"},
-    "over the limit": {"fixed": "regressed"},
 }
 
 
@@ -112,12 +111,7 @@ def _ground_one(finding: Finding, source: Source, before: Before | None) -> Find
         return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
     symbol = source.symbol_at(line)
     last = finding.end_line or line
-    measured = symbol.measures.get(
-        smell
-    )  # then the whole function must be unchanged for the finding to hold
-    last = last if measured is None else max(last, symbol.last)
-    layout = source.layout_of(line, last)
-    block = Block.make(source.lines[line - 1 : last], measured, layout)
+    block = Block.make(source.lines[line - 1 : last], source.layout_of(line, last))
     return replace(placed, block=block.dump(), symbol=symbol.name)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import Finding, FindingState, collapse_whitespace
 from swecli.review.judge.grounding import ground, move
-from swecli.review.judge.sources import LIMITS, Block, Source, Sources, project_sources
+from swecli.review.judge.sources import Block, Source, Sources, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.tools.git import run_git
 
@@ -49,11 +49,10 @@ def set_state(store: ReviewStore, ref: str, state: FindingState, reason: str = "
 
 def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     """Return the finding compared with its file, without a model. It moves with its lines, also into a renamed file. It
-    becomes fixed when its measure is within the limit, or its file was deleted and its lines are in no other file;
-    regressed when the measure is over the limit again; gone, which is not verified, when its lines are nowhere, or do
-    something else because of their layout. What the change removed cannot change while its file has no lines."""
+    becomes fixed when its file was deleted and its lines are in no other file; gone, which is not verified, when its
+    lines are nowhere, or do something else because of their layout. What the change removed cannot change while its
+    file has no lines."""
     source = sources.get(finding.path)
-    smell = finding.code_smell_type
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if finding.removed and not source.lines:
@@ -70,20 +69,6 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
         return replace(finding, verified=False, why=source.problem)
     block = Block.load(finding.block, finding.anchor)
     place = _find_place(finding, block, source)
-    line, last = place or (0, 0)
-    named = next((symbol for symbol in source.symbols if symbol.name == finding.symbol), None)
-    function = source.symbol_at(line) if line else named
-    if block.measure is not None and function is not None and smell in function.measures:
-        limit = LIMITS[smell]
-        measure = function.measures[smell]
-        if measure <= limit < block.measure:
-            fixed = move(finding, "fixed", function.describe_measure(smell))
-            return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
-        if min(measure, block.measure) > limit:
-            was_measured = finding.state == "fixed" and finding.reason.endswith(" are meant")
-            again = move(finding, "over the limit") if was_measured else finding
-            moved = _move_to_line(again, source, line or function.line, last)
-            return move(moved, "there", "its code is back")
     if place is None:
         return replace(move(finding, "vanished", "its code is in no file"), file_hash=source.hash)
     return _follow(finding, block, source, place)

@@ -1,5 +1,5 @@
-"""Read files of the project, as they are and as they were before a change: their lines, the functions and blocks in
-them, and what is measured of these."""
+"""Read files of the project, as they are and as they were before a change: their lines, and the functions and blocks in
+them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -34,19 +34,6 @@ _MAX_PARSED = 1_000_000  # characters of a file that is parsed
 _MAX_SIMILAR = 2_000
 _CACHE_SIZE = 400  # files, as many as are searched for callers
 _CONTEXT = 15  # lines on each side where no block is found
-# the highest value that is not a smell; complexity is McCabe's, with the 10 that he proposed (IEEE TSE SE-2, 1976)
-LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
-_UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
-_BRANCHES = (
-    ast.If,
-    ast.IfExp,
-    ast.For,
-    ast.AsyncFor,
-    ast.While,
-    ast.ExceptHandler,
-    ast.Assert,
-    ast.match_case,
-)
 _MAX_SECTION = 80  # lines; a longer one, such as a class, says little about where a line is
 _SECTION = re.compile(r"[A-Za-z_$]")  # how the first line of a section begins: without indentation
 _NAME = re.compile(
@@ -57,43 +44,37 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A function, class or block: its lines from 1, decorators included. `name` may be "". Only a Python function has a
-    `line`, that of its `def`, and `measures` by the smells of `LIMITS`."""
+    """A function, class or block: its lines from 1, decorators included. `name` may be ""."""
 
     name: str
     first: int
     last: int
-    line: int = 0
-    measures: Mapping[str, int] = field(default_factory=dict)
-
-    def describe_measure(self, smell: str) -> str:
-        """Return the measure with its limit, as in `f` has 12 lines now, at most 60 are meant."""
-        name = self.name.rpartition(".")[2]
-        return f"`{name}` has {self.measures[smell]} {_UNITS[smell]} now, at most {LIMITS[smell]} are meant"
 
 
 class Block(NamedTuple):
     """Lines of code. Their text without white space, by its length and digest, is how they are found again; `layout`,
-    the digest of their forms, says whether they still do the same, and is "" in older ledgers. `measure` is that of
-    their function if it was measured."""
+    the digest of their forms, says whether they still do the same, and is "" in older ledgers."""
 
     length: int
     digest: str
-    measure: int | None = None
     layout: str = ""
 
     @classmethod
-    def make(cls, lines: Iterable[str], measure: int | None = None, layout: str = "") -> Block:
+    def make(cls, lines: Iterable[str], layout: str = "") -> Block:
         whole = strip_whitespace("".join(lines))
-        return cls(len(whole), _digest(whole), measure, layout)
+        return cls(len(whole), _digest(whole), layout)
 
     @classmethod
     def load(cls, text: str, anchor: str) -> Block:
         """Decode a block from JSON; an older ledger has none, where the anchor is the block."""
-        return cls(*json.loads(text)) if text else cls.make([anchor])
+        if not text:
+            return cls.make([anchor])
+        length, code, _measure, *layout = json.loads(text)
+        return cls(length, code, *layout)
 
     def dump(self) -> str:
-        return json.dumps(self, separators=(",", ":"))
+        # older versions, which may share a ledger, have a measure in the third place
+        return json.dumps([self.length, self.digest, None, self.layout], separators=(",", ":"))
 
     def has_text_of(self, other: Block) -> bool:
         """Return whether both are the same text, whatever its white space."""
@@ -150,18 +131,6 @@ class Source:
     def layout_of(self, first: int, last: int) -> str:
         """Return the digest of the forms of these lines, which is equal for code that does the same."""
         return digest_code(self.forms[first - 1 : last])
-
-    def measures_over_limits(self, before: Source | None = None) -> list[str]:
-        """Return a line for each function and limit that it exceeds. With the file as it was `before` a change only for
-        what grew: what a change did not touch is not its matter."""
-        old = {symbol.name: symbol.measures for symbol in before.symbols} if before else {}
-        over = list[str]()
-        for function in self.symbols:
-            for smell, count in function.measures.items():
-                known = old.get(function.name, {}).get(smell, 0)
-                if count > LIMITS[smell] and count > known:
-                    over.append(f"{self.path}:{function.line}: {function.describe_measure(smell)}")
-        return over
 
     def find_quote(self, quote: str, shortest: int = 1, *, whole: bool = False) -> list[int]:
         """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less
@@ -341,19 +310,6 @@ def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:
         name = f"{prefix}{child.name}"
         last = child.end_lineno or child.lineno
         first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
-        if isinstance(child, ast.ClassDef):
-            found.append(Symbol(name, first, last))
-        else:
-            parameters = (
-                len(child.args.posonlyargs) + len(child.args.args) + len(child.args.kwonlyargs)
-            )
-            nodes = list(ast.walk(child))
-            paths = 1 + sum(isinstance(node, _BRANCHES) for node in nodes)
-            paths += sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
-            paths += sum(1 + len(node.ifs) for node in nodes if isinstance(node, ast.comprehension))
-            counts = (last - child.lineno + 1, parameters, paths)
-            found.append(
-                Symbol(name, first, last, child.lineno, dict(zip(LIMITS, counts, strict=True)))
-            )
+        found.append(Symbol(name, first, last))
         found += _collect_symbols(child, f"{name}.")
     return found

@@ -37,7 +37,7 @@ from swecli.models.message import (
 )
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
-from swecli.review.judge.sources import LIMITS, Before, Block, Source, Sources, Symbol
+from swecli.review.judge.sources import Before, Block, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -136,13 +136,11 @@ class Verifier:
         return out.cost >= self.max_cost
 
     def _judge_without_request(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
-        """Return the judgements that need no request: measures, and the model's own on the same claim and code."""
+        """Return the judgements that need no request: the model's own on the same claim and code."""
         ruled = dict[str, Judgement]()
         for finding in claims:
             known = finding.judgement
-            if by_rule := _rule_on(finding, self.sources.get(finding.path)):
-                ruled[finding.id] = by_rule
-            elif (
+            if (
                 known is not None
                 and known.by == self.model.name
                 and known.digest == self._digest(finding)
@@ -282,20 +280,6 @@ class Verifier:
         if source.problem or not line.isdecimal():
             return f"{place} is not shown: {source.problem or 'it names no line'}."
         return _format_code(source, path, max(1, int(line) - 20), int(line) + 20)
-
-
-def _rule_on(finding: Finding, source: Source) -> Judgement | None:
-    """Judge a smell that is measured; None for all others."""
-    smell = finding.code_smell_type
-    function = source.symbol_at(finding.line)
-    if smell not in function.measures:
-        return None
-    measured = function.measures[smell]
-    limit = LIMITS[smell]
-    verdict: Verdict = "confirmed" if measured > limit else "refuted"
-    why = f"measured {measured}, at most {limit} are meant"
-    quote = source.lines[function.line - 1].strip()
-    return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
 def _parse_judgement(

@@ -54,8 +54,6 @@ def _describe_start(event: ReviewStarted) -> str:
     if event.loop:
         limit = f"continues after loop {event.loop}"
     parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), limit]
-    if event.leads:
-        parts.append(pluralize(event.leads, "lead"))
     if event.checks:
         parts.append(pluralize(event.checks, "check"))
     return " · ".join(parts)

@@ -1,4 +1,4 @@
-"""The message that asks to review a part: the change, its lines, measures in its files, and their known findings."""
+"""The message that asks to review a part: the change, its lines, and the known findings of its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def write_part_message(plan: Plan, part: Part, label: str, known: Sequence[Findi
     text = [f"{head} Review these lines; read around them where needed."]
     text += _describe_change(plan)
     text += _show_lines(part, plan.target.deleted)
-    text += _list_leads(plan, part)
     text += _list_known(known)
     text.append(
         f"\nEnd this part with report_findings(part={part.number}, done=true, findings=[...])."
@@ -57,14 +56,6 @@ def _show_lines(part: Part, deleted: Collection[str]) -> list[str]:
         text.append(f"## {path}{mark}".replace("\n", " "))  # a name may contain line breaks
         text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
     return text
-
-
-def _list_leads(plan: Plan, part: Part) -> list[str]:
-    leads = [lead for path in part.paths for lead in plan.leads.get(path, ())]
-    if not leads:
-        return []
-    head = "\nLeads from tools, not from a reviewer; look at each before you report it:"
-    return [head, *(f"- measured: {lead}" for lead in leads)]
 
 
 def _list_known(known: Sequence[Finding]) -> list[str]:

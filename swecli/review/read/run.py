@@ -56,8 +56,7 @@ class Review:
             len(job.plan.files),
             self._dialogue.max_loops,
             self.record.loops,
-            sum(len(leads) for leads in job.plan.leads.values()),
-            len(job.rules),
+            checks=len(job.rules),
         )
         yield job.plan.to_event(self.record.id, job.rules)
         for line in job.notices:

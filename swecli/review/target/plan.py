@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 from statistics import median
@@ -95,13 +95,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All hunks, and the parts to read, in reading order. `leads` are lines about measures over their limit, by
-    file."""
+    """All hunks, and the parts to read, in reading order."""
 
     target: Target
     hunks: tuple[Hunk, ...]
     parts: tuple[Part, ...]
-    leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
 
     @property
@@ -226,16 +224,11 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
     Raises BadInput when all files that the user named are empty."""
     hunks: list[Hunk] = []
-    leads: dict[str, list[str]] = {}
     for path in target.files:
         diff = target.diffs.get(path) or FileDiff(path)
         source = target.sources.reviewed(path)
-        own = _cut_file(diff, source, _unreadable_because(diff, source, target.include), max_tokens)
-        hunks += own
-        before = target.sources.before.get(path)
-        over = source.measures_over_limits(before.source if before else None)
-        if own and over:
-            leads[path] = over
+        why = _unreadable_because(diff, source, target.include)
+        hunks += _cut_file(diff, source, why, max_tokens)
     if not hunks and target.files and not target.diffs:
         raise BadInput(
             f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT
@@ -249,7 +242,7 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     notes = dict.fromkeys(
         f"{hunk.path} will not be read: {hunk.why}" for hunk in ordered if hunk.why
     )
-    return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts, leads)
+    return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts)
 
 
 def _unreadable_because(diff: FileDiff, source: Source, include: Sequence[str]) -> str:

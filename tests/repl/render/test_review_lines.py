@@ -33,7 +33,7 @@ ODD = Finding(
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (ReviewStarted("R-1", "shop", 3, 20, leads=2, checks=1), "review R-1 of shop · 3 files · up to 20"),
+        (ReviewStarted("R-1", "shop", 3, 20, checks=1), "review R-1 of shop · 3 files · up to 20"),
         (ReviewStarted("R-1", "shop", 3, 20, 12), "continues after loop 12"),
         (ReviewProgressed(2, 20, 1, 3, 4, 1_234, None), "4 findings · 1,234 tokens · cost"),
         (FindingsAccumulated(1, 1, 1, (ODD,)), "(medium) bad [bold] words · open, unverified · not in its file"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +22,13 @@ def test_a_block_is_found_at_any_line_and_indentation(
 
 @given(LINES)
 def test_a_stored_block_is_loaded_unchanged(lines: list[str]) -> None:
-    block = Block.make(lines, 7)
-    assert Block.load(json.dumps(block), "") == block
+    block = Block.make(lines, "layout")
+    assert Block.load(block.dump(), "") == block
+
+
+def test_blocks_of_older_ledgers_with_the_measure_of_a_function_are_loaded() -> None:
+    assert Block.load('[9,"d1",70,"l1"]', "") == Block(9, "d1", "l1")
+    assert Block.load('[9,"d1",70]', "") == Block(9, "d1")
 
 
 def test_a_longer_line_does_not_match_a_block_and_a_wrapped_line_does() -> None:

@@ -11,7 +11,7 @@ from swecli.context.system_message import HeadParts
 from swecli.models.finding import Finding
 from swecli.models.session import Session
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.sources import Before, Block, Source, Sources
+from swecli.review.judge.sources import Before, Source, Sources
 
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
 
@@ -149,12 +149,6 @@ def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
     before = ground_one(make_finding())
     write_file("# a new line\n" * 7 + TEXT)
     assert ground_one(make_finding(12)).fingerprint == before.fingerprint
-
-
-def test_the_block_of_a_long_method_has_the_length_of_its_code_and_its_measure() -> None:
-    write_file()
-    block = Block.load(ground_one(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
-    assert (block.length, block.measure) == (len("deff():return37"), 2)
 
 
 def test_the_head_lists_findings_up_to_a_limit_with_the_number_of_the_rest() -> None:

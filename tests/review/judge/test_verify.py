@@ -187,19 +187,6 @@ async def test_a_place_that_may_hold_secrets_or_is_ignored_is_not_sent(
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
-async def test_measured_rules_are_judged_without_a_request(store: ReviewStore) -> None:
-    Path("long.py").write_text("def work(a):\n" + "    print(a)\n" * 80)
-    claims = record(
-        store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m")
-    )
-    taken, model = await verify(store, claims)
-    assert {ref: j.verdict for ref, j in taken.judgements.items()} == {
-        "F-1": "confirmed",
-        "F-2": "refuted",
-    }
-    assert model.requests == []
-
-
 @pytest.mark.parametrize(
     "suggestion", [f"    {LINE}", f"  {LINE}", f"    {LINE}".replace("su", "s u")]
 )

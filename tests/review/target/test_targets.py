@@ -120,20 +120,6 @@ def test_a_target_without_a_change_has_no_files_and_says_so(words: tuple[str, ..
     assert target.notes[0].startswith(f"There is nothing to review in {target.label}.")
 
 
-def test_only_functions_that_a_change_made_longer_are_leads() -> None:
-    def function(name: str, lines: int) -> str:
-        return f"def {name}():\n" + "    print(1)\n" * lines + "\n\n"
-
-    path = Path("shop/long.py")
-    path.write_text(function("grows", 70) + function("stays", 90) + function("shrinks", 80))
-    run_git("add", "-A")
-    run_git("commit", "-qm", "long")
-    path.write_text(function("grows", 75) + function("stays", 90) + function("shrinks", 70))
-    leads = build_plan(find(), TokenCounter(), 8_000).leads["long.py"]
-    assert [lead.partition("`")[2].partition("`")[0] for lead in leads] == ["grows"]
-    assert len(build_plan(find("long.py"), TokenCounter(), 8_000).leads["long.py"]) == 3
-
-
 def test_a_mark_in_the_version_before_a_change_still_skips_the_file() -> None:
     Path("shop/made.py").write_text("# generated, do not edit\nx = 1\n")
     run_git("add", "-A")

@@ -1,4 +1,4 @@
-"""Test measuring the length of functions."""
+"""Test finding the functions, classes and sections of a file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ class A:
 """.splitlines()
 
 
-def test_symbols_of_python_functions_have_paths_lines_and_measures() -> None:
+def test_symbols_of_python_have_paths_and_lines_with_decorators() -> None:
     found = Source("a.py", tuple(CODE)).symbols
-    assert [(f.name, f.first, f.line, f.last) for f in found if f.line] == [
-        ("f", 1, 2, 5), ("f.g", 3, 3, 4), ("A.g", 9, 9, 10),
+    assert [(f.name, f.first, f.last) for f in found] == [
+        ("f", 1, 5), ("f.g", 3, 4), ("A", 8, 10), ("A.g", 9, 10),
     ]  # fmt: skip
-    assert [tuple(f.measures.values()) for f in found] == [(4, 3, 5), (2, 1, 4), (), (2, 1, 1)]
 
 
-def test_a_function_is_found_by_a_line_in_it() -> None:
+def test_the_innermost_symbol_is_found_by_a_line_in_it() -> None:
     found = Source("a.py", tuple(CODE))
-    assert found.symbol_at(4).line == 3
-    assert not found.symbol_at(8).measures
+    assert found.symbol_at(4).name == "f.g"
+    assert found.symbol_at(8).name == "A"
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
@@ -59,12 +58,3 @@ def test_in_other_languages_an_unindented_header_begins_a_section(path: str, hea
         ("total", 4, 9)
     ] * 2
     assert (source.symbol_at(1).name, source.symbol_at(1).last) == ("", 11)
-
-
-def test_measures_over_a_limit_are_reported() -> None:
-    source = Source(
-        "a.py", ("def f(a, b, c, d, e, f, g, h):", "    return 1", "", "def g():", "    return 2")
-    )
-    assert source.measures_over_limits() == [
-        "a.py:1: `f` has 8 parameters now, at most 7 are meant"
-    ]
