@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from swecli.actions import builtin
 from swecli.cli.flags import ACTIONS, Parser, register
 from swecli.cli.startup import make_folders
-from swecli.cli.subcommands import configuration_of, existing_database, open_runtime, open_sessions
+from swecli.cli.subcommands import configuration_of, existing_database, open_sessions
 from swecli.cli.workspace import working_folder
-from swecli.llm import default_models
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need
 from swecli.models.errors import SwecliError
 
@@ -26,30 +25,29 @@ if TYPE_CHECKING:
 
 SESSION = Flag("--session", "another session than this directory's last", "ID")
 _MEASURED = Flag("--model", "measure for this model's window", "PROVIDER/NAME")
-_ASKED = Flag("--model", default_models.EXAMPLES, "PROVIDER/NAME", short="-m")
 # which session or model an action works on; these are no flags of the action itself
 _CHOOSING: Mapping[Need, tuple[Flag, ...]] = {
     Need.SESSION: (SESSION,),
     Need.NEW_SESSION: (SESSION,),
     Need.CONTEXT: (SESSION, _MEASURED),
     Need.ANSWER: (SESSION, _MEASURED),
-    Need.PROJECT: (_ASKED,),
 }
 
 
 def _declare(name: str, parser: Parser) -> None:
     """Add what the actions in the module of this name declare."""
     declared = _find_declared(name)
-    parser.description = f"{declared.help}."
-    if isinstance(declared, Action):
-        parser.set_defaults(run=partial(_run, declared))
-        _add_arguments(parser, declared)
+    if isinstance(declared, Family):
+        add_actions(parser, declared)
         return
-    add_actions(parser, declared)
+    parser.description = f"{declared.help}."
+    parser.set_defaults(run=partial(_run, declared))
+    _add_arguments(parser, declared)
 
 
 def add_actions(parser: Parser, family: Family) -> None:
-    """Add the actions of a family."""
+    """Add the actions of a family that a shell has as they are."""
+    parser.description = f"{family.help}."
     for action in family.actions:
         if action.in_shell:
             added = parser.action(action.name, partial(_run, action), action.about)
@@ -78,14 +76,10 @@ def _add_arguments(parser: Parser, action: Action) -> None:
 
 def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
     """Add a declared flag."""
-    names = (flag.short, flag.name) if flag.short else (flag.name,)
-    if flag.choices:
-        default = flag.choices[0]
-        parser.add_argument(*names, help=flag.help, choices=flag.choices, default=default)
-    elif flag.value:
-        parser.add_argument(*names, help=flag.help, metavar=flag.value)
+    if flag.value:
+        parser.add_argument(flag.name, help=flag.help, metavar=flag.value)
     else:
-        parser.add_argument(*names, help=flag.help, action="store_true")
+        parser.add_argument(flag.name, help=flag.help, action="store_true")
 
 
 def _run(action: Action, args: argparse.Namespace) -> ActionResult:
@@ -102,16 +96,11 @@ def _read_invocation(action: Action, args: argparse.Namespace) -> Invocation:
         value = vars(args)[flag.name.strip("-").replace("-", "_")]
         if value is True:
             flags[flag.name] = ""
-        elif value:
+        elif isinstance(value, str):
             flags[flag.name] = value
     given = vars(args).get("words") or ()
     words = (given,) if isinstance(given, str) else given
     return Invocation(tuple(words), flags, action.name, "swecli ", working_folder(args.cwd))
-
-
-@contextmanager
-def _open_configuration(args: argparse.Namespace) -> Iterator[Any]:
-    yield configuration_of(args)
 
 
 @contextmanager
@@ -157,13 +146,11 @@ def _use_model(runtime: Runtime, name: str, *, is_asked: bool) -> None:
 
 _Open = Callable[[argparse.Namespace], AbstractContextManager[Any]]
 _OPENERS: Mapping[Need, _Open] = {
-    Need.CONFIGURATION: _open_configuration,
     Need.DATABASE: partial(open_sessions, resume=True),
     Need.SESSION: partial(open_sessions, resume=True),
     Need.NEW_SESSION: partial(open_sessions, resume=True, create=True),
     Need.CONTEXT: _open_context,
     Need.ANSWER: partial(_open_context, is_asked=True),
-    Need.PROJECT: open_runtime,
 }
 
 for _name in ACTIONS:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @subcommand
 def _playbook(parser: Parser) -> None:
-    """Show and change learned strategies."""
+    """Add the actions on the playbook, and in a shell those on its last turn."""
     add_actions(parser, playbook)
     for name, metavar, about in (
         ("good", "WHY", "mark the last turn good; a model says which strategies helped"),

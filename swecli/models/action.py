@@ -39,13 +39,11 @@ class Question:
 class Need(Enum):
     """What the function of an action works on: its first argument, which the face that was asked opens."""
 
-    CONFIGURATION = auto()  # a `Start`
     DATABASE = auto()  # a `SessionManager`; which session is current does not matter
     SESSION = auto()  # a `SessionManager` in the session that is asked about
     NEW_SESSION = auto()  # the same; a database that does not exist yet is made
     CONTEXT = auto()  # a `Runtime` in that session, whose model is asked nothing
     ANSWER = auto()  # the same, whose model is asked
-    PROJECT = auto()  # a `Runtime` whose model is asked about the files of the folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +69,11 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag of an action; `value` names what follows it, "" for nothing. The first of `choices` is the default."""
+    """A flag of an action; `value` names what follows it, "" for nothing."""
 
     name: str
     help: str
     value: str = ""
-    choices: tuple[str, ...] = ()
-    short: str = ""  # -m
 
     @property
     def usage(self) -> str:

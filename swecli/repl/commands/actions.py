@@ -16,12 +16,7 @@ async def perform(
 ) -> ActionResult:
     """Perform an action with the rest of a line; `name` is the action as it was typed. Raises SwecliError."""
     runtime = ctx.runtime
-    if action.needs is Need.CONFIGURATION:
-        subject: object = runtime.start
-    elif action.needs in (Need.DATABASE, Need.SESSION, Need.NEW_SESSION):
-        subject = runtime.sessions
-    else:
-        subject = runtime
+    subject = runtime if action.needs in (Need.CONTEXT, Need.ANSWER) else runtime.sessions
     return await action.perform(subject, action.read(line, name, runtime.cwd))
 
 
