@@ -84,6 +84,7 @@ class Parser(argparse.ArgumentParser):
         parser = cls(
             prog="swecli",
             description=_DESCRIPTION,
+            epilog=_EPILOG,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add = parser.add_argument
