@@ -116,7 +116,8 @@ class Action:
     in_session: bool = True
     is_command: bool = False  # in a session it is a command of its own, also if it has a family
     during_turn: bool = False  # whether it may run beside a turn
-    # from the function: its name without underscores around it, and the first line of its docstring
+    # from the function: its name without underscores around it, and the first line of its docstring. An action that
+    # only one face has, in a form of its own, is declared without a function.
     name: str = ""
     help: str = ""
     run: Perform = ActionResult
@@ -154,8 +155,9 @@ class Action:
                 taking = rest
             taking.append(word)
         if rest and not self.words.are_taken:
-            hint = f"{self.name} takes no such word: /help lists what it takes."
-            raise UsageError(f"Unexpected argument {rest[0]!r:.40}.", hint)
+            raise UsageError(
+                f"Unexpected argument {rest[0]!r:.40}.", f"{self.name} takes no words."
+            )
         flags = {flag: " ".join(taken).strip("\"'") for flag, taken in values.items()}
         return Invocation(tuple(rest), flags, name, folder=folder)
 

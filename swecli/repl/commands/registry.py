@@ -45,7 +45,9 @@ class CommandTable:
         """Find the built-in commands, those of installed packages, and the trusted ones of a project with unused
         names."""
         declared = find_declared(builtin, Command, _ENTRY_POINTS)
-        table = cls([*declared, *derived_commands(declared)])
+        # a package may add commands, not replace one: that is a NameClash
+        own_forms = find_declared(builtin, Command)
+        table = cls([*declared, *derived_commands(own_forms)])
         if trust is not None:
             table.add_project(trust)
         return table
