@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swecli.actions.findings import open_store
+from swecli.actions.builtin.findings import open_store
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.events import Event

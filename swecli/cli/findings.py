@@ -1,4 +1,4 @@
-"""`swecli findings`: list, settle and export the findings of reviews."""
+"""What only `swecli findings` does: check findings for a price, and export them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import sys
 
-from swecli.actions.findings import ACTIONS, FILTER, open_store, perform_action
+from swecli.actions.builtin.findings import FILTER, check, findings, open_store
+from swecli.cli.actions import add_actions
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.cli.workspace import working_folder
@@ -19,35 +20,17 @@ from swecli.text import one_line
 
 @subcommand
 def _findings(parser: Parser) -> None:
-    """List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
-    for name, (usage, about) in ACTIONS.items():
-        if name in ("walk", "apply"):  # these need a terminal
-            continue
-        more = "; without --yes: only the estimated price" if name == "check" else ""
-        added = parser.action(
-            name, {"check": _check, "export": _export}.get(name, _perform), about + more
-        )
-        metavar = usage.replace("[", "").replace("]", "").removesuffix(" ...")  # argparse's own
-        if usage == FILTER:
-            added.add_argument("words", nargs="*", metavar="WORD", help=usage)
-        else:
-            added.add_argument("words", nargs="*", metavar=metavar)
-        if name == "check":
-            added.add_argument("--yes", action="store_true", help="really ask")
-            added.add_argument(
-                "-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES
-            )
-        elif name == "export":
-            added.add_argument(
-                "--format", choices=("markdown", "json", "sarif"), default="markdown"
-            )
-
-
-def _perform(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args, resume=True) as sessions:
-        return perform_action(
-            sessions, working_folder(args.cwd), [args.action, *args.words], "swecli "
-        )
+    """Add the actions on findings, and those of a shell alone."""
+    add_actions(parser, findings)
+    about = f"{check.about}; without --yes: only the estimated price"
+    checking = parser.action(check.name, _check, about)
+    checking.add_argument("words", nargs="*", metavar=check.words.metavar)
+    checking.add_argument("--yes", action="store_true", help="really ask")
+    checking.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
+    export = parser.action("export", _export, "print findings as Markdown, JSON or SARIF")
+    export.add_argument("words", nargs="*", metavar="WORD", help=FILTER)
+    formats = ("markdown", "json", "sarif")
+    export.add_argument("--format", choices=formats, default="markdown")
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
@@ -76,14 +59,13 @@ def _export(args: argparse.Namespace) -> ActionResult:
     from swecli.review.publish.sarif import as_sarif
 
     with open_sessions(args) as sessions:
-        findings = filter_findings(
-            open_store(sessions, working_folder(args.cwd)).findings(), args.words
-        )
+        stored = open_store(sessions, working_folder(args.cwd)).findings()
+    found = filter_findings(stored, args.words)
     if args.format == "markdown" and not args.json:
-        return ActionResult(None, (as_markdown(findings, "Findings"),))
+        return ActionResult(None, (as_markdown(found, "Findings"),))
     value = (
-        as_sarif(findings)
+        as_sarif(found)
         if args.format == "sarif"
-        else [redact_value(finding.to_json()) for finding in findings]
+        else [redact_value(finding.to_json()) for finding in found]
     )
     return ActionResult(value, (dumps(value, indent=2),))

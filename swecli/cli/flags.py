@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from swecli import cli
+from swecli.actions import builtin
 from swecli.headless import writers
 from swecli.llm import default_models
 from swecli.models.errors import UsageError
@@ -13,12 +15,20 @@ from swecli.similar_names import similar_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
     from collections.abc import Callable, Sequence
+    from types import ModuleType
     from typing import Any, NoReturn
 
     Declare = Callable[["Parser"], None]  # adds the actions or arguments of a subcommand
     Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
 
-SUBCOMMANDS = {  # name -> summary for --help
+
+def _modules_of(package: ModuleType) -> set[str]:
+    """Return the names of the modules in a package, without importing them."""
+    files = os.listdir(package.__path__[0])  # noqa: PTH208  pathlib takes 4 ms
+    return {name.removesuffix(".py") for name in files if name.endswith(".py")} - {"__init__"}
+
+
+_SUMMARIES = {  # by name, in the order of --help
     "tutorial": "try it in ten minutes, offline",
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
     "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
@@ -36,15 +46,17 @@ SUBCOMMANDS = {  # name -> summary for --help
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
-_MODULES = {"learn": "playbook", "report": "stats"}  # where they are not in one of their own
+ACTIONS = _modules_of(builtin)  # subcommands that are declared as actions
+SUBCOMMANDS = (*_SUMMARIES, *sorted(ACTIONS - _SUMMARIES.keys()))
+# where they are not in a module of their own, which actions have if a shell adds to them
+_MODULES = {"learn": "playbook", "report": "stats"}
+_MODULES |= dict.fromkeys(ACTIONS - _modules_of(cli), "actions")
 _MAX_MEANT = 3  # subcommands that a hint names
 _MAX_SHOWN = 80  # characters of an argument in an error
 # flags that are subcommands of other programs
 _STANDALONE = ("check-update", "continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
-_EPILOG = f"""\
-subcommands:
-{chr(10).join(f"  swecli {name:10}  {about}" for name, about in SUBCOMMANDS.items())}
+_EPILOG = """\
 Each takes --help and --json.
 
 A prompt is one argument: swecli "fix the tests". A single word is read as a subcommand; to send it as a prompt, use -p
@@ -157,6 +169,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
 
+    def format_help(self) -> str:
+        """Return the help; that of a run ends with the subcommands."""
+        if self.prog == "swecli":
+            lines = [f"  swecli {name:10}  {_summary(name)}" for name in SUBCOMMANDS]
+            self.epilog = "\n".join(["subcommands:", *lines, _EPILOG])
+        return super().format_help()
+
     @staticmethod
     def requested_format(argv: Sequence[str]) -> str:
         """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
@@ -238,11 +257,24 @@ class Parser(argparse.ArgumentParser):
 _declared: dict[str, Declare] = {}
 
 
+def _summary(name: str) -> str:
+    """Return what --help says of a subcommand."""
+    if name in _SUMMARIES:
+        return _SUMMARIES[name]
+    description = Parser.for_subcommand(name).description or ""
+    return description[0].lower() + description[1:].removesuffix(".")
+
+
 def subcommand(declare: Declare) -> Declare:
     """Register a function that adds the actions or arguments of `swecli NAME`, named like it without the leading
     underscore. Its docstring is the description in --help."""
-    _declared[declare.__name__.removeprefix("_")] = declare
+    register(declare.__name__.removeprefix("_"), declare)
     return declare
+
+
+def register(name: str, declare: Declare) -> None:
+    """Let this function declare `swecli NAME`."""
+    _declared[name] = declare
 
 
 def parse_run(argv: Sequence[str]) -> argparse.Namespace:
@@ -305,10 +337,15 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     raise UsageError(f"Unknown subcommand {word[:_MAX_SHOWN]!r}.", f"{hint} {send}")
 
 
+def actions_named(word: str) -> list[str]:
+    """Return the subcommands that have an action of this name, with it: `context pin`."""
+    parsers = {name: Parser.for_subcommand(name) for name in SUBCOMMANDS}
+    return [f"{name} {word}" for name, one in parsers.items() if word in one.action_names]
+
+
 def _meant(word: str) -> list[str]:
     """Return what a word that is no subcommand may mean: the action of one or more, else a name like it."""
-    parsers = {name: Parser.for_subcommand(name) for name in SUBCOMMANDS}
-    actions = [f"{name} {word}" for name, one in parsers.items() if word in one.action_names]
+    actions = actions_named(word)
     if actions:
         # late: only for the name of an action
         from swecli.repl.commands.registry import CommandTable
@@ -323,7 +360,5 @@ def _meant(word: str) -> list[str]:
 
 def _format_names() -> tuple[str, ...]:
     """Return the values of --output-format, sorted: each is the name of a module in headless/writers."""
-    files = os.listdir(writers.__path__[0])  # noqa: PTH208  pathlib takes 4 ms
-    modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
-    formats = modules - {"__init__", "base"}
+    formats = _modules_of(writers) - {"base"}
     return tuple(sorted(name.replace("_", "-") for name in formats))

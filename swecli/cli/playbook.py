@@ -6,10 +6,11 @@ import argparse
 import asyncio
 import os
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.actions.builtin.playbook import playbook
+from swecli.cli.actions import SESSION, add_actions, add_flag
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import (
     configuration_of,
@@ -26,57 +27,26 @@ from swecli.llm.registry import choose_model, make_model
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.playbook.action import ACTIONS, Action, ActionFlag
 
 if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningEvent, LearningService
     from swecli.store.session_manager import SessionManager
 
-_TURNS = (
-    Action("good", "[WHY]", "mark the last turn good; a model says which strategies helped"),
-    Action("bad", "[WHY]", "mark the last turn bad; a model says which strategies hurt"),
-    Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
-)
-
 
 @subcommand
 def _playbook(parser: Parser) -> None:
-    """Show, add, edit, review, export and import the strategies that apply in this directory."""
-    for action in (*ACTIONS.values(), *_TURNS):
-        added = parser.action(
-            action.name, _run if action.name in ACTIONS else _on_turn, action.help
-        )
-        metavar = action.words.replace("[", "").replace("]", "")  # argparse adds its own
-        added.add_argument("words", nargs="*", metavar=metavar or "N")
-        added.set_defaults(flags=[])
-        for flag in action.flags:
-            _add_flag(added, flag)
-        added.add_argument(
-            "--session", metavar="ID", help="a session (default: this directory's last)"
-        )
-        if action.name == "reflect":
+    """Add the actions on the playbook, and in a shell those on its last turn."""
+    add_actions(parser, playbook)
+    for name, metavar, about in (
+        ("good", "WHY", "mark the last turn good; a model says which strategies helped"),
+        ("bad", "WHY", "mark the last turn bad; a model says which strategies hurt"),
+        ("reflect", "T7", "learn from the last turn, or from turn T7, now"),
+    ):
+        added = parser.action(name, _on_turn, about)
+        added.add_argument("words", nargs="*", metavar=metavar)
+        add_flag(added, SESSION)
+        if name == "reflect":
             _add_reflection_flags(added)
-    parser.set_defaults(default_action="list")
-
-
-def _add_flag(parser: argparse.ArgumentParser, flag: ActionFlag) -> None:
-    """Add a flag that is passed on as a word, with the word behind it if it takes a value."""
-    add = partial(parser.add_argument, flag.name, dest="flags", help=flag.help)
-    if flag.value:
-        pair = partial(lambda *words: words, flag.name)
-        add(action="extend", type=pair, metavar=flag.value)
-    else:
-        add(action="append_const", const=flag.name)
-
-
-def _run(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(
-        args, create=args.action == "add", resume=True
-    ) as sessions:  # `add` may create the database
-        learning = _open_learning(sessions, configuration_of(args).settings, None)
-        return learning.perform(
-            args.action, [*args.words, *args.flags], "swecli playbook", Path(args.cwd or "")
-        )
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:

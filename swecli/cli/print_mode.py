@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.flags import SUBCOMMANDS
+from swecli.cli.flags import SUBCOMMANDS, actions_named
 from swecli.context.tokens import TokenCounter
 from swecli.headless.first_request import load_http, send_first_request
 from swecli.headless.prompts import Prompt, read_piped, read_prompts
@@ -102,8 +102,8 @@ def refuse_command(text: str) -> None:
 
 
 def _shell_command(name: str) -> str:
-    """Return the subcommand of that name, or the only one that has an action of it; "" if there is none."""
+    """Return the subcommand of that name, or the only action of that name; "" if there is none."""
     if name in SUBCOMMANDS:
         return name
-    owners = [one for one, actions in SUBCOMMANDS.items() if name in actions.split(", ")]
-    return f"{owners[0]} {name}" if len(owners) == 1 else ""
+    actions = actions_named(name)
+    return actions[0] if len(actions) == 1 else ""

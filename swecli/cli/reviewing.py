@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from swecli.actions.findings import open_store
+from swecli.actions.builtin.findings import open_store
 from swecli.actions.reviewing import begin_review, follow
 from swecli.cli.logs import internal_error
 from swecli.cli.subcommands import named_file, open_runtime, print_line, write_file

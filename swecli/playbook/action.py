@@ -1,13 +1,13 @@
-"""The playbook actions and their context, shared by the REPL and the command line, and deltas as short lines."""
+"""What the actions on the playbook work with: the context of one, files, and deltas as short lines."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.models.action import Invocation
 from swecli.models.doubts import doubt_in
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
@@ -32,12 +32,23 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """One session's playbook and its store. `command` is the prefix of an action in hints: `/playbook`."""
+    """One session's playbook and its store, and what the user wrote."""
 
     sessions: SessionManager
     session: Session
-    command: str = "/playbook"
-    folder: Path = Path()  # that relative files are in
+    asked: Invocation
+
+    @classmethod
+    def of(cls, sessions: SessionManager, asked: Invocation) -> ActionContext:
+        """Return the context of the current session, with its playbook as it is stored now."""
+        session = sessions.session
+        sessions.playbook.refresh(session)
+        return cls(sessions, session, asked)
+
+    @property
+    def command(self) -> str:
+        """The prefix of an action in hints: `/playbook`."""
+        return f"{self.asked.prefix}playbook"
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7`. Raises BadInput."""
@@ -58,49 +69,6 @@ class ActionContext:
 
     def usage_error(self, problem: str, usage: str) -> UsageError:
         return UsageError(problem, f"Use {self.command} {usage}")
-
-
-@dataclass(frozen=True, slots=True)
-class ActionFlag:
-    """A flag of an action; `value` names what follows it, "" for nothing."""
-
-    name: str
-    help: str
-    value: str = ""
-
-    @property
-    def usage(self) -> str:
-        return f"{self.name} {self.value}".rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action's name, the words it takes ("" for none), its help and flags."""
-
-    name: str
-    words: str
-    help: str
-    flags: tuple[ActionFlag, ...] = ()
-
-    @property
-    def usage(self) -> str:
-        """Return the words and flags in one line."""
-        return " ".join([self.words, *(f"[{flag.usage}]" for flag in self.flags)]).strip()
-
-
-def split_flags(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
-    return {word for word in args if word in known}, [word for word in args if word not in known]
-
-
-def pop_option(args: list[str], flag: str) -> str:
-    """Remove an option from `args` and return its value, all words up to the next flag; "" if it is absent."""
-    if flag not in args:
-        return ""
-    at = args.index(flag)
-    end = next((n for n in range(at + 1, len(args)) if args[n].startswith("--")), len(args))
-    value = " ".join(args[at + 1 : end]).strip("\"'")
-    del args[at:end]
-    return value
 
 
 def resolve_file(file: str, folder: Path) -> Path:
@@ -186,50 +154,3 @@ def summarize(applied: AppliedDelta) -> str:
         parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
     parts += [f"not applied: {line}" for line in delta.refused]
     return "; ".join(parts) or "nothing"
-
-
-_ACTIONS = (
-    Action(
-        "list",
-        "",
-        "list the strategies, those in use first",
-        (
-            ActionFlag("--log", "list the newest changes instead (a number: how many)"),
-            ActionFlag("--verbose", "with how often each was used, and the project's totals"),
-            ActionFlag("--export", "write them to a Markdown file (-: print it)", "FILE"),
-            ActionFlag("--force", "overwrite that file"),
-        ),
-    ),
-    Action("show", "P-7", "show one with its evidence, its changes and the turns that had it"),
-    Action("why", "[T7]", "explain which strategies a turn got"),
-    Action(
-        "add",
-        "[TEXT]",
-        "add one for this project, or import an exported playbook",
-        (
-            ActionFlag("--from", "import this file", "FILE"),
-            ActionFlag("--trust", "use what it contains without a review"),
-        ),
-    ),
-    Action(
-        "edit",
-        "P-7 [TEXT]",
-        "change a strategy",
-        (
-            ActionFlag("--pin", "put it into every prompt"),
-            ActionFlag("--off", "keep it, but out of prompts"),
-            ActionFlag("--on", "use it again, also one that was removed"),
-            ActionFlag("--scope", "where it applies", "project|user"),
-            ActionFlag("--when", "more words that bring it into a prompt", "WORDS"),
-        ),
-    ),
-    Action("remove", "P-7", "delete a strategy"),
-    Action(
-        "undo",
-        "[N]",
-        "undo the last N changes",
-        (ActionFlag("--redo", "redo what was undone instead"),),
-    ),
-    Action("review", "[P-7 use|remove]", "list suggestions to approve, or decide about one"),
-)
-ACTIONS: dict[str, Action] = {action.name: action for action in _ACTIONS}

@@ -12,6 +12,7 @@ from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
+from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
@@ -142,7 +143,7 @@ async def test_the_strategies_recorded_as_shown_are_those_in_the_request() -> No
         info = runtime.sessions.turns.turn(runtime.sessions.session.id, number + 1)
         assert info is not None
         assert set(info.shown) == strategy_ids(runtime)
-        value = runtime.learning.perform("why", [f"T{number + 1}"]).value
+        value = perform(runtime, "why", [f"T{number + 1}"]).value
         assert {row["id"] for row in value["candidates"] if row["chosen"]} == strategy_ids(runtime)
         assert len([row for row in value["candidates"] if not row["chosen"]]) <= 5, (
             "at most five rejected candidates are stored"
@@ -155,7 +156,7 @@ async def test_why_shows_removed_and_quarantined_strategies_as_they_were_in_the_
     teach(runtime, "The billing port is 8000.", "Restart billing with `svc`.")
     await run_turn(runtime, "restart billing", learn=False)
     apply_ops(runtime, Op("REMOVE", "P-1"), Op("QUARANTINE", "P-2"))
-    rows = {row["id"]: row for row in runtime.learning.perform("why", []).value["candidates"]}
+    rows = {row["id"]: row for row in perform(runtime, "why", []).value["candidates"]}
     assert [rows[name]["chosen"] for name in ("P-1", "P-2")] == [True, True]
     assert rows["P-1"]["content"] == "The billing port is 8000."
 

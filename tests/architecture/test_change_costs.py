@@ -153,6 +153,50 @@ def test_adding_a_command_with_completion_changes_one_code_file(tree: Tree) -> N
     assert len(tree.changed) == 1
 
 
+TURNS = '''
+from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
+from swecli.store.session_manager import SessionManager
+
+
+@Action(
+    Need.SESSION,
+    Words("[WORD]", "count only those with this word"),
+    (Flag("--plus", "count so many more", "N"),),
+    complete=lambda runtime: [("tests", "those about tests")],
+)
+def turns(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Count the turns of a session"""
+    count = sessions.session.interactions + int(asked.flags.get("--plus", "0"))
+    return ActionResult({"turns": count}, (f"{count} turns {asked.text}".strip(),))
+'''
+
+
+TYPED = """
+import asyncio
+from swecli.repl.commands.registry import CommandTable
+from tests.support.command_context import ScriptedContext
+from tests.support.runtime import make_runtime
+
+context = ScriptedContext(make_runtime([]))
+print(asyncio.run(context.type("/turns tests --plus 2")))
+print(CommandTable.discover().find("turns").complete(None))
+"""
+
+
+def test_adding_a_command_for_session_and_shell_changes_one_code_file(tree: Tree) -> None:
+    tree.write("swecli/actions/builtin/turns.py", TURNS)
+    assert tree.swecli("-p", "hi", "-m", HELLO).code == 0
+    assert tree.swecli("turns", "tests", "--plus", "2").out == "3 turns tests\n"
+    assert tree.swecli("turns", "--json").json == {"turns": 1}
+    assert "  swecli turns       count the turns of a session\n" in tree.swecli("--help").out
+    assert "--plus N" in tree.swecli("turns", "--help").out
+    assert "turns" in tree.swecli("completion", "words", "tu").out
+    assert tree.python(TYPED) == "2 turns tests\n\n[('tests', 'those about tests')]\n"
+    assert "| `/turns [WORD]` |  | Count the turns of a session |" in tree.reference("commands.md")
+    assert "Count the turns of a session." in tree.reference("swecli.1")
+    assert len(tree.changed) == 1
+
+
 def test_adding_a_provider_changes_one_code_file(tree: Tree) -> None:
     """Check that no other file names the provider; its answers are tested with the providers."""
     tree.write("swecli/llm/providers/acme.py", PROVIDER)

@@ -14,6 +14,7 @@ from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.transfer import to_markdown
 from swecli.store.playbook.counts import NEWEST
+from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +74,7 @@ async def test_a_thousand_imported_strategies_leave_prompt_and_consolidation_in_
     made = [Bullet(f"P-{n}", text.format(n=n), scope="project") for n in range(1, 1_001)]
     file = tmp_path / "many.md"
     file.write_text(to_markdown(made, {}))
-    runtime.learning.perform("add", ["--from", str(file), "--trust"])
+    perform(runtime, "add", ["--from", str(file), "--trust"])
     assert len(runtime.sessions.session.playbook.bullets) == len(made)
     runtime.new_session()
     sent = "\n".join(str(one["content"]) for one in runtime.agent.prepare("build module7").messages)

@@ -11,6 +11,7 @@ from swecli.models.context import WindowSpec
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.store.reviews import ReviewStore
+from tests.support.playbook import perform
 from tests.support.runtime import calls, make_runtime, run_turn, trust_everything
 from tests.support.scripted import Reply
 
@@ -122,7 +123,7 @@ async def test_a_summary_is_told_what_was_replaced_and_an_older_one_is_corrected
     teach(runtime, "The tests run with `PROFILE=prod`.")
     await run_turn(runtime, "hello", learn=False)
     await compact(runtime)
-    runtime.learning.perform("edit", ["P-1", "The", "tests", "run", "with", "`PROFILE=dev`."])
+    perform(runtime, "edit", ["P-1", "The", "tests", "run", "with", "`PROFILE=dev`."])
     runtime.agent.begin_epoch("for this test")
     await run_turn(runtime, "and now?", learn=False)
     changed = '- "The tests run with `PROFILE=prod`.": now "The tests run with `PROFILE=dev`."'

@@ -11,6 +11,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.service import _check_anchors
 from swecli.playbook.workspace import WorkspaceLookup, note_anchors
+from tests.support.playbook import perform
 from tests.support.runtime import make_runtime
 
 
@@ -74,7 +75,7 @@ async def test_a_stale_strategy_that_is_pinned_or_the_users_is_reported_as_still
     assert second.startswith("P-1 is stale and stays in prompts, being pinned: ")
     assert third.startswith("P-3 is stale and stays in prompts, being your word: ")
     assert in_prompts(runtime) == ["P-1", "P-3"]
-    states = [row[1] for row in runtime.learning.perform("list", []).rows]
+    states = [row[1] for row in perform(runtime, "list", []).rows]
     assert sorted(states) == ["active, stale", "active, stale?", "pinned, stale?"]
 
 
@@ -129,20 +130,20 @@ async def test_a_yes_settles_that_a_file_is_gone(fields: dict[str, str]) -> None
     state = runtime.sessions.session.playbook.bullets["P-1"].state
     Path("gone.py").unlink()
     await check(runtime)
-    assert [row["id"] for row in runtime.learning.perform("review", []).value] == ["P-1"]
-    runtime.learning.perform("review", ["P-1", "use"])
+    assert [row["id"] for row in perform(runtime, "review", []).value] == ["P-1"]
+    perform(runtime, "review", ["P-1", "use"])
     for _ in range(2):
         bullet = runtime.sessions.session.playbook.bullets["P-1"]
         assert (bullet.stale, bullet.state) == ("", state)
         assert in_prompts(runtime) == ["P-1"]
         assert await check(runtime) == []
-    assert runtime.learning.perform("review", []).value == []
+    assert perform(runtime, "review", []).value == []
 
 
 async def test_a_new_text_of_a_strategy_was_never_there() -> None:
     runtime = make_runtime()
     Path("here.py").write_text("")
     add(runtime, "Read `here.py` first", trust="tool")
-    runtime.learning.perform("edit", ["P-1", "Read", "`later.py`", "first"])
+    perform(runtime, "edit", ["P-1", "Read", "`later.py`", "first"])
     assert await check(runtime) == []
     assert in_prompts(runtime) == ["P-1"]

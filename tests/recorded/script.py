@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from swecli.actions.context import ACTIONS
+from swecli.actions.builtin.context import plan, show, why
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
+from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
@@ -252,9 +253,10 @@ def undone(runtime: Runtime) -> Any:
 def shown(runtime: Runtime) -> Any:
     """Return the next request as the user sees it."""
 
-    asked = (("show", ""), ("plan", ""), ("why", "line 3 of"))
-    parts, plan, why = (ACTIONS[name][0](runtime, text).value for name, text in asked)
-    return [parts, plan, why, runtime.agent.prepare("and now the tests").messages]
+    asked = ((show, ""), (plan, ""), (why, "line 3 of"))
+    results = [action.run(runtime, action.read(text)) for action, text in asked]
+    values = [result.value for result in results if isinstance(result, ActionResult)]
+    return [*values, runtime.agent.prepare("and now the tests").messages]
 
 
 # user actions after turn N

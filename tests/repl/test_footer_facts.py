@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from swecli.actions.context import _show
+from swecli.actions.builtin.context import show
 from swecli.models.context import WindowSpec
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
@@ -80,7 +80,7 @@ async def test_after_a_turn_the_footer_shows_the_same_share_as_context(footer: F
     while_it_ran = footer.context
     footer.measure()
     assert footer.context != while_it_ran
-    assert f"({footer.context}%)" in _show(runtime, "").lines[0]
+    assert f"({footer.context}%)" in (await show.perform(runtime, show.read(""))).lines[0]
     runtime.close()
 
 

@@ -47,6 +47,7 @@ from swecli.playbook.transfer import ImportedBullet, plan_import
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
+from tests.support.playbook import perform
 from tests.support.scripted import Reply, ScriptedModel
 
 Arm = Literal["none", "all", "product", "ceiling", "oracle"]
@@ -262,9 +263,9 @@ class Product:
                 if one.channel == "assistant":
                     self.memory.remember(one.content, one.quote, one.when)
                 elif one.channel != "reflector":
-                    value = self.learning.perform("add", [one.content]).value
+                    value = perform(self, "add", [one.content]).value
                     if one.when and (added := value.get("added")):
-                        self.learning.perform("edit", [added[0], "--when", one.when])
+                        perform(self, "edit", [added[0], "--when", one.when])
             except SwecliError as error:
                 self.refused[str(error).rpartition(": ")[2]] += 1
         self._name([one for one in proposals if one.channel != "reflector"])

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from swecli.models.action import ActionResult, Question
+from swecli.models.action import (
+    Action,
+    ActionResult,
+    Flag,
+    Invocation,
+    Need,
+    Question,
+    Words,
+)
 from swecli.models.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
-from swecli.models.errors import BadInput, UsageError
+from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
-from swecli.playbook.action import (
-    ACTIONS,
-    ActionContext,
-    pop_option,
-    split_flags,
-    summarize,
-)
-from swecli.playbook.actions.show import VIEWS, format_sources, parse_count
-from swecli.playbook.ranking import most_similar
-from swecli.playbook.transfer import import_file
+from swecli.playbook.action import ActionContext, summarize
+from swecli.playbook.actions.show import format_sources, parse_count
 from swecli.playbook.workspace import find_anchors, note_anchors
 from swecli.redact import has_secret, redact
 
-_FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
-_PIN, _ON, _OFF, _SCOPE, _WHEN = "--pin", "--on", "--off", "--scope", "--when"
+if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.store.session_manager import SessionManager
+
+_PIN, _ON, _OFF = "--pin", "--on", "--off"
 _SCOPES = ("session", "project", "user")
 
 
@@ -47,12 +49,27 @@ def _secret_note(text: str) -> str:
     return "A secret in it was redacted; `show` prints the stored text." if has_secret(text) else ""
 
 
-def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Add a strategy to this project, or import an exported playbook."""
-    words = list(args)
-    if _FROM in words:
-        return import_file(ctx, pop_option(words, _FROM), trusted=_TRUST in words)
-    text = " ".join(words)
+@Action(
+    Need.NEW_SESSION,
+    Words("[TEXT]"),
+    (
+        Flag("--from", "import this file", "FILE"),
+        Flag("--trust", "use what it contains without a review"),
+    ),
+    during_turn=True,
+)
+def add(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Add one for this project, or import an exported playbook"""
+    ctx = ActionContext.of(sessions, asked)
+    is_trusted = "--trust" in asked.flags
+    if "--from" in asked.flags:
+        # late: only an import needs pydantic
+        from swecli.playbook.transfer import import_file
+
+        return import_file(ctx, asked.flags["--from"], trusted=is_trusted)
+    if is_trusted:
+        raise ctx.usage_error("--trust goes with --from.", "add --from FILE --trust")
+    text = asked.text
     content = _clean_content(text)
     if not content:
         raise ctx.usage_error("The strategy is empty.", "add TEXT")
@@ -70,6 +87,9 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
             {"added": [], "known": known[0].id},
             (f"{known[0].id} already covers it and is active.",),
         )
+    # late: loads SQLite
+    from swecli.playbook.ranking import most_similar
+
     near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.is_live))
     fields = _user_content(content) | {
         "kind": "preference",
@@ -94,13 +114,26 @@ def _user_content(content: str) -> dict[str, Any]:
     return {"content": content, "trust": "user", "anchors": list(find_anchors(content))}
 
 
-def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Change a strategy's content, state, scope or `when`."""
-    words = list(args)
-    scope, when = pop_option(words, _SCOPE), pop_option(words, _WHEN)
-    flags, words = split_flags(words, _PIN, _ON, _OFF)
-    bullet = ctx.find(words[0] if words else "", include_deleted=_ON in flags)
-    text = " ".join(words[1:])
+@Action(
+    Need.SESSION,
+    Words("P-7 [TEXT]"),
+    (
+        Flag(_PIN, "put it into every prompt"),
+        Flag(_OFF, "keep it, but out of prompts"),
+        Flag(_ON, "use it again, also one that was removed"),
+        Flag("--scope", "where it applies", "project|user"),
+        Flag("--when", "more words that bring it into a prompt", "WORDS"),
+    ),
+    during_turn=True,
+)
+def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Change a strategy"""
+    ctx = ActionContext.of(sessions, asked)
+    scope = asked.flags.get("--scope", "")
+    when = asked.flags.get("--when", "")
+    flags = {_PIN, _ON, _OFF} & asked.flags.keys()
+    bullet = ctx.find("".join(asked.words[:1]), include_deleted=_ON in flags)
+    text = " ".join(asked.words[1:])
     if not (text or flags or scope or when):
         raise ctx.usage_error(
             "There is nothing to change.",
@@ -110,7 +143,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise ctx.usage_error(
             "--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off"
         )
-    if _SCOPE in args and scope not in _SCOPES:
+    if "--scope" in asked.flags and scope not in _SCOPES:
         raise ctx.usage_error(
             f"Unknown scope {scope!r:.40} (choose: project, user).",
             f"edit {bullet.id} --scope user",
@@ -144,8 +177,11 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     )
 
 
-def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    bullet = ctx.find(" ".join(args))
+@Action(Need.SESSION, Words("P-7"), during_turn=True)
+def remove(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Delete a strategy"""
+    ctx = ActionContext.of(sessions, asked)
+    bullet = ctx.find(asked.text)
     ctx.apply(
         _delta(
             ctx,
@@ -158,16 +194,23 @@ def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     )
 
 
-def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Undo the last N changes (default 1), or redo them with `--redo`."""
-    flags, words = split_flags(args, _REDO)
-    n = parse_count(words, 1, "changes")
-    changes = ctx.sessions.playbook.undo(ctx.session, n, redo=bool(flags))
-    how = "redone" if flags else "undone"
+@Action(
+    Need.SESSION,
+    Words("[N]"),
+    (Flag("--redo", "redo what was undone instead"),),
+    during_turn=True,
+)
+def undo(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Undo the last N changes"""
+    ctx = ActionContext.of(sessions, asked)
+    is_redo = "--redo" in asked.flags
+    n = parse_count(asked.text, 1, "changes")
+    changes = sessions.playbook.undo(ctx.session, n, redo=is_redo)
+    how = "redone" if is_redo else "undone"
     lines = [f"{how}: {_describe(ctx, change)}" for change in changes]
     lines += [f"only {len(changes)} of {n}: there were no more"] if len(changes) < n else []
     many = f" {len(changes)}" if len(changes) > 1 else ""
-    hint = "" if flags else f"To redo: `{ctx.command} undo{many} {_REDO}`."
+    hint = "" if is_redo else f"To redo: `{ctx.command} undo{many} --redo`."
     value = [{"id": c.delta.id, "what": summarize(c)} for c in changes]
     return ActionResult(value, tuple(lines), note=hint)
 
@@ -186,8 +229,11 @@ def _describe(ctx: ActionContext, change: Any) -> str:
     return text
 
 
-def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """List the strategies that need a decision; with `P-7 use` or `P-7 remove`, decide one."""
+@Action(Need.SESSION, Words("[P-7 use|remove]"), during_turn=True)
+def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """List suggestions to approve, or decide about one"""
+    ctx = ActionContext.of(sessions, asked)
+    args = asked.words
     waiting = [bullet for bullet in ctx.bullets() if _needs_review(bullet)]
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
     found = {bullet.id: _review_reason(bullet, evidence[bullet.id]) for bullet in waiting}
@@ -254,13 +300,3 @@ def _questions(
     return ActionResult(
         value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions)
     )
-
-
-_RUN = {**VIEWS, "add": _add, "edit": _edit, "remove": _remove, "undo": _undo, "review": _review}
-
-
-def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:
-    """Run an action. Raises UsageError if it is unknown, SwecliError if it fails."""
-    if name not in ACTIONS:
-        raise UsageError(f"Unknown playbook action {name!r:.40}.", f"Choose: {', '.join(ACTIONS)}")
-    return _RUN[name](ctx, args)

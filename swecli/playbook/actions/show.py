@@ -6,21 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from swecli.models.action import ActionResult
+from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
 from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
-from swecli.playbook.action import (
-    ActionContext,
-    pop_option,
-    resolve_file,
-    split_flags,
-    summarize,
-)
-from swecli.playbook.transfer import to_markdown
+from swecli.playbook.action import ActionContext, resolve_file, summarize
 from swecli.text import shorten
+
+if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.store.session_manager import SessionManager
 
 _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
@@ -33,33 +29,42 @@ _REACH: dict[Scope, str] = {
     "user": "all projects",
 }
 _SILENT = "irrelevant"  # exchanges that `show` only counts
-_VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
 def _format_time(moment: datetime | None) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
 
 
-def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """List the strategies, all figures (`--verbose`) or the changes (`--log`), or export to a file (`--export`)."""
-    words = list(args)
-    file = pop_option(words, _EXPORT) if _EXPORT in words else None
-    flags, rest = split_flags(words, _VERBOSE, _LOG, _FORCE)
-    if file is not None:
-        return _export(ctx, file, force=_FORCE in flags)
-    if _LOG in flags:
-        return _log(ctx, rest)
-    if rest:
+@Action(
+    Need.SESSION,
+    Words(shell_name="N"),
+    (
+        Flag("--log", "list the newest changes instead (a number: how many)"),
+        Flag("--verbose", "with how often each was used, and the project's totals"),
+        Flag("--export", "write them to a Markdown file (-: print it)", "FILE"),
+        Flag("--force", "overwrite that file"),
+    ),
+    during_turn=True,
+)
+def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """List the strategies, those in use first"""
+    ctx = ActionContext.of(sessions, asked)
+    if "--export" in asked.flags:
+        return _export(ctx, asked.flags["--export"], force="--force" in asked.flags)
+    if "--log" in asked.flags:
+        return _log(ctx)
+    if asked.words:
         raise BadInput(
-            f"Unexpected argument {rest[0]!r:.40}.",
-            f"Use {ctx.command} show {rest[0]} for a strategy.",
+            f"Unexpected argument {asked.words[0]!r:.40}.",
+            f"Use {ctx.command} show {asked.words[0]} for a strategy.",
         )
+    is_verbose = "--verbose" in asked.flags
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
-        notes = _totals(ctx) if _VERBOSE in flags else ()
+        notes = _totals(ctx) if is_verbose else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
-    return _table(ctx, bullets, verbose=_VERBOSE in flags)
+    return _table(ctx, bullets, verbose=is_verbose)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
@@ -116,24 +121,27 @@ def _bullet_json(bullet: Bullet) -> dict[str, Any]:
 
 
 def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
+    # late: only an export needs pydantic
+    from swecli.playbook.transfer import to_markdown
+
     bullets = ctx.bullets()
     text = to_markdown(bullets, ctx.sessions.playbook.evidence_by_id([b.id for b in bullets]))
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = resolve_file(file, ctx.folder)
+    path = resolve_file(file, ctx.asked.folder)
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
             stream.write(text)
     except FileExistsError:
-        hint = f"To overwrite it: {ctx.command} list {_EXPORT} {file} {_FORCE}"
+        hint = f"To overwrite it: {ctx.command} list --export {file} --force"
         raise BadInput(f"{file} already exists.", hint) from None
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}.") from error
     return ActionResult({"file": str(path)}, (f"Written to {file}.",))
 
 
-def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
-    count = parse_count(rest, _LOGGED, "changes")
+def _log(ctx: ActionContext) -> ActionResult:
+    count = parse_count(ctx.asked.text, _LOGGED, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:
         return ActionResult([], ("No changes yet.",))
@@ -170,17 +178,19 @@ def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
     }
 
 
-def parse_count(args: Sequence[str], default: int, what: str) -> int:
+def parse_count(text: str, default: int, what: str) -> int:
     """Parse an optional count from 1 to 99,999. Raises UsageError."""
-    text = " ".join(args)
     if text and not (text.isdecimal() and len(text) < 6 and int(text)):
         raise UsageError(f"{text!r:.40} is not a number of {what}.", "Give a number from 1.")
     return int(text or default)
 
 
-def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Show one strategy with its evidence, its changes and the prompts that contained it."""
-    bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
+@Action(Need.SESSION, Words("P-7"), during_turn=True)
+def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Show one with its evidence, its changes and the turns that had it"""
+    ctx = ActionContext.of(sessions, asked)
+    store = sessions.playbook
+    bullet = ctx.find(asked.text, include_deleted=True)
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
     reach = f"for {_REACH[bullet.scope]}"
@@ -277,10 +287,12 @@ def _evidence_json(item: Any) -> dict[str, Any]:
     return asdict(item) | {"created_at": item.created_at.isoformat() if item.created_at else None}
 
 
-def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Show which strategies were selected for the last turn, or turn T7, and why."""
-    turn = ctx.session.resolve_turn(" ".join(args))
-    choice = ctx.sessions.turns.choice(ctx.session.id, turn)
+@Action(Need.SESSION, Words("[T7]"), during_turn=True)
+def why(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Explain which strategies a turn got"""
+    ctx = ActionContext.of(sessions, asked)
+    turn = ctx.session.resolve_turn(asked.text)
+    choice = sessions.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(
             f"No selection was recorded for T{turn}.",
@@ -305,6 +317,3 @@ def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         rows=tuple(rows),
         note=" · ".join(notes),
     )
-
-
-VIEWS = {"list": _list_all, "show": _show, "why": _why}

@@ -6,18 +6,16 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from swecli.config.settings import Settings
-from swecli.models.action import ActionResult
 from swecli.models.doubts import is_asked, quotations, replaced_by
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
 from swecli.models.session import Session
-from swecli.playbook.action import ActionContext, format_op
+from swecli.playbook.action import format_op
 from swecli.playbook.learning import consolidation, lessons
 from swecli.playbook.learning.answer import (
     Asked,
@@ -116,22 +114,6 @@ class LearningService:
     def open_memory(self) -> lessons.PlaybookMemory:
         """Create the memory of the tools `remember` and `recall`."""
         return lessons.PlaybookMemory(self.sessions, self.instructions)
-
-    def perform(
-        self,
-        action: str,
-        args: Sequence[str],
-        command: str = "/playbook",
-        folder: Path = Path(),
-    ) -> ActionResult:
-        """Run a playbook action; `command` is its prefix in hints, files are relative to `folder`. Raises
-        SwecliError."""
-        # late: most programs never perform one
-        from swecli.playbook.actions.change import perform
-
-        session = self.sessions.session
-        self.sessions.playbook.refresh(session)
-        return perform(ActionContext(self.sessions, session, command, folder), action, args)
 
     async def learn(
         self, interaction: int | None = None, *, asked: bool = False

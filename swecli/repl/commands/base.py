@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from swecli.models.action import Values
 from swecli.models.message import AskRequest, Decision, Mode
 from swecli.repl.background import Background
 from swecli.repl.commands.plan_question import PlanQuestion
@@ -165,7 +166,6 @@ class Commands(Protocol):
 
 
 Run = Callable[[CommandContext, str], Awaitable[None]]  # with the arguments
-Values = Sequence[tuple[str, str]]
 Complete = Callable[["Runtime"], Values]
 
 

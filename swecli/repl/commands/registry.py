@@ -1,4 +1,4 @@
-"""Discover slash commands: built-in ones, those of installed packages, and those of a trusted project.
+"""Discover slash commands: built-in ones, declared actions, those of installed packages and of a trusted project.
 
 A project defines commands as Markdown templates in `.agents/commands` or `.claude/commands`, which are sent as queries.
 `$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. The
@@ -19,6 +19,7 @@ from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import BadInput
 from swecli.regular_files import decode_text, read_regular
 from swecli.repl.commands import builtin
+from swecli.repl.commands.actions import derived_commands
 from swecli.repl.commands.base import Command, CommandContext
 from swecli.similar_names import similar_names
 
@@ -43,7 +44,10 @@ class CommandTable:
     def discover(cls, trust: FolderTrust | None = None) -> CommandTable:
         """Find the built-in commands, those of installed packages, and the trusted ones of a project with unused
         names."""
-        table = cls(find_declared(builtin, Command, _ENTRY_POINTS))
+        declared = find_declared(builtin, Command, _ENTRY_POINTS)
+        # a package may add commands, not replace one: that is a NameClash
+        own_forms = find_declared(builtin, Command)
+        table = cls([*declared, *derived_commands(own_forms)])
         if trust is not None:
             table.add_project(trust)
         return table

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.playbook.actions.change import edit, review
+from swecli.repl.commands.actions import perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.text import shorten
@@ -39,15 +41,14 @@ async def _ask(ctx: CommandContext, one: Restated) -> bool:
     picked = await ctx.asker.choose(title, list(_OPTIONS), guarded=True)
     if picked is None:
         return False
-    learning = ctx.runtime.learning
     if picked == 0:
-        ctx.report(learning.perform("review", [bullet.id, "use"]))
+        ctx.report(await perform(ctx, review, f"{bullet.id} use"))
     elif picked == 1:
-        ctx.report(learning.perform("review", [bullet.id, "remove"]))
+        ctx.report(await perform(ctx, review, f"{bullet.id} remove"))
     else:
         text = (await ctx.asker.ask_text("What should it say?") or "").strip()
         if not text:
             return False
-        learning.perform("edit", [bullet.id, text])
-        ctx.report(learning.perform("review", [bullet.id, "use"]))
+        await perform(ctx, edit, f"{bullet.id} {text}")
+        ctx.report(await perform(ctx, review, f"{bullet.id} use"))
     return True

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from swecli.actions.findings import ACTIONS, open_store, perform_action
+from swecli.actions.builtin.findings import dismiss, findings, list_, open_store
 from swecli.actions.reviewing import (
     apply_suggestion,
     begin_review,
@@ -17,10 +17,12 @@ from swecli.actions.reviewing import (
     follow,
     prepare_repair,
 )
+from swecli.models.action import Action
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried
 from swecli.models.finding import STATES, Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
+from swecli.repl.commands.actions import perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_lines import render_finding
@@ -98,18 +100,16 @@ async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, g
         ctx.screen.note(line)
 
 
-async def run_findings(ctx: CommandContext, name: str, rest: str) -> None:
-    """Run `/findings NAME REST`. Raises SwecliError."""
-    if handler := _HANDLERS.get(name):
+async def run_findings(ctx: CommandContext, args: str) -> None:
+    """Run `/findings ARGS`. Raises SwecliError."""
+    if _is_filter(args.partition(" ")[0].lower()):
+        await _act(ctx, list_, args)
+        return
+    action, rest, _ = findings.read(args)
+    if handler := _HANDLERS.get(action.name):
         await handler(ctx, open_store(ctx.runtime.sessions, ctx.runtime.cwd), rest)
-        return
-    if _is_filter(name):
-        _act(ctx, "list", f"{name} {rest}")
-        return
-    if name not in ACTIONS or name == "export":
-        hint = f"/findings list {name} searches for the word, /help findings lists the actions."
-        raise UsageError(f"Unknown findings action {name!r}.", hint)
-    _act(ctx, name, rest)
+    else:
+        await _act(ctx, action, rest)
 
 
 def _is_filter(word: str) -> bool:
@@ -117,8 +117,8 @@ def _is_filter(word: str) -> bool:
     return word in (*STATES, "all") or ":" in word or ">=" in word
 
 
-def _act(ctx: CommandContext, name: str, rest: str) -> None:
-    result = perform_action(ctx.runtime.sessions, ctx.runtime.cwd, [name, *rest.split()])
+async def _act(ctx: CommandContext, action: Action, rest: str) -> None:
+    result = await perform(ctx, action, rest)
     ctx.report(result)
     if result.rows:
         ctx.screen.note(
@@ -142,15 +142,15 @@ async def _repair(ctx: CommandContext, ref: str) -> None:
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     index = 0
-    findings = filter_findings(store.findings(), rest.split())
-    if not findings:
-        _act(ctx, "list", rest)
-    while 0 <= index < len(findings):
-        recheck(store, ctx.runtime.cwd, [findings[index].id])
-        finding = store.get(findings[index].id)
+    found = filter_findings(store.findings(), rest.split())
+    if not found:
+        await _act(ctx, list_, rest)
+    while 0 <= index < len(found):
+        recheck(store, ctx.runtime.cwd, [found[index].id])
+        finding = store.get(found[index].id)
         await _show(ctx, store, finding.id)
-        options = _options(finding, first=index == 0, last=index == len(findings) - 1)
-        title = f"{finding.id}, {index + 1} of {len(findings)}"
+        options = _options(finding, first=index == 0, last=index == len(found) - 1)
+        title = f"{finding.id}, {index + 1} of {len(found)}"
         picked = await ctx.asker.choose(title, options, guarded=True)
         key = "q" if picked is None else options[picked].mark
         if key == "f":
@@ -190,7 +190,7 @@ async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding,
     """Run the action of a key, and return whether to continue with the next finding. Raises SwecliError."""
     if key == "d":
         if reason := await _ask_reason(ctx, store):
-            _act(ctx, "dismiss", f"{finding.id} {reason}")
+            await _act(ctx, dismiss, f"{finding.id} {reason}")
         return bool(reason)
     await {"a": _apply, "c": _check, "o": _open_in_editor}[key](ctx, store, finding.id)
     return False

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from swecli.actions.builtin.playbook import playbook
 from swecli.app import Runtime
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.playbook import Delta, Op, Tag, Verdict
-from swecli.playbook.action import ACTIONS
 from swecli.store.records import TurnLessons
+from tests.support.playbook import perform as perform_playbook
 from tests.support.runtime import make_runtime, run_turn
 
 
 def perform(runtime: Runtime, line: str) -> ActionResult:
-    name, *args = line.split()
-    return runtime.learning.perform(name, args)
+    name, *words = line.split()
+    return perform_playbook(runtime, name, words)
 
 
 def result_text(result: ActionResult) -> str:
@@ -60,7 +61,7 @@ def changing_statements() -> Iterator[list[str]]:
 
 
 def test_there_are_eight_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
-    assert len(ACTIONS) == 8
+    assert len(playbook.in_session) == 8
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         perform(runtime, "dance")
 

@@ -14,6 +14,7 @@ from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.consolidation import Finding, read_findings
 from swecli.playbook.learning.curator import needs_approval
+from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
@@ -124,7 +125,7 @@ async def test_its_changes_are_one_delta_that_one_undo_takes_back() -> None:
     runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS), ("Over", WAITS))
     await runtime.learning.consolidate()
     assert [state_of(runtime, name) for name in ("P-2", "P-3")] == ["deleted", "deleted"]
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert [state_of(runtime, name) for name in ("P-2", "P-3")] == ["quarantined"] * 2
 
 
@@ -236,7 +237,7 @@ async def test_a_strategy_that_was_changed_meanwhile_stays() -> None:
     def answer(request: ModelRequest) -> Any:
         if request.purpose != "reflect":
             return "Done."
-        runtime.learning.perform("edit", ["P-2", "Quite another text"])
+        perform(runtime, "edit", ["P-2", "Quite another text"])
         return json.dumps({"findings": [same("P-1", "P-2")]})
 
     consolidator = Consolidator()

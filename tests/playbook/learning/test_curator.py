@@ -11,6 +11,7 @@ from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
+from tests.support.playbook import perform
 from tests.support.runtime import calls, make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
@@ -244,7 +245,7 @@ async def test_a_reflector_that_hears_of_all_projects_asks(links: dict[str, str]
     ]
     [asked] = runtime.learning.pop_restated()
     assert [one.id for one in asked.replaces] == ["P-1"]
-    runtime.learning.perform("review", [asked.bullet.id, "use"])
+    perform(runtime, "review", [asked.bullet.id, "use"])
     assert [(one.id, one.scope) for one in bullets_of(runtime).values()] == [("P-2", "user")]
 
 
@@ -257,10 +258,10 @@ async def test_a_mark_about_all_projects_is_asked_about_with_its_words() -> None
     await runtime.learning.reflect(1, asked=True)
     [asked] = runtime.learning.pop_restated()
     assert (asked.bullet.scope, asked.words) == ("user", text)
-    runtime.learning.perform("review", [asked.bullet.id, "use"])
+    perform(runtime, "review", [asked.bullet.id, "use"])
     [bullet] = bullets_of(runtime).values()
     assert (bullet.scope, bullet.state, bullet.trust) == ("user", "active", "user")
-    [row] = runtime.learning.perform("list", []).rows
+    [row] = perform(runtime, "list", []).rows
     assert row[1] == "active, for all projects"
 
 

@@ -15,6 +15,7 @@ from swecli.models.message import Decision, ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
 from swecli.store.undo_records import UNDO_PARTS
+from tests.support.playbook import perform
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
@@ -133,7 +134,7 @@ async def test_effects_are_kept_with_their_reasons_and_only_three_of_them_are_ev
     assert lines == ["P-3 helped", "P-1 refuted", "P-2 ignored"]
     counts = [(b.helpful, b.harmful, b.neutral) for b in bullets_of(runtime).values()]
     assert counts == [(0, 1, 0), (0, 0, 1), (1, 0, 0)]
-    shown = runtime.learning.perform("show", ["P-2"]).lines
+    shown = perform(runtime, "show", ["P-2"]).lines
     assert any("ignored in T1: no entry was written" in line for line in shown)
     turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert turn is not None
@@ -171,7 +172,7 @@ async def test_strategies_that_contradict_each_other_are_named_with_both_ids_onc
     await exchange(runtime, "what now?")
     assert await exchange(runtime, "and now?") == ["P-1 and P-2 contradict each other"]
     assert await exchange(runtime, "still?") == [], "it was said"
-    runtime.learning.perform("edit", ["P-2", "Never commit"])
+    perform(runtime, "edit", ["P-2", "Never commit"])
     assert await exchange(runtime, "yes?") == [], "the turn before had the old text"
     assert await exchange(runtime, "so?") == ["P-1 and P-2 contradict each other"]
 
@@ -338,7 +339,7 @@ async def test_what_the_user_pinned_or_wrote_is_replaced_only_after_a_yes(
     change = {"lessons": [lesson("Run tox instead", quote, replaces="P-1")]}
     runtime = Reflector(["Ok.", "Ok."], change).make_runtime()
     teach(runtime, "Run nox")
-    runtime.learning.perform(action[0], action[1:])
+    perform(runtime, action[0], action[1:])
     before = bullets_of(runtime)["P-1"].content
     await exchange(runtime, "test it")
     await exchange(runtime, quote)

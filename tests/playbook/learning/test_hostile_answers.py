@@ -11,6 +11,7 @@ import pytest
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import LIVE
 from swecli.playbook.learning.reflector_model import ReflectorModel
+from tests.support.playbook import perform
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
@@ -58,7 +59,7 @@ async def test_no_hostile_or_broken_answer_becomes_an_active_strategy() -> None:
     reflector = ScriptedModel(lambda request: Reply(current[0][1]), name="m/r", offline=False)
     runtime.learning.reflector = ReflectorModel("template", reflector, every_turn=True)
     runtime.learning.percent = 1_000_000
-    runtime.learning.perform("add", ["Answers", "are", "short"])
+    perform(runtime, "add", ["Answers", "are", "short"])
     while current:
         Path("NOTES").write_text(current[0][0])
         await run_turn(runtime, "look at the notes")

@@ -16,6 +16,7 @@ from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.answer import Asked, read_answer
 from swecli.playbook.learning.reflector_model import Question, ReflectorCall, ReflectorModel
 from swecli.playbook.transfer import to_markdown
+from tests.support.playbook import perform
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.virtual_time import run_virtually
@@ -43,7 +44,7 @@ async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_no_
     part = runtime.learning.after_turn()
     reflecting = asyncio.ensure_future(runtime.learning.reflect(part.interaction, asked=True))
     await asyncio.sleep(0)
-    runtime.learning.perform("edit", ["P-1", "Answers", "are", "long"])
+    perform(runtime, "edit", ["P-1", "Answers", "are", "long"])
     await reflecting
     bullet = bullets_of(runtime)["P-1"]
     assert (bullet.content, bullet.helpful) == ("Answers are long", 0)
@@ -57,10 +58,10 @@ async def test_a_strategy_removed_during_a_reflection_stays_removed_until_undo()
     part = runtime.learning.after_turn()
     reflecting = asyncio.ensure_future(runtime.learning.reflect(part.interaction, asked=True))
     await asyncio.sleep(0)
-    runtime.learning.perform("remove", ["P-1"])
+    perform(runtime, "remove", ["P-1"])
     assert not any(isinstance(event, ReflectionFailed) for event in await reflecting)
     assert bullets_of(runtime) == {}
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert list(bullets_of(runtime)) == ["P-1"]
 
 
@@ -115,9 +116,9 @@ async def test_an_import_of_2000_strategies_is_reverted_by_one_undo(tmp_path: Pa
     ]
     file = tmp_path / "many.md"
     file.write_text(to_markdown(made, {}))
-    runtime.learning.perform("add", ["--from", str(file), "--trust"])
+    perform(runtime, "add", ["--from", str(file), "--trust"])
     assert len(bullets_of(runtime)) == 2_000
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert bullets_of(runtime) == {}
 
 
@@ -135,7 +136,7 @@ async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> 
     runtime.sessions.playbook.apply(
         Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session
     )
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert bullets_of(runtime)["P-1"].state == "active"
 
 

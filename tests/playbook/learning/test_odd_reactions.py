@@ -11,6 +11,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
+from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow
@@ -116,7 +117,7 @@ async def test_a_strategy_that_was_removed_is_not_replaced_and_does_not_come_bac
     )
     teach(runtime, "Run nox")
     await run_turn(runtime, "test it", learn=False)
-    runtime.learning.perform("remove", ["P-1"])
+    perform(runtime, "remove", ["P-1"])
     await exchanges(runtime, quote)
     assert bullets_of(runtime) == {}
 

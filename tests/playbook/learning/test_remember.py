@@ -9,6 +9,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.message import Decision
 from swecli.models.playbook import Delta, Op
+from tests.support.playbook import perform
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 
@@ -215,7 +216,7 @@ async def test_a_changed_rule_in_words_of_the_old_one_replaces_it_after_a_yes(ca
     assert contents(runtime) == {"P-1": old}
     [asked] = runtime.learning.pop_restated()
     assert [one.id for one in asked.replaces] == ["P-1"]
-    runtime.learning.perform("review", [asked.bullet.id, "use"])
+    perform(runtime, "review", [asked.bullet.id, "use"])
     assert contents(runtime) == {"P-2": new}
 
 
@@ -230,11 +231,11 @@ async def test_a_rule_replaced_three_times_is_the_last_but_one_after_undo() -> N
     for text in texts:
         await run_turn(runtime, text)
     assert contents(runtime) == {"P-4": texts[3]}
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert contents(runtime) == {"P-3": texts[2]}
-    runtime.learning.perform("undo", ["2"])
+    perform(runtime, "undo", ["2"])
     assert contents(runtime) == {"P-1": texts[0]}
-    runtime.learning.perform("undo", ["3", "--redo"])
+    perform(runtime, "undo", ["3", "--redo"])
     assert contents(runtime) == {"P-4": texts[3]}
 
 
@@ -276,7 +277,7 @@ async def test_what_the_user_wrote_by_hand_is_removed_or_replaced_only_after_a_y
         remember(text, message, replaces="P-1"),
     ]
     runtime = make_runtime([*steps, "Done."], user, mode="auto", reflect_with_model=False)
-    runtime.learning.perform("add", ["Tests", "run", "with", "tox"])
+    perform(runtime, "add", ["Tests", "run", "with", "tox"])
     await run_turn(runtime, message)
     assert contents(runtime) == {"P-1": "Tests run with tox"}
     await run_turn(runtime, message)
@@ -296,7 +297,7 @@ async def test_without_a_user_a_replacement_of_what_he_wrote_waits_and_an_approv
     steps = [remember(text, message, replaces="P-1"), "Noted."]
     steps += [remember("", message, replaces="P-1"), "It stays."]
     runtime = make_runtime(steps, nobody, mode="auto", reflect_with_model=False)
-    runtime.learning.perform("add", ["Tests", "run", "with", "tox"])
+    perform(runtime, "add", ["Tests", "run", "with", "tox"])
     await run_turn(runtime, message)
     assert bullet_states(runtime) == [("Tests run with tox", "active"), (text, "quarantined")]
     result = runtime.sessions.session.messages[1].tool_calls[0].result
@@ -305,9 +306,9 @@ async def test_without_a_user_a_replacement_of_what_he_wrote_waits_and_an_approv
     )
     await run_turn(runtime, message)
     assert contents(runtime) == {"P-1": "Tests run with tox"}
-    runtime.learning.perform("review", ["P-2", "use"])
+    perform(runtime, "review", ["P-2", "use"])
     assert contents(runtime) == {"P-2": text}
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert contents(runtime) == {"P-1": "Tests run with tox"}
 
 
@@ -395,7 +396,7 @@ async def test_remember_with_empty_text_removes_the_replaced_strategy_and_undo_r
     await run_turn(runtime, "use tabs from now on")
     await run_turn(runtime, "actually, forget the tabs")
     assert bullet_states(runtime) == []
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert bullet_states(runtime) == [("Use tabs from now on", "active")]
 
 

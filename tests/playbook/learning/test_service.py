@@ -19,6 +19,7 @@ from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.store.records import CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import UNDO_PARTS
+from tests.support.playbook import perform
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
@@ -125,8 +126,8 @@ async def test_a_harmful_bullet_is_held_back_for_review_unless_the_user_wrote_it
     assert find_bullet(runtime, "P-1").is_held_back
     assert find_bullet(runtime, "P-2").harmful == 3
     assert not find_bullet(runtime, "P-2").is_held_back
-    assert "P-1" in [row["id"] for row in runtime.learning.perform("review", []).value]
-    runtime.learning.perform("review", ["P-1", "use"])
+    assert "P-1" in [row["id"] for row in perform(runtime, "review", []).value]
+    perform(runtime, "review", ["P-1", "use"])
     assert not find_bullet(runtime, "P-1").is_held_back
     assert find_bullet(runtime, "P-1").harmful == 0, "earlier evidence against it is ignored"
 
@@ -144,7 +145,7 @@ async def test_a_bullet_held_back_is_used_again_when_its_harm_has_faded() -> Non
     runtime.new_session()
     while find_bullet(runtime, "P-1").is_held_back:
         await run_turn(runtime, "hello")
-    shown = runtime.learning.perform("show", ["P-1"])
+    shown = perform(runtime, "show", ["P-1"])
     assert any(line.endswith("(held back)") for line in shown.lines)
     assert find_bullet(runtime, "P-1").harmful == 1
 
@@ -176,7 +177,7 @@ async def test_a_mark_judges_the_turn_and_can_be_changed_and_undone() -> None:
     assert outcome() is False
     bullet = find_bullet(runtime, "P-1")
     assert (bullet.helpful, bullet.harmful) == (0, 0), "a citation is no evidence"
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     assert outcome() is None
 
 
@@ -238,7 +239,7 @@ async def test_a_reflector_only_proposes_a_change_of_what_the_user_wrote_by_hand
     assert find_bullet(runtime, "P-1").content == "Run the tests with pytest before each commit"
     waiting = find_bullet(runtime, "P-2")
     assert (waiting.content, waiting.state) == (text, "quarantined")
-    runtime.learning.perform("review", ["P-2", "use"])
+    perform(runtime, "review", ["P-2", "use"])
     assert list(current_session_of(runtime).playbook.bullets) == ["P-2"]
 
 
@@ -261,12 +262,12 @@ async def test_a_corrected_text_starts_its_own_counts_and_undo_gives_the_old_one
     await run_turn(runtime, "one")
     await run_turn(runtime, "two")
     old = find_bullet(runtime, "P-1")
-    runtime.learning.perform("edit", ["P-1", "Run the tests with dev"])
+    perform(runtime, "edit", ["P-1", "Run the tests with dev"])
     assert find_bullet(runtime, "P-1").harmful == 0
-    runtime.learning.perform("undo", [])
+    perform(runtime, "undo", [])
     again = find_bullet(runtime, "P-1")
     assert (again.content, again.harmful) == (old.content, 2)
-    runtime.learning.perform("undo", ["--redo"])
+    perform(runtime, "undo", ["--redo"])
     await run_turn(runtime, "three")
     assert find_bullet(runtime, "P-1").harmful == 1
 

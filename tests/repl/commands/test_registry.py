@@ -98,3 +98,41 @@ def test_declaring_commands_imports_no_slow_module() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
     )
     assert not {"rich", "pydantic", "sqlmodel", "litellm", "tiktoken"} & set(done.stdout.split())
+
+
+PLUGIN = '''
+from swecli.repl.commands.base import CommandContext, command
+
+
+@command(usage="[loud]")
+async def {name}(ctx: CommandContext, args: str) -> None:
+    """Ring a bell"""
+'''
+
+
+def install(folder: Path, name: str) -> None:
+    """Make a folder that holds an installed package with a command of this name."""
+    (folder / "bells.py").write_text(PLUGIN.format(name=name))
+    metadata = folder / "bells-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: bells\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(f"[swecli.commands]\n{name} = bells:{name}\n")
+
+
+DISCOVERED = "from swecli.repl.commands.registry import CommandTable as T; print(T.discover().find('ring').help)"
+
+
+@pytest.mark.parametrize(("name", "told"), [("ring", "Ring a bell"), ("pin", "NameClash")])
+def test_a_package_may_add_a_command_but_not_replace_one(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    install(tmp_path, name)
+    done = subprocess.run(
+        [sys.executable, "-c", DISCOVERED],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert told in done.stdout + done.stderr

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.actions.context import _format_bar
+from swecli.actions.builtin.context import _format_bar
 from swecli.repl.render.formatting import format_age, format_dollars, format_tokens, percent
 
 

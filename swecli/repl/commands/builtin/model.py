@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from swecli.models.action import Values
 from swecli.repl.background import run_in_thread
-from swecli.repl.commands.base import CommandContext, Values, command
+from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import format_tokens
 
 if TYPE_CHECKING:

@@ -1,16 +1,14 @@
-"""`/playbook`: show, change and decide on learned strategies."""
+"""`/playbook` in a session: proposals are asked about, one by one."""
 
 from __future__ import annotations
 
+from swecli.actions.builtin.playbook import playbook
 from swecli.models.action import ActionResult, Question
-from swecli.models.errors import UsageError
-from swecli.playbook.action import ACTIONS
-from swecli.repl.commands.base import CommandContext, command
+from swecli.playbook.actions.change import review
+from swecli.repl.commands.actions import in_own_form, perform
+from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 
-_CHOICES = tuple(
-    (action.name, f"{action.usage}: {action.help}".lstrip(": ")) for action in ACTIONS.values()
-)
 # A number means the same as in an approval.
 _DECISIONS = {
     "use": Option("yes, use it in prompts", "1", "y"),
@@ -20,22 +18,10 @@ _DECISIONS = {
 }
 
 
-@command(
-    aliases=("strategies",),
-    usage="[show|why|add|edit|remove|undo|review]",
-    complete=lambda runtime: _CHOICES,
-    concurrent="*",
-)
+@in_own_form(playbook)
 async def _playbook(ctx: CommandContext, args: str) -> None:
-    """Show and change learned strategies"""
-    word, _, rest = args.partition(" ")
-    name = word.lower() or "list"
-    if name.startswith("-"):
-        name = "list"
-        rest = args
-    if name in ("good", "bad", "reflect"):
-        raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
-    result = ctx.runtime.learning.perform(name, rest.split(), folder=ctx.runtime.cwd)
+    action, rest, name = playbook.read(args)
+    result = await perform(ctx, action, rest, name)
     if result.questions:
         await _review(ctx, result)
     else:
@@ -48,7 +34,7 @@ async def _review(ctx: CommandContext, result: ActionResult) -> None:
         if decision == "stop":
             return
         if decision != "later":
-            ctx.report(ctx.runtime.learning.perform("review", [question.id, decision]))
+            ctx.report(await perform(ctx, review, f"{question.id} {decision}"))
 
 
 async def _ask_decision(ctx: CommandContext, question: Question) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from swecli.actions.findings import ACTIONS
+from swecli.actions.builtin.findings import findings
+from swecli.repl.commands.actions import in_own_form
 from swecli.repl.commands.base import CommandContext, command
 
 _TARGETS = (
@@ -12,9 +13,6 @@ _TARGETS = (
     (".", "the whole tree"),
     ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),
-)
-_CHOICES = tuple(
-    (name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export"
 )
 
 
@@ -30,15 +28,9 @@ async def _review(ctx: CommandContext, args: str) -> None:
     await run_review(ctx, args)
 
 
-@command(
-    usage=f"[{'|'.join(name for name, _ in _CHOICES)}] …",
-    complete=lambda runtime: _CHOICES,
-    concurrent="list show",
-)
+@in_own_form(findings)
 async def _findings(ctx: CommandContext, args: str) -> None:
-    """List, walk through and resolve the findings of reviews"""
     # late: most sessions review nothing
     from swecli.repl.commands.reviewing import run_findings
 
-    word, _, rest = args.partition(" ")
-    await run_findings(ctx, word.lower() or "list", rest.strip())
+    await run_findings(ctx, args)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.models.action import Values
 from swecli.models.errors import UsageError
-from swecli.repl.commands.base import CommandContext, Values, command
+from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.open_elsewhere import settle_open_elsewhere
 from swecli.repl.render.session_lines import (
     describe_session,

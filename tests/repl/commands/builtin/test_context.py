@@ -125,5 +125,5 @@ async def test_an_invalid_argument_is_an_error_of_one_line(ctx: ScriptedContext,
 
 
 async def test_an_unknown_option_of_context_is_named(ctx: ScriptedContext) -> None:
-    with pytest.raises(UsageError, match="Unknown option 'plant'"):
+    with pytest.raises(UsageError, match="Unknown context action 'plant'"):
         await ctx.type("/context plant")

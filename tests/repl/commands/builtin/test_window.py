@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.actions.context import ACTIONS
+from swecli.actions.builtin.context import prompt
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.repl.render.formatting import format_tokens
@@ -75,7 +75,7 @@ async def test_prompt_shows_exactly_the_next_request(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     await run_turn(runtime, "before")
-    raw = ACTIONS["prompt"][0](runtime, "what now").value
+    raw = (await prompt.perform(runtime, prompt.read("what now"))).value
     assert raw["messages"] == runtime.agent.prepare("what now").messages
     await run_turn(runtime, "what now")
     sent = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]

@@ -1,19 +1,16 @@
-"""Actions on the context of a session, shared by `/context` and `swecli context`.
-
-A line of a result that begins with two spaces is a detail of the line above.
-"""
+"""`/context`, `/pin`, `/window`, `/prompt` and `swecli context`: show and change what a session's next request has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from swecli.actions.prompt import show_prompt
-from swecli.models.action import ActionResult
+from swecli.actions.prompt import FULL, show_prompt
+from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Values, Words
 from swecli.models.context import WindowSpec
 from swecli.models.counts import format_tokens, percent
 from swecli.models.errors import BadInput
+from swecli.models.events import ContextReduced, Notice, to_json
 from swecli.models.finding import pluralize
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
@@ -22,12 +19,27 @@ from swecli.models.money import format_dollars
 if TYPE_CHECKING:
     from swecli.agent.context_control import ReductionPlan, WindowPreview
     from swecli.app import Runtime
+    from swecli.models.message import ChatMessage
+
+_MAX_TURNS = 12  # offered to complete a turn
+_MAX_QUERY = 50  # characters of a turn's query beside its name
+_SIZES = (
+    ("5", "the last 5 turns"),
+    ("5+3", "5 turns, growing to 8 before it is cut back"),
+    ("full", "everything"),
+    ("auto", "as many as fit the query"),
+)
 
 
-def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
-    """Show the parts of the next request with their tokens, and the next reduction; with "" group similar parts."""
+@Action(Need.CONTEXT, in_session=False)
+def show(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """The parts of the next request with their tokens
+
+    Also the next reduction. A line that names no action gets similar parts as one, and no details.
+    """
     found = runtime.context_control.meter()
-    parts = list(found.parts) if text else found.grouped()
+    is_detailed = bool(asked.name)
+    parts = list(found.parts) if is_detailed else found.grouped()
     if found.residual:
         parts.append(
             (
@@ -43,7 +55,7 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
         lines = [
             f"{_format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"
         ]
-    if text:
+    if is_detailed:
         lines.append(
             f"  {format_tokens(found.cached)} were sent before (cached), "
             f"{format_tokens(found.reserve)} are reserved for the answer"
@@ -71,11 +83,22 @@ def _format_bar(part: int, whole: int, width: int = 24) -> str:
 
 
 def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
-    return _plan(runtime).lines if runtime.session.context.epoch is not None else ()
+    return (
+        _format_plan(runtime.context_control.plan())
+        if runtime.session.context.epoch is not None
+        else ()
+    )
 
 
-def _plan(runtime: Runtime, text: str = "") -> ActionResult:
+@Action(Need.CONTEXT, during_turn=True)
+def plan(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """What the next cut leaves out"""
     found = runtime.context_control.plan()
+    return ActionResult(asdict(found), _format_plan(found))
+
+
+def _format_plan(found: ReductionPlan) -> tuple[str, ...]:
+    """Return what the next reduction does, and how to keep a turn; a line that begins with two spaces is a detail."""
     line = f"next cut: {_describe_cut(found)} {found.when}"
     if found.after is not None:
         line += f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens"
@@ -84,7 +107,7 @@ def _plan(runtime: Runtime, text: str = "") -> ActionResult:
     lines = [line]
     if found.removes:
         lines.append("  /pin keeps a turn")
-    return ActionResult(asdict(found), tuple(lines))
+    return tuple(lines)
 
 
 def _describe_cut(plan: ReductionPlan) -> str:
@@ -99,8 +122,10 @@ def _describe_cut(plan: ReductionPlan) -> str:
     return f"{does} {turns[0]}{last}"
 
 
-def _why(runtime: Runtime, text: str) -> ActionResult:
-    found = runtime.context_control.why(text)
+@Action(Need.CONTEXT, Words("TEXT", "the text to search for", "+", is_text=True), during_turn=True)
+def why(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Why a text is no longer sent"""
+    found = runtime.context_control.why(asked.text)
     lines = []
     for one in found:
         lines.append(f"T{one['turn']} · {one['where']}: {one['excerpt']}")
@@ -114,7 +139,9 @@ def _why(runtime: Runtime, text: str) -> ActionResult:
     return ActionResult(found, tuple(lines) or ("not found in this session",))
 
 
-def _log(runtime: Runtime, text: str = "") -> ActionResult:
+@Action(Need.CONTEXT, during_turn=True)
+def log(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """All reductions, newest first"""
     found = runtime.sessions.context.log(runtime.context_control.session)
     fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
     rows = tuple(
@@ -131,16 +158,33 @@ def _log(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult(value, head=("id", "turn", "how", "tokens", "why"), rows=rows)
 
 
-def _undo(runtime: Runtime, text: str = "") -> ActionResult:
+@Action(Need.CONTEXT)
+def undo(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Undo the newest reduction"""
     taken = runtime.context_control.undo()
     line = f"undid {taken.id} ({taken.how}): the next request contains what it removed"
     return ActionResult({"undone": taken.id, "how": taken.how}, (line,))
 
 
-def _pin(runtime: Runtime, text: str = "") -> ActionResult:
-    """Pin a turn ("": the newest), which keeps it in every request."""
+def _complete_turns(runtime: Runtime) -> Values:
+    newest = reversed(runtime.session.group_by_interaction(_MAX_TURNS))
+    return [_describe_turn(group[0]) for group in newest]
+
+
+def _describe_turn(query: ChatMessage) -> tuple[str, str]:
+    """Return the turn's name and the beginning of its query, on one line."""
+    words = " ".join(query.content.split())
+    return f"T{query.interaction}", words[:_MAX_QUERY]
+
+
+_TURN = Words("[TURN]", "for example T7 (default: the newest)", "?")
+
+
+@Action(Need.CONTEXT, _TURN, complete=_complete_turns, is_command=True)
+def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Keep a turn in every request (default: the last one)"""
     control = runtime.context_control
-    number = parse_turn(text) if text else None
+    number = parse_turn(asked.text) if asked.words else None
     size = control.pin(number)
     pins = list(control.session.context.pins)
     line = f"pinned T{number or control.session.interactions} ({format_tokens(size)} tokens in every request)"
@@ -148,18 +192,39 @@ def _pin(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
 
 
-def _unpin(runtime: Runtime, text: str = "") -> ActionResult:
-    """Unpin a turn ("": the newest pinned one)."""
-    number = runtime.context_control.unpin(parse_turn(text) if text else None)
+@Action(Need.CONTEXT, _TURN, complete=_complete_turns, is_command=True)
+def unpin(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Unpin a turn (default: the last one)"""
+    number = runtime.context_control.unpin(parse_turn(asked.text) if asked.words else None)
     return ActionResult(
         {"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",)
     )
 
 
-def _window(runtime: Runtime, text: str = "") -> ActionResult:
-    """Show the window, set it to `text`, or preview the change if `text` begins with "preview". Raises BadInput."""
-    is_preview = text.startswith("preview")
-    wanted = text.removeprefix("preview").strip()
+_WINDOW = Words(
+    "[N|N+S|full|auto] · preview N",
+    "the new window (default: show the present one)",
+    "?",
+    shell_name="N|N+S|full|auto",
+)
+_PREVIEW = Flag("--preview", "only show what would be removed, in tokens")
+
+
+@Action(
+    Need.CONTEXT,
+    _WINDOW,
+    (_PREVIEW,),
+    complete=lambda runtime: _SIZES,
+    is_command=True,
+    during_turn=True,
+)
+def window(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Show or change how many past turns are sent
+
+    In a session the word "preview" in front is the flag. Raises BadInput.
+    """
+    is_preview = _PREVIEW.name in asked.flags or asked.text.startswith("preview")
+    wanted = asked.text.removeprefix("preview").strip()
     now = runtime.session.window
     spec = _parse_window(wanted) if wanted else None
     if spec is not None and not is_preview:
@@ -231,15 +296,55 @@ def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
     return f", {format_dollars(now)} → {format_dollars(then)} uncached"
 
 
-_Perform = Callable[["Runtime", str], ActionResult]
-ACTIONS: dict[str, tuple[_Perform, str]] = {
-    "show": (_show, "the parts of the next request with their tokens"),
-    "plan": (_plan, "what the next cut leaves out"),
-    "why": (_why, "why a text is no longer sent"),
-    "log": (_log, "all reductions, newest first"),
-    "undo": (_undo, "undo the newest reduction"),
-    "pin": (_pin, "keep a turn in every request"),
-    "unpin": (_unpin, "unpin a turn"),
-    "window": (_window, "show or change how many turns are sent"),
-    "prompt": (show_prompt, "the next request, or that of a turn (T7), in outline or in full"),
-}
+@Action(
+    Need.CONTEXT,
+    Words(
+        "[full] [TEXT | T7]",
+        "the query, or T7 for the request of that turn; `full` in front prints all",
+        shell_name="TEXT",
+        is_text=True,
+    ),
+    complete=lambda runtime: [
+        (FULL, "all of it: every call, result and tool"),
+        *_complete_turns(runtime),
+    ],
+    is_command=True,
+    during_turn=True,
+)
+def prompt(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Show the next request (for TEXT), or that of turn T7: one line a message, or exactly as it is sent (full)"""
+    return show_prompt(runtime, asked.text)
+
+
+@Action(
+    Need.ANSWER,
+    Words("[FOCUS]", "the focus of the summary", is_text=True),
+    aliases=("condense",),
+    is_command=True,
+)
+async def compact(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Summarise the conversation (optional: what to focus on)"""
+    async for event in runtime.context_control.compact(asked.text):
+        if isinstance(event, ContextReduced):
+            line = f"{event.before:,} → {event.after:,} tokens: {event.detail}"
+            return ActionResult(to_json(event), (line,))
+        if isinstance(event, Notice):
+            raise BadInput(f"{event.text[0].upper()}{event.text[1:]}.")
+    return ActionResult(None)
+
+
+detail = replace(
+    show,
+    name="detail",
+    help="Every part, and the provider's token count next to ours",
+    in_shell=False,
+    in_session=True,
+    during_turn=True,
+)
+context = Family(
+    "context",
+    "Show what the next request contains and what was removed",
+    (show, detail, plan, why, log, undo, pin, unpin, window, prompt, compact),
+    default="show",
+    aliases=("tokens",),
+)

@@ -1,0 +1,96 @@
+"""Test how a slash line is read by what an action declares."""
+
+from __future__ import annotations
+
+import pytest
+
+from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
+from swecli.models.errors import UsageError
+
+
+@Action(
+    Need.SESSION,
+    Words("P-7 [TEXT]"),
+    (Flag("--when", "words that bring it up", "WORDS"), Flag("--pin", "in every prompt")),
+)
+def edit(subject: object, asked: Invocation) -> ActionResult:
+    """Change a strategy.
+
+    More about it.
+    """
+    return ActionResult([subject, asked.text, dict(asked.flags)])
+
+
+@Action(Need.SESSION)
+async def list_(subject: object, asked: Invocation) -> ActionResult:
+    """List all of them"""
+    return ActionResult(asked.name)
+
+
+find = Action(Need.SESSION, Words("TEXT", is_text=True), in_shell=False, name="find")
+mark = Action(Need.SESSION, is_command=True, name="mark")
+export = Action(Need.SESSION, in_session=False, name="export")
+notes = Family("notes", "Show notes", (list_, edit, find, mark, export), default="list")
+
+
+def test_name_and_help_come_from_the_function() -> None:
+    assert (edit.name, edit.help, edit.about) == ("edit", "Change a strategy", "change a strategy")
+    assert edit.usage == "P-7 [TEXT] [--when WORDS] [--pin]"
+    assert edit.words.metavar == "P-7 TEXT"
+    assert list_.name == "list"
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "flags"),
+    [
+        ("P-1  run tox", "P-1 run tox", {}),
+        ("P-1 --pin run tox", "P-1 run tox", {"--pin": ""}),
+        ("P-1 --when before a commit --pin", "P-1", {"--when": "before a commit", "--pin": ""}),
+        ('P-1 --when "a commit"', "P-1", {"--when": "a commit"}),
+        ("P-1 --when", "P-1", {"--when": ""}),
+        ("P-1 --when a commit --verbose too", "P-1 --verbose too", {"--when": "a commit"}),
+    ],
+)
+async def test_flags_are_taken_out_of_a_line_with_the_words_behind_them(
+    line: str, text: str, flags: dict[str, str]
+) -> None:
+    result = await edit.perform("subject", edit.read(line))
+    assert result.value == ["subject", text, flags]
+
+
+def test_the_rest_of_a_line_that_is_a_text_is_left_as_it_is() -> None:
+    assert find.read("two  spaces --pin").text == "two  spaces --pin"
+    assert find.read("").words == ()
+
+
+def test_words_are_refused_by_an_action_that_takes_none() -> None:
+    with pytest.raises(UsageError, match="Unexpected argument 'more'"):
+        list_.read("more of them")
+
+
+@pytest.mark.parametrize(
+    ("line", "action", "rest", "name"),
+    [
+        ("", list_, "", ""),
+        ("--pin", list_, "--pin", ""),
+        ("List", list_, "", "list"),
+        ("edit  P-1 x", edit, "P-1 x", "edit"),
+    ],
+)
+async def test_a_line_names_an_action_or_is_for_the_default_one(
+    line: str, action: Action, rest: str, name: str
+) -> None:
+    assert notes.read(line) == (action, rest, name)
+    assert (await list_.perform(None, list_.read("", name))).value == name
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [("dance", "Choose: list, edit, find"), ("mark", "Use /mark"), ("export", "Choose: list")],
+)
+def test_what_a_session_does_not_have_there_is_refused_with_what_it_has(
+    line: str, hint: str
+) -> None:
+    with pytest.raises(UsageError, match=f"Unknown notes action '{line}'") as caught:
+        notes.read(line)
+    assert caught.value.hint.startswith(hint)
