@@ -91,9 +91,12 @@ class Agent:
             self._steering.append(text)
         return self._running
 
-    def prepare(self, query: str, attached: str = "", session: Session | None = None) -> Turn:
+    def prepare(
+        self, query: str, attached: str = "", session: Session | None = None, *, enhanced: str = ""
+    ) -> Turn:
         """Prepare the turn for a query: read its @files, apply the window, select strategies. Nothing is stored.
-        `attached` is piped input; `session` replaces the current one, for previews."""
+        `attached` is piped input; `session` replaces the current one, for previews. `enhanced` is the query with the
+        contents of its @files, which are then not read."""
         texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(
             Query(
@@ -101,6 +104,7 @@ class Agent:
                 texts,
                 session,
                 self._reopen,
+                enhanced,
                 jobs=self.ctx.jobs.names,
                 running=tuple(str(job) for job in self.ctx.jobs.running),
                 mode=self.permissions.mode,

@@ -11,7 +11,7 @@ from swecli.context.notes import known_strategies, strategy_notes, strip_old_str
 from swecli.context.situation import changed_situation
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.window import Opening, OpeningConditions
+from swecli.context.window import Opening
 from swecli.models.api_message import UserMessage, text_of, with_fields
 from swecli.models.context import (
     BEGIN,
@@ -23,7 +23,7 @@ from swecli.models.context import (
     interaction_of,
     key_of,
 )
-from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role
+from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image
 from swecli.models.notes import Note, SituationNote, disclaim_block, with_notes
 from swecli.models.session import Session
 
@@ -79,43 +79,6 @@ class PreparedRequest:
     def enhanced(self) -> str:
         """The query as the model reads it, notes included."""
         return with_notes(self.query, self.notes)
-
-
-def prepare_messages(
-    session: Session | None,
-    system_prompt: str,
-    query: str,
-    enhanced_query: str,
-    window_size: int | None = None,
-    max_strategies: int = 30,
-) -> list[ApiMessage]:
-    """Return the keyed messages of a valid request: system message with the playbook, last interactions, query.
-
-    `session` is None for a new conversation; `enhanced_query` is the query with the contents of its @files.
-    `window_size` is the number of interactions to send, all of them completed. If it is None the session's setting
-    applies, and a last message that is this very query without an answer is the running turn: sent once and not
-    counted. Raises ValueError if `window_size` is negative."""
-    session = session or Session(id="")
-    running = 0
-    if window_size is None:
-        running = _count_running(session, query, enhanced_query)
-        completed = session.completed - running
-        spec = OpeningConditions().resolve(session.window, query)
-        first = spec.first_kept(completed, session.window_start)
-        window_size = completed - first + 1 + running
-    window = session.to_api_messages(window_size, keys=True)
-    window = window[: len(window) - running]
-    system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)
-    key = f"{session.completed - running + 1}.0"
-    return normalize_keyed([_system(system), *window, _query(enhanced_query, key)])
-
-
-def _count_running(session: Session, query: str, enhanced_query: str) -> int:
-    """Return 1 if the session's last message is the query itself, else 0."""
-    last = session.messages[-1] if session.messages else None
-    if last is None or last.role is not Role.USER:
-        return 0
-    return int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
 
 
 def _system(text: str) -> ApiMessage:
