@@ -103,7 +103,7 @@ class Footer:
         self.sent_turns = _count_sent_turns(session)
         self.cost = totals.cost
         self.tokens = totals.usage.total
-        self.jobs = len(agent.ctx.jobs.running)
+        self.jobs = len(agent.ctx.commands.jobs.running)
         if session is not None:
             if session.id != self.session:
                 self.context = None

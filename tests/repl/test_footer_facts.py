@@ -138,5 +138,5 @@ async def test_a_background_job_is_counted_while_the_turn_still_runs(footer: Foo
         if event.type == "step_started":
             jobs.append(footer.jobs)
     assert jobs == [0, 1]
-    await runtime.agent.ctx.jobs.close()
+    await runtime.agent.ctx.commands.jobs.close()
     runtime.close()

@@ -175,9 +175,8 @@ def _make_runner(job: ReviewJob) -> CallRunner:
         agent.ctx,
         root=job.verifier.sources.root,
         sessions=job.sessions,
-        file_digests={},
+        files=replace(agent.ctx.files, digests={}),
         todos=[],
-        page_limit=limit * 4 // 5,
     )
     kit = Toolkit(review_tools(agent.tools), agent.permissions, ctx, _deny)
     return CallRunner(kit, job.sessions, limit, agent.counter, repeats=True)
