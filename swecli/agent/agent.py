@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Collection
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
@@ -19,7 +19,7 @@ from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_problem
-from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
+from swecli.models.events import Event, ToolStarted, UsageReported
 from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
@@ -129,10 +129,8 @@ class Agent:
             self.prepare("")
         self.sessions.warm()
 
-    async def run(
-        self, turn: Turn, schema: JsonObject | None = None
-    ) -> AsyncGenerator[Event, None]:
-        """Run a prepared turn. `schema` is the JSON schema of its answer; None: it is free."""
+    def run(self, turn: Turn, schema: JsonObject | None = None) -> AsyncGenerator[Event, None]:
+        """Run a prepared turn, from now on. `schema` is the JSON schema of its answer; None: it is free."""
         self.notes.clear()
         self.ctx.commands.jobs.notices[:] = [
             line for line in self.ctx.commands.jobs.notices if line not in turn.request.query
@@ -145,20 +143,25 @@ class Agent:
             self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
         )
         self._has_more = turn.selection.more
-        limit = self._result_limit()
         fitter = self.make_fitter(schema)
-        record = TurnRecord(self.sessions, self.counter)
         # new for each turn: model, settings and counter may have changed
         chat = Chat(
-            self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
+            self.model,
+            self.make_runner(self._result_limit()),
+            fitter,
+            TurnRecord(self.sessions, self.counter),
+            self.settings,
+            self._steering,
+            self._run_with(fitter),
         )
+        return chat.run(turn)
+
+    @contextmanager
+    def _run_with(self, fitter: ContextFitter) -> Iterator[None]:
+        """Take lines for the running turn, and keep what the fitter learned in it."""
         self._running = True
         try:
-            async with aclosing(chat.run(turn)) as events:
-                async for event in events:
-                    if isinstance(event, TurnFinished) and event.reason == "done":
-                        self.ctx.todos.clear()  # the list ends with the turn's answer
-                    yield event
+            yield
         finally:
             self._running = False
             self.observed = fitter.observed

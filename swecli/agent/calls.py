@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -200,6 +200,11 @@ class CallRunner:
         self._asking = asyncio.Lock()
 
     @property
+    def todos(self) -> list[dict[str, str]]:
+        """The model's list."""
+        return self._kit.ctx.todos
+
+    @property
     def user_seconds(self) -> float:
         """Return the seconds in which questions of this program's calls waited for the user, so far."""
         return self._kit.user_time.seconds
@@ -216,8 +221,9 @@ class CallRunner:
         readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}
         for reads, group in groupby(calls, lambda call: call.name in readers):
             for batch in [list(group)] if reads else [[call] for call in group]:
-                async for event in self._run_batch(batch, problems):
-                    yield event
+                async with aclosing(self._run_batch(batch, problems)) as events:
+                    async for event in events:
+                        yield event
                 for line in (
                     self._kit.ctx.files.changes.take_notices()
                     if self._kit.ctx.files.changes
