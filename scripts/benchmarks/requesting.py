@@ -10,7 +10,7 @@ from functools import partial
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import long_session
-from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request
+from swecli.context.prepare import PreparedRequest, RequestInput, compose_request, past_request
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import OpeningConditions
@@ -64,7 +64,7 @@ def _built(session: Session, counter: TokenCounter) -> PreparedRequest:
     given = RequestInput(
         session, QUERY, HeadParts("Be brief."), (TextNote("the day is fine"),), begins
     )
-    return build_request(given, counter)
+    return compose_request(given).measure(counter)
 
 
 def _session(interactions: int, counter: TokenCounter) -> Session:

@@ -92,13 +92,48 @@ def _query(text: str, key: str, notes: Sequence[Note] = ()) -> UserMessage:
     return query
 
 
-def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
-    """Build the request for a query and measure its parts. Changes nothing.
+@dataclass(frozen=True, slots=True)
+class ComposedRequest:
+    """The messages of a request, not yet measured. `notes` follow the query, `known` are the ids of the strategies that
+    the model knows, and `edits` are those of the `epoch`."""
 
-    While an epoch lasts every request extends the one before it; `opened` is the row to store when a new one begins."""
+    inputs: RequestInput
+    epoch: Epoch
+    edits: Sequence[Edits]
+    keyed: list[ApiMessage]
+    query: ApiMessage
+    notes: tuple[Note, ...]
+    known: tuple[str, ...]
+
+    def measure(self, counter: TokenCounter) -> PreparedRequest:
+        """Measure the request and its parts. `opened` is the row to store when an epoch begins."""
+        inputs = self.inputs
+        session = inputs.session
+        state = session.context
+        opened = None
+        if inputs.opening is not None:
+            after = counter.count_messages(_drop_last_stub(self.keyed[:-1]))
+            opened = _opening_row(inputs, self.epoch, self.edits[0], counter, after)
+        first_before = session.window_start if state.epoch is None else state.epoch.first
+        return PreparedRequest(
+            keyed=self.keyed,
+            segments=_segments(inputs.head, self.epoch, self.keyed, self.query, counter),
+            tokens=counter.count_messages(self.keyed),
+            query=inputs.enhanced_query,
+            notes=self.notes,
+            shown=self.known,
+            window=(self.epoch.first, session.completed),
+            removed=max(0, self.epoch.first - first_before),
+            opened=opened,
+        )
+
+
+def compose_request(inputs: RequestInput) -> ComposedRequest:
+    """Compose the request for a query. Changes nothing, and counts nothing.
+
+    While an epoch lasts every request extends the one before it."""
     session = inputs.session
     state = session.context
-    completed = session.completed
     epoch = state.epoch
     edits: Sequence[Edits] = state.edits
     if inputs.opening is not None:
@@ -116,27 +151,18 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
         *inputs.notes,
     ]
     notes = notes or disclaim_block(inputs.enhanced_query)
-    query = _query(inputs.enhanced_query, f"{completed + 1}.0", notes)
+    query = _query(inputs.enhanced_query, f"{session.completed + 1}.0", notes)
     if inputs.images:
         query[IMAGES] = list(inputs.images)
-    messages = normalize_keyed([*past, query])
-
-    opened = None
-    if inputs.opening is not None:
-        after = counter.count_messages(_drop_last_stub(messages[:-1]))
-        opened = _opening_row(inputs, epoch, edits[0], counter, after)
-    first_before = session.window_start if state.epoch is None else state.epoch.first
     shown = (set(known) | set(selected)) & set(live)
-    return PreparedRequest(
-        keyed=messages,
-        segments=_segments(inputs.head, epoch, messages, query, counter),
-        tokens=counter.count_messages(messages),
-        query=inputs.enhanced_query,
-        notes=tuple(notes),
-        shown=tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
-        window=(epoch.first, completed),
-        removed=max(0, epoch.first - first_before),
-        opened=opened,
+    return ComposedRequest(
+        inputs,
+        epoch,
+        edits,
+        normalize_keyed([*past, query]),
+        query,
+        tuple(notes),
+        tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from swecli.context.prepare import (
     PreparedRequest,
     RequestInput,
-    build_request,
+    compose_request,
     past_request,
 )
 from swecli.context.repair import _INTERRUPTED_REPLY
@@ -57,7 +57,7 @@ def prepare_request(
     head = HeadParts("You help.", instructions, tuple(session.playbook.live_bullets()))
     begins = conditions.next_opening(session, query, past_request(session), COUNTER)
     inputs = RequestInput(session, query, head, notes, begins, situation=situation)
-    return build_request(inputs, COUNTER)
+    return compose_request(inputs).measure(COUNTER)
 
 
 def store_turn(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> None:
