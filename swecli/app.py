@@ -14,9 +14,10 @@ from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
-from swecli.config.trust import TrustLedger
+from swecli.config.trust import Skill, TrustLedger
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
+from swecli.context.tokens import TokenCounter
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
@@ -26,7 +27,7 @@ from swecli.models.notes import LostJobNote
 from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
-from swecli.tools.jobs import lost_jobs
+from swecli.tools.jobs import Jobs, lost_jobs
 from swecli.tools.limits import one_line
 from swecli.tools.surroundings import Surroundings
 from swecli.undo.history import TurnHistory
@@ -112,7 +113,7 @@ class Runtime:
     def missing_sandbox(self) -> str:
         """Return why commands run outside a sandbox, "" if they do not. The first call may take a while: not for the
         event loop."""
-        sandbox = self.agent.ctx.sandbox
+        sandbox = self.agent.ctx.commands.sandbox
         return sandbox.missing if sandbox else ""
 
     def set_mode(self, mode: Mode) -> None:
@@ -128,7 +129,7 @@ class Runtime:
             folder, self.agent.model.name, title=title, window=window, project=project
         )
         self.is_open_elsewhere = self.sessions.enter()
-        self.agent.ctx.file_digests.clear()
+        self.agent.ctx.files.digests.clear()
         self.agent.ctx.todos.clear()
 
     def resume(self, ref: str | None) -> None:
@@ -194,7 +195,7 @@ class Runtime:
     def resumed_lines(self) -> list[str]:
         """Return lines for the user on the session that was resumed: the background commands that ended with an earlier
         run of it, and what it may do unasked."""
-        lost = lost_jobs(self.session.messages, self.agent.ctx.jobs.names)
+        lost = lost_jobs(self.session.messages, self.agent.ctx.commands.jobs.names)
         allowed = [one_line(rule.text) for rule in self.agent.permissions.session]
         unasked = f"allowed in this session: {', '.join(allowed)} (/permissions)"
         return [*(LostJobNote(name).line for name in lost), *([unasked] if allowed else [])]
@@ -210,8 +211,8 @@ class Runtime:
         """Close the session and the database, and remove the sandbox's temporary files."""
         self.sessions.leave()
         self.sessions.database.close()
-        if self.agent.ctx.sandbox is not None:
-            self.agent.ctx.sandbox.close()
+        if self.agent.ctx.commands.sandbox is not None:
+            self.agent.ctx.commands.sandbox.close()
 
 
 def settle() -> None:
@@ -228,17 +229,19 @@ def build_runtime(
     *,
     sessions: SessionManager | None = None,
     surroundings: Surroundings | None = None,
+    counter: TokenCounter | None = None,
 ) -> Runtime:
     """Build the runtime, with the open store `sessions` if it is given, in whose session a turn may have begun, and
-    with the `surroundings` of that turn. `Runtime.close` closes the store, also one that was given. Raises SwecliError
-    for a problem with the database, model, key or session; then a store that was opened here is closed."""
+    with the `surroundings` and the `counter` of that turn. `Runtime.close` closes the store, also one that was given.
+    Raises SwecliError for a problem with the database, model, key or session; then a store that was opened here is
+    closed."""
     hide_environment()
     model = model or make_model(start.choice.name, start.settings, start.environ)
     if sessions is not None:
-        return _assemble(start, ask, model, sessions, surroundings)
+        return _assemble(start, ask, model, sessions, surroundings, counter)
     sessions = SessionManager.open(start.database)
     try:
-        return _assemble(start, ask, model, sessions, surroundings)
+        return _assemble(start, ask, model, sessions, surroundings, counter)
     except BaseException:
         sessions.database.close()
         raise
@@ -250,18 +253,21 @@ def _assemble(
     model: ChatModel,
     sessions: SessionManager,
     surroundings: Surroundings | None,
+    counter: TokenCounter | None,
 ) -> Runtime:
     """Build the runtime on an open store. Raises SwecliError."""
     settings = start.settings
-    toolkit, idle = Toolkit.open(start, sessions, ask)
-    ctx, root = toolkit.ctx, toolkit.ctx.root
+    root = start.cwd.resolve()
     if surroundings is None:
         surroundings = Surroundings(root, start.environ)
         surroundings.begin()  # git may take longer than what follows
 
+    skills: Mapping[str, Skill] = {}  # those of the project as it was read last
+
     def project() -> Project:
+        nonlocal skills
         found = load_project(start, start.read_trust(), window=agent.model.profile.window)
-        ctx.skills = found.skills
+        skills = found.skills
         return found
 
     prompt = load_prompt("system", model.profile.window)
@@ -273,7 +279,21 @@ def _assemble(
         send,
         load_prompt("consolidate"),
     )
-    stale, instructions = learning.open_stale_strategies(), lambda: project().text
+    jobs = Jobs()
+    own_folders = (start.paths.data, start.paths.state, start.paths.cache)
+    history = TurnHistory.track(sessions, root, start.environ, jobs, own_folders)
+    toolkit, idle = Toolkit.open(
+        start,
+        sessions,
+        ask,
+        memory=learning.open_memory(lambda text: agent.counter.count(text)),
+        changes=history.recorder if history else None,
+        jobs=jobs,
+        skills=lambda: skills,
+    )
+    condense_model, problem = None, ""
+    if settings.condense_model:
+        condense_model, problem = try_make_model(settings.condense_model, settings, start.environ)
     agent = Agent(
         model,
         toolkit,
@@ -282,26 +302,19 @@ def _assemble(
             settings,
             root,
             prompt,
-            stale,
-            instructions,
+            learning.open_stale_strategies(),
+            lambda: project().text,
             surroundings=surroundings,
         ),
+        counter=counter,
+        condense_model=condense_model,
     )
     notices = [*sessions.database.notices, *project().notices, *idle]
-    if settings.condense_model:
-        agent.condense_model, problem = try_make_model(
-            settings.condense_model, settings, start.environ
+    if problem:
+        notices.append(
+            f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"
         )
-        if problem:
-            notices.append(
-                f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"
-            )
     notices += agent.model_warnings()
-    ctx.memory = memory = learning.open_memory()
-    memory.count = lambda text: agent.counter.count(text)  # the counter changes with the model
-    history = TurnHistory.track(
-        sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache)
-    )
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.auto_confirmed = settings.mode == "auto"  # which no file of the project can set
     runtime.select_reflector()

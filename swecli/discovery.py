@@ -10,8 +10,10 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
+from swecli.models.errors import BadInput
+
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
+    from importlib.metadata import EntryPoint, EntryPoints
 
 Declared = TypeVar("Declared")
 
@@ -22,14 +24,25 @@ class NameClash(Exception):
 
 def find_declared(package: ModuleType, kind: type[Declared], group: str = "") -> list[Declared]:
     """Return all instances of `kind` in the package's modules, sorted by module name, then those of the entry-point
-    `group`. An instance that a module imports from another one is returned once."""
+    `group`. An instance that a module imports from another one is returned once. Raises BadInput if an installed one
+    cannot be loaded."""
     names = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
     values = [value for module in modules for value in vars(module).values()]
     if group:
-        values += [entry.load() for entry in installed_entry_points(group)]
+        values += [_load(entry) for entry in installed_entry_points(group)]
     declared = [value for value in values if isinstance(value, kind)]
     return list({id(value): value for value in declared}.values())
+
+
+def _load(entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Exception as error:  # third-party code: any error becomes one line for the user
+        raise BadInput(
+            f"The plug-in {entry.name!r} cannot be loaded: {type(error).__name__}: {error}.",
+            f"Update or remove the package that brings {entry.module}.",
+        ) from error
 
 
 def installed_entry_points(group: str) -> EntryPoints:

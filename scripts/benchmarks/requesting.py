@@ -10,7 +10,7 @@ from functools import partial
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import long_session
-from swecli.context.prepare import RequestInput, build_request, past_request, prepare_messages
+from swecli.context.prepare import PreparedRequest, RequestInput, compose_request, past_request
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import OpeningConditions
@@ -30,7 +30,7 @@ def requesting(place: Place, effort: Effort) -> Iterator[Row]:
     prepare_environment(os.environ)  # Sets the path of the token table.
     counter = TokenCounter()
     counter.load()
-    many, few = (_session(size) for size in (MANY, FEW))
+    many, few = (_session(size, counter) for size in (MANY, FEW))
     for name, build in (("measured", partial(_built, counter=counter)), ("messages only", _plain)):
         ours, least = medians(
             effort.queries * 5, timed(partial(build, many)), timed(partial(build, few))
@@ -58,16 +58,17 @@ def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> o
     return _built(sessions.resume(session, ""), counter)
 
 
-def _built(session: Session, counter: TokenCounter) -> object:
+def _built(session: Session, counter: TokenCounter) -> PreparedRequest:
     """Measure building a request as each turn does, with all parts counted."""
     begins = OpeningConditions().next_opening(session, QUERY, past_request(session), counter)
     given = RequestInput(
         session, QUERY, HeadParts("Be brief."), (TextNote("the day is fine"),), begins
     )
-    return build_request(given, counter)
+    return compose_request(given).measure(counter)
 
 
-def _session(interactions: int) -> Session:
+def _session(interactions: int, counter: TokenCounter) -> Session:
+    """Return a session whose next turn continues the epoch that it holds."""
     session = Session("s", "/project")
     for number in range(interactions):
         call = ToolCall(
@@ -78,8 +79,11 @@ def _session(interactions: int) -> Session:
         session.add_message(
             ChatMessage(Role.ASSISTANT, f"Answer {number}: they are kept with tax.")
         )
+    opened = _built(session, counter).opened
+    assert opened is not None, "a session begins with an epoch"
+    session.context.add(opened)
     return session
 
 
 def _plain(session: Session) -> object:
-    return prepare_messages(session, "Be brief.", QUERY, QUERY)
+    return past_request(session, ChatMessage(Role.USER, QUERY))

@@ -87,7 +87,7 @@ async def apply_suggestion(
     agent = runtime.agent
     call, after = build_suggestion_edit(store.get(ref), agent.ctx.root)
     # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
-    unseen = replace(agent.ctx, file_digests={})
+    unseen = replace(agent.ctx, files=replace(agent.ctx.files, digests={}))
     result, _ = await execute(call, agent.tools, unseen, agent.permissions, ask)
     if result.ok:
         store.update([after], "applied", "user")

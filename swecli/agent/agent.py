@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Collection
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
@@ -19,11 +19,11 @@ from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_doubt, budget_problem
-from swecli.models.events import Event, ToolStarted, TurnFinished, UsageReported
+from swecli.models.events import Event, ToolStarted, UsageReported
 from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
-from swecli.tools.base import ToolContext
+from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContext
 from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 
@@ -32,31 +32,38 @@ _MIN_ROOM = 500  # tokens
 
 
 class Agent:
-    """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles."""
+    """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles; `thinking` is
+    the reasoning effort that the user set in this run, or ""; `counter` replaces one of the model's encoding."""
 
-    def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        kit: Toolkit,
+        builder: RequestBuilder,
+        *,
+        counter: TokenCounter | None = None,
+        condense_model: ChatModel | None = None,
+        thinking: str = "",
+    ) -> None:
         self.model = model
-        self.kit = kit
+        of_calls = ModelAccess(self._is_offered, lambda text: self.counter.count(text))
+        self.ctx = replace(kit.ctx, model=of_calls, do_task=self.do_task)
+        self.kit = replace(kit, ctx=self.ctx)
         self.builder = builder
         self.tools = kit.tools
         self.permissions = kit.permissions
-        self.ctx = kit.ctx
-        self.ctx.is_offered = self._is_offered
-        self.ctx.count_tokens = lambda text: self.counter.count(text)
         self.sessions = builder.sessions
         self.settings = builder.settings
-        self.condense_model: ChatModel | None = None
-        self.counter = TokenCounter(model.profile.encoding, exact=False)
+        self.condense_model = condense_model
+        self.counter = counter or TokenCounter(model.profile.encoding, exact=False)
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
-        self.thinking = ""  # reasoning effort that the user set in this run
-        self.schema: JsonObject | None = None  # of the answers of this run
+        self.thinking = thinking
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
         self._running = False
         self._cost_before: float | None = 0.0
-        self.ctx.do_task = self.do_task
 
     def use_model(self, model: ChatModel) -> None:
         """Use another model from the next turn on."""
@@ -91,18 +98,22 @@ class Agent:
             self._steering.append(text)
         return self._running
 
-    def prepare(self, query: str, attached: str = "", session: Session | None = None) -> Turn:
+    def prepare(
+        self, query: str, attached: str = "", session: Session | None = None, *, enhanced: str = ""
+    ) -> Turn:
         """Prepare the turn for a query: read its @files, apply the window, select strategies. Nothing is stored.
-        `attached` is piped input; `session` replaces the current one, for previews."""
-        texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
+        `attached` is piped input; `session` replaces the current one, for previews. `enhanced` is the query with the
+        contents of its @files, which are then not read."""
+        texts = (*self.notes, *self.ctx.commands.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(
             Query(
                 query,
                 texts,
                 session,
                 self._reopen,
-                jobs=self.ctx.jobs.names,
-                running=tuple(str(job) for job in self.ctx.jobs.running),
+                enhanced,
+                jobs=self.ctx.commands.jobs.names,
+                running=tuple(str(job) for job in self.ctx.commands.jobs.running),
                 mode=self.permissions.mode,
                 plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
             ),
@@ -118,34 +129,39 @@ class Agent:
             self.prepare("")
         self.sessions.warm()
 
-    async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
+    def run(self, turn: Turn, schema: JsonObject | None = None) -> AsyncGenerator[Event, None]:
+        """Run a prepared turn, from now on. `schema` is the JSON schema of its answer; None: it is free."""
         self.notes.clear()
-        self.ctx.jobs.notices[:] = [
-            line for line in self.ctx.jobs.notices if line not in turn.request.query
+        self.ctx.commands.jobs.notices[:] = [
+            line for line in self.ctx.commands.jobs.notices if line not in turn.request.query
         ]
         self._reopen = ""
         if self.builder.stale is not None:
-            self.builder.stale.found.clear()
+            self.builder.stale.mark_reported()
         self.kit.note_read(turn.files)
         self._cost_before = (
             self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
         )
         self._has_more = turn.selection.more
-        limit = self._result_limit()
-        fitter = self.make_fitter()
-        record = TurnRecord(self.sessions, self.counter)
-        self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
+        fitter = self.make_fitter(schema)
         # new for each turn: model, settings and counter may have changed
         chat = Chat(
-            self.model, self.make_runner(limit), fitter, record, self.settings, self._steering
+            self.model,
+            self.make_runner(self._result_limit()),
+            fitter,
+            TurnRecord(self.sessions, self.counter),
+            self.settings,
+            self._steering,
+            self._run_with(fitter),
         )
+        return chat.run(turn)
+
+    @contextmanager
+    def _run_with(self, fitter: ContextFitter) -> Iterator[None]:
+        """Take lines for the running turn, and keep what the fitter learned in it."""
         self._running = True
         try:
-            async with aclosing(chat.run(turn)) as events:
-                async for event in events:
-                    if isinstance(event, TurnFinished) and event.reason == "done":
-                        self.ctx.todos.clear()  # the list ends with the turn's answer
-                    yield event
+            yield
         finally:
             self._running = False
             self.observed = fitter.observed
@@ -170,13 +186,11 @@ class Agent:
         ]
         inner = ToolContext(
             ctx.root,
-            sessions,
-            timeout=ctx.timeout,
-            environ=ctx.environ,
-            sandbox=ctx.sandbox,
-            changes=ctx.changes,
+            FileAccess(changes=ctx.files.changes),
+            CommandAccess(ctx.commands.timeout, ctx.commands.environ, ctx.commands.sandbox),
+            sessions=sessions,
+            skills=ctx.skills,
         )
-        inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
         builder = replace(
             self.builder,
@@ -184,21 +198,25 @@ class Agent:
             settings=replace(self.settings, max_budget_usd=self._budget_left()),
             stale=None,
         )
-        child = Agent(self.model, kit, builder)
+        child = Agent(
+            self.model,
+            kit,
+            builder,
+            condense_model=self.condense_model,
+            thinking=self.thinking,
+        )
         prompt_of_task = task_prompt(spec.name for spec in child.specs())
         child.builder = replace(builder, system_prompt=prompt_of_task)
-        child.condense_model = self.condense_model
-        child.thinking = self.thinking
         event: Event | None = None
         try:
             async with aclosing(child.run(child.prepare(prompt))) as events:
                 async for event in events:
                     if isinstance(event, ToolStarted):
-                        ctx.report(f"{event.summary}\n")
+                        ctx.progress.report(f"{event.summary}\n")
                     elif isinstance(event, UsageReported):
-                        ctx.on_usage(event.usage, event.cost)
+                        ctx.progress.on_usage(event.usage, event.cost)
         finally:
-            await inner.jobs.close()
+            await inner.commands.jobs.close()
         return task_result(event, sessions.session)
 
     def _budget_left(self) -> float | None:
@@ -225,8 +243,8 @@ class Agent:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""
         return CallRunner(self.kit, self.sessions, limit, self.counter)
 
-    def make_fitter(self) -> ContextFitter:
-        """Make the context fitter for the next turn of the current session."""
+    def make_fitter(self, schema: JsonObject | None = None) -> ContextFitter:
+        """Make the context fitter for the next turn of the current session, whose answer follows the `schema`."""
         session = self.sessions.session
         if (
             self.observed.session != session.id
@@ -244,7 +262,7 @@ class Agent:
             self.condense_model or self.model,
             self.observed,
             self.thinking,
-            self.schema,
+            schema,
         )
 
     def specs(self) -> list[ToolSpec]:
@@ -254,7 +272,7 @@ class Agent:
         return usable_specs(
             self.tools.specs(),
             more=self._has_more,
-            skills=self.ctx.skills,
+            skills=self.ctx.skills(),
             settings=self.settings,
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
+from swecli.config.trust import Skill
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
@@ -35,10 +36,19 @@ from swecli.models.message import (
     ToolResult,
 )
 from swecli.store.session_manager import SessionManager
-from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.base import (
+    ChangeRecorder,
+    CommandAccess,
+    FileAccess,
+    Memory,
+    Progress,
+    ToolContext,
+    ToolError,
+)
 from swecli.tools.builtin.run_command import run_command
 from swecli.tools.execute import ToolRegistry, execute, interrupted_text
 from swecli.tools.files import digest, read_bytes
+from swecli.tools.jobs import Jobs
 from swecli.tools.limits import (
     HeadTail,
     strip_terminal_codes,
@@ -86,27 +96,46 @@ class Toolkit:
     user_time: UserTime = field(default_factory=UserTime)
 
     @classmethod
-    def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
+    def open(
+        cls,
+        start: Start,
+        sessions: SessionManager,
+        ask: Ask,
+        *,
+        memory: Memory,
+        changes: ChangeRecorder | None,
+        jobs: Jobs,
+        skills: Callable[[], Mapping[str, Skill]],
+    ) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools = ToolRegistry.discover()
         root = start.cwd.resolve()
-        session_rules = StoredSessionRules(results, str(root))
+        settings = start.settings
+        session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)
-        ctx = ToolContext(
-            root,
-            sessions=results,
-            timeout=float(start.settings.command_timeout),
-            environ=start.environ,
-            sandbox=Sandbox.of(start),
-            diagnostics=start.settings.diagnostics,
-        )
+        search: SearchProvider | None = None
         try:
-            settings = start.settings
-            ctx.search = SearchProvider.of(
+            search = SearchProvider.of(
                 settings.search_url, settings.search_header, settings.search_key_env, start.environ
             )
         except ConfigError as error:
             notices.append(f"web searches are not available: {error}")
+        commands = CommandAccess(
+            float(settings.command_timeout),
+            start.environ,
+            Sandbox.of(start),
+            jobs=jobs,
+            diagnostics=settings.diagnostics,
+        )
+        ctx = ToolContext(
+            root,
+            FileAccess(changes=changes),
+            commands,
+            sessions=sessions,
+            memory=memory,
+            skills=skills,
+            search=search,
+        )
         return cls(tools, permissions, ctx, ask), notices
 
     @classmethod
@@ -122,12 +151,16 @@ class Toolkit:
         """Record that the model has seen these files."""
         for path in paths:
             with suppress(ToolError):  # deleted meanwhile: it counts as unread
-                self.ctx.file_digests[path] = digest(read_bytes(self.ctx.root, path))
+                self.ctx.files.digests[path] = digest(read_bytes(self.ctx.root, path))
 
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
         """Run the user's own command line without approval and outside the sandbox, as in a shell. Returns its output
         and exit code; `output` collects the output while it runs. Raises BadInput if it cannot be started."""
-        ctx = replace(self.ctx, output=output, sandbox=None)
+        ctx = replace(
+            self.ctx,
+            commands=replace(self.ctx.commands, sandbox=None),
+            progress=Progress(output=output),
+        )
         try:
             params = run_command.params.model_validate({"command": command})
             result = await run_command.run(params, ctx, run_command.plan(params, ctx))
@@ -167,6 +200,11 @@ class CallRunner:
         self._asking = asyncio.Lock()
 
     @property
+    def todos(self) -> list[dict[str, str]]:
+        """The model's list."""
+        return self._kit.ctx.todos
+
+    @property
     def user_seconds(self) -> float:
         """Return the seconds in which questions of this program's calls waited for the user, so far."""
         return self._kit.user_time.seconds
@@ -183,9 +221,14 @@ class CallRunner:
         readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}
         for reads, group in groupby(calls, lambda call: call.name in readers):
             for batch in [list(group)] if reads else [[call] for call in group]:
-                async for event in self._run_batch(batch, problems):
-                    yield event
-                for line in self._kit.ctx.changes.take_notices() if self._kit.ctx.changes else ():
+                async with aclosing(self._run_batch(batch, problems)) as events:
+                    async for event in events:
+                        yield event
+                for line in (
+                    self._kit.ctx.files.changes.take_notices()
+                    if self._kit.ctx.files.changes
+                    else ()
+                ):
                     yield Notice(line, "warning")
 
     async def _run_batch(
@@ -241,11 +284,15 @@ class CallRunner:
         kit = self._kit
         ctx = replace(
             kit.ctx,
-            report=lambda text: emit(ToolProgress(call.id, text)),
-            output=output,
-            on_start=started,
+            # so that a page is never truncated as a result
+            model=replace(kit.ctx.model, page_limit=self.limit * 4 // 5),
+            progress=Progress(
+                on_start=started,
+                report=lambda text: emit(ToolProgress(call.id, text)),
+                output=output,
+                on_usage=lambda usage, cost: emit(UsageReported(usage, cost)),
+            ),
         )
-        ctx.on_usage = lambda usage, cost: emit(UsageReported(usage, cost))
         try:
             result, summary = await execute(
                 call, kit.tools, ctx, kit.permissions, self._ask, problem=problem
@@ -258,7 +305,7 @@ class CallRunner:
             return call, started_summary, ToolResult(False, text, display, cancelled=True)
         finally:
             self._running.pop(call.id, None)
-        notes = [self._guard.record(call, result.for_model), *kit.ctx.jobs.pop_notices()]
+        notes = [self._guard.record(call, result.for_model), *kit.ctx.commands.jobs.pop_notices()]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
 

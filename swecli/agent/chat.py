@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
@@ -25,7 +26,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Runs turns of the chat. `steering` holds the lines that the user sends to the running turn."""
+    """Runs turns of the chat. `steering` holds the lines that the user sends to the running turn; `running` is entered
+    while one runs."""
 
     model: ChatModel
     calls: CallRunner
@@ -33,67 +35,75 @@ class Chat:
     record: TurnRecord
     settings: Settings
     steering: deque[str]
+    running: AbstractContextManager[None]
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Run one turn. The last event is `TurnFinished` or `TurnFailed`; a cancelled turn stores its partial answer
         and a result for every open call, so that the history stays valid."""
-        record = self.record
-        opened = record.begin(turn)
-        state = TurnState(turn.query, opened.interaction)
-        yield TurnStarted(
-            record.sessions.session.id, state.interaction, turn.query, self.model.name
-        )
-        for event in _describe(turn):
-            yield event
-        outcome = "cancelled"
-        try:
-            for event in opened.events:
-                yield event
-            dialogue = ChatDialogue(
-                turn.query,
-                opened.interaction,
-                opened.messages,
-                self.calls,
-                self.fitter,
-                record,
-                self.settings,
-                self.steering,
+        with self.running:
+            record = self.record
+            opened = record.begin(turn)
+            state = TurnState(turn.query, opened.interaction)
+            yield TurnStarted(
+                record.sessions.session.id, state.interaction, turn.query, self.model.name
             )
-            async with record.autosave(self.calls, state):
-                async for event in self._run(dialogue, state):
+            for event in _describe(turn):
+                yield event
+            outcome = "cancelled"
+            try:
+                for event in opened.events:
                     yield event
-            outcome = "done"
-        except SwecliError as error:
-            outcome = "failed"
-            retryable: bool = getattr(error, "retryable", False)
-            yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
-        except Exception as error:  # noqa: BLE001 - a boundary: the turn must not end in silence
-            outcome = "failed"
-            _log.error("a turn failed", exc_info=error)
-            problem = f"Internal error: {type(error).__name__}: {error}."
-            yield TurnFailed(problem, "The details are in swecli.log.", SwecliError.exit_code)
-        finally:  # also when cancelled, or when the consumer stops iterating
-            record.settle(state)
-            record.finish(outcome, turn, state.text)
+                dialogue = ChatDialogue(
+                    turn.query,
+                    opened.interaction,
+                    opened.messages,
+                    self.calls,
+                    self.fitter,
+                    record,
+                    self.settings,
+                    self.steering,
+                )
+                started = time.monotonic()
+                waited_before = self.calls.user_seconds
+                loop = Loop(self.model, self.calls, record)
+                async with (
+                    record.autosave(self.calls, state),
+                    aclosing(loop.run(dialogue, state)) as events,
+                ):
+                    async for event in events:
+                        yield event
+                    waited = self.calls.user_seconds - waited_before
+                    finished = _finish(dialogue, state, time.monotonic() - started - waited)
+                    if finished.reason == "done":
+                        self.calls.todos.clear()  # the list ends with the turn's answer
+                    yield finished
+                outcome = "done"
+            except SwecliError as error:
+                outcome = "failed"
+                retryable: bool = getattr(error, "retryable", False)
+                yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
+            except Exception as error:  # noqa: BLE001 - a boundary: the turn must not end in silence
+                outcome = "failed"
+                _log.error("a turn failed", exc_info=error)
+                problem = f"Internal error: {type(error).__name__}: {error}."
+                yield TurnFailed(problem, "The details are in swecli.log.", SwecliError.exit_code)
+            finally:  # also when cancelled, or when the consumer stops iterating
+                record.settle(state)
+                record.finish(outcome, turn, state.text)
 
-    async def _run(self, dialogue: ChatDialogue, state: TurnState) -> AsyncGenerator[Event, None]:
-        """Run the loop, and report how it ended. Raises SwecliError."""
-        started = time.monotonic()
-        waited_before = self.calls.user_seconds
-        async for event in Loop(self.model, self.calls, self.record).run(dialogue, state):
-            yield event
-        assert dialogue.end is not None, "the loop runs until the dialogue is over"
-        waited = self.calls.user_seconds - waited_before
-        worked = round((time.monotonic() - started - waited) * 1000)
-        yield TurnFinished(
-            dialogue.end,
-            state.text,
-            state.usage,
-            state.cost,
-            state.steps,
-            worked,
-            tuple(dialogue.denied),
-        )
+
+def _finish(dialogue: ChatDialogue, state: TurnState, seconds: float) -> TurnFinished:
+    """Return the report on a turn that has ended, on which `seconds` of work were spent."""
+    assert dialogue.end is not None, "the loop runs until the dialogue is over"
+    return TurnFinished(
+        dialogue.end,
+        state.text,
+        state.usage,
+        state.cost,
+        state.steps,
+        round(seconds * 1000),
+        tuple(dialogue.denied),
+    )
 
 
 def _describe(turn: Turn) -> list[Event]:

@@ -307,12 +307,11 @@ class ContextControl:
             if (event := record.store(row)) is not None:
                 yield event
 
-    def meter(self, query: str = "", *, exact: bool = True) -> Meter:
-        """Measure the next request for a query. Nothing is stored. If not `exact`, tokens may be estimated."""
-        if exact:
-            self._agent.count_exactly()
+    def meter(self, query: str = "") -> Meter:
+        """Measure the next request for a query. Nothing is stored."""
         agent = self._agent
-        fitter = self._agent.make_fitter()
+        agent.count_exactly()
+        fitter = agent.make_fitter()
         prepared = agent.prepare(query).request
         limits = fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -50,47 +51,47 @@ class Loop:
 
     async def run(self, dialogue: Dialogue, state: TurnState) -> AsyncGenerator[Event, None]:
         """Run steps until the dialogue is over. Raises SwecliError."""
-        while not dialogue.is_over(state):
-            async for event in self._run_step(dialogue, state):
-                yield event
 
-    async def _run_step(self, dialogue: Dialogue, state: TurnState) -> AsyncGenerator[Event, None]:
         def keep(spent: RequestRecord) -> None:
             self.record.store(spent)
             state.spend(spent)
 
-        state.steps += 1
-        dialogue.begin_step(state)
-        yield StepStarted(state.steps)
+        while not dialogue.is_over(state):
+            state.steps += 1
+            dialogue.begin_step(state)
+            yield StepStarted(state.steps)
 
-        sending = Sending(
-            self.model,
-            self.record.counter,
-            keep,
-            state.interaction,
-            state.steps,
-            used_ids=self.calls.used_ids,
-            session_calls=self.record.sessions.call_ids,
-        )
-        state.sending = sending
-        async for event in sending.run(dialogue):
-            yield event
+            sending = Sending(
+                self.model,
+                self.record.counter,
+                keep,
+                state.interaction,
+                state.steps,
+                used_ids=self.calls.used_ids,
+                session_calls=self.record.sessions.call_ids,
+            )
+            state.sending = sending
+            async with aclosing(sending.run(dialogue)) as sent:
+                async for event in sent:
+                    yield event
 
-        reply = sending.reply
-        message = self.record.store_reply(reply)
-        state.take_reply(message)
-        yield UsageReported(sending.usage, reply.cost, estimated=sending.estimated)
-        if reply.note:
-            yield Notice(reply.note, "warning")
-        for event in await dialogue.read_reply(state, reply):
-            yield event
+            reply = sending.reply
+            message = self.record.store_reply(reply)
+            state.take_reply(message)
+            yield UsageReported(sending.usage, reply.cost, estimated=sending.estimated)
+            if reply.note:
+                yield Notice(reply.note, "warning")
+            for event in await dialogue.read_reply(state, reply):
+                yield event
 
-        sent = sending.outgoing.request.messages if sending.outgoing else ()
-        async for event in self.calls.run(state.open_calls, reply.malformed, sent):
-            if isinstance(event, UsageReported):  # of a task
-                state.add(event.usage, event.cost)
-            dialogue.see(event)
-            yield event
-        state.open_calls = []
-        for event in await dialogue.end_step(state, message, reply):
-            yield event
+            request = sending.outgoing.request.messages if sending.outgoing else ()
+            running = self.calls.run(state.open_calls, reply.malformed, request)
+            async with aclosing(running) as happening:
+                async for event in happening:
+                    if isinstance(event, UsageReported):  # of a task
+                        state.add(event.usage, event.cost)
+                    dialogue.see(event)
+                    yield event
+            state.open_calls = []
+            for event in await dialogue.end_step(state, message, reply):
+                yield event

@@ -151,8 +151,7 @@ class _ReplayAgent(Agent):
             instructions=lambda: history.instructions,
             clock=self.past.now,
         )
-        super().__init__(self.past, Toolkit.idle(root), builder)
-        self.counter = history.counter
+        super().__init__(self.past, Toolkit.idle(root), builder, counter=history.counter)
 
     def make_runner(self, limit: int) -> CallRunner:
         return _StoredCalls(self, limit)

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, request_limit
 from swecli.context.epochs import CONDENSE
+from swecli.context.keyed import strip_keys
 from swecli.context.notes import held_strategies, quote_excerpts
-from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request
+from swecli.context.prepare import (
+    ComposedRequest,
+    PreparedRequest,
+    RequestInput,
+    compose_request,
+    past_request,
+)
 from swecli.context.situation import environment_notes, jobs_note, mode_note
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
@@ -76,6 +83,30 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class _Material:
+    """What a request is made of, before anything is counted."""
+
+    session: Session
+    sent: str  # the query with its @files and what is attached
+    past: list[ApiMessage]  # what the request begins with if the current epoch continues
+    conditions: OpeningConditions
+    situation: tuple[SituationNote, ...]
+    notes: tuple[Note, ...]
+    images: tuple[Image, ...]
+    files: tuple[Path, ...]  # that were read into the query
+    notices: tuple[str, ...]  # for the user
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What was chosen for a request. `found` are the earlier interactions that it quotes."""
+
+    composed: ComposedRequest
+    selection: Selection
+    found: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RequestBuilder:
     """Builds requests for one workspace. `instructions` reads the project's instruction files when an epoch begins."""
 
@@ -90,29 +121,44 @@ class RequestBuilder:
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
-        """Prepare the turn for a query. Nothing is stored; two calls in a row return equal turns. If the result
-        depends on exact token counts, the counter loads its table. Raises BadInput for a picture that cannot be sent,
-        or not to this model."""
+        """Prepare the turn for a query: gather what it may contain, choose by token counts, and render that. Nothing is
+        stored; two calls in a row return equal turns. If the choice depends on exact counts, the counter loads its
+        table, and it is made by them. Raises BadInput for a picture that cannot be sent, or not to this model."""
         self.surroundings.begin()
-        turn = self._prepare(query, model, counter)
-        if not counter.estimated:
-            return turn
-        chosen = turn.selection
+        material = self._gather(query, model)
+        choice = self._choose(query, material, model, counter)
+        if counter.estimated and self._is_tight(choice, model) and counter.load():
+            choice = self._choose(query, material, model, counter)
+        notices = material.notices
+        if self.stale and self.stale.found:
+            notices = (*notices, *self.stale.notices())
+        return Turn(
+            query.text,
+            choice.composed.measure(counter),
+            choice.selection,
+            notices,
+            material.files,
+            choice.found,
+            material.images,
+        )
+
+    def _is_tight(self, choice: _Choice, model: ChatModel) -> bool:
+        """Return whether something was left out, or almost was, so that exact counts may choose otherwise."""
+        chosen = choice.selection
+        if chosen.more or chosen.missed or chosen.tokens * 4 > chosen.budget * 3:
+            return True
         profile = model.profile
         limits = RequestLimits(profile.window, profile.reserve(self.settings.max_tokens))
-        is_tight = chosen.more or chosen.missed or chosen.tokens * 4 > chosen.budget * 3
-        if not is_tight and limits.fit_easily(turn.messages):
-            return turn
-        return self._prepare(query, model, counter) if counter.load() else turn
+        return not limits.fit_easily(strip_keys(choice.composed.keyed))
 
-    def _prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
+    def _gather(self, query: Query, model: ChatModel) -> _Material:
+        """Read what a request is made of, whatever it takes."""
         session = (
             query.session
             or self.sessions.current_session
             or Session(id="", working_directory=str(self.root))
         )
         self.sessions.playbook.refresh(session)  # another process may have changed it
-        counter.cache_stored(session.messages)
         conditions = self.conditions(session, model)
         text = query.sent or query.text
         images = query.images
@@ -129,11 +175,28 @@ class RequestBuilder:
             images = tuple(found.images)
             files = tuple(found.files)
             notices = tuple(found.notes)
-        sent = "\n\n".join([text, *query.attached])
-        past = past_request(session)
+        return _Material(
+            session,
+            "\n\n".join([text, *query.attached]),
+            past_request(session),
+            conditions,
+            query.situation or self._situation(query),
+            (*_notes_on_losses(session, query.jobs), *_notes_on_undone(session)),
+            images,
+            files,
+            notices,
+        )
+
+    def _choose(
+        self, query: Query, material: _Material, model: ChatModel, counter: TokenCounter
+    ) -> _Choice:
+        """Choose window, strategies and excerpts by the counter, and compose the request of them."""
+        session = material.session
+        past = material.past
+        counter.cache_stored(session.messages)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
-        conditions = replace(conditions, reopen=query.reopen or selection.reopen)
-        opening = conditions.next_opening(session, sent, past, counter)
+        conditions = replace(material.conditions, reopen=query.reopen or selection.reopen)
+        opening = conditions.next_opening(session, material.sent, past, counter)
         if (
             opening is not None and not conditions.reopen and past
         ):  # it was selected to extend the current epoch
@@ -145,13 +208,16 @@ class RequestBuilder:
         if opening is not None:
             head = self._with_withdrawn(head, session)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
-        situation = query.situation or self._situation(query)
-        notes = (*_notes_on_losses(session, query.jobs), *_notes_on_undone(session), *quoted)
-        request = build_request(
-            RequestInput(session, sent, head, notes, opening, images, situation), counter
+        inputs = RequestInput(
+            session,
+            material.sent,
+            head,
+            (*material.notes, *quoted),
+            opening,
+            material.images,
+            material.situation,
         )
-        notices = (*notices, *(self.stale.notices() if self.stale and self.stale.found else ()))
-        return Turn(query.text, request, selection, notices, files, tuple(interactions), images)
+        return _Choice(compose_request(inputs), selection, tuple(interactions))
 
     def _situation(self, query: Query) -> tuple[SituationNote, ...]:
         today = self.clock().astimezone().date()

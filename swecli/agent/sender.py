@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Protocol
@@ -18,7 +18,7 @@ from swecli.llm.written_calls import take_written_call
 from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
-from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
+from swecli.models.message import ModelChunk, ModelReply, ModelRequest, RequestRecord, Usage
 
 _log = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 5  # of one request, the first included
@@ -78,6 +78,8 @@ class Sending:
     """The text of the answer so far. A string would be copied with each of the pieces, which may be 300,000."""
     reply: ModelReply = field(default_factory=ModelReply)
     usage: Usage = field(default_factory=Usage)
+    _builder: ReplyBuilder = field(default_factory=ReplyBuilder)
+    _has_begun: bool = False  # the answer of the request that was sent last
 
     @property
     def partial(self) -> str:
@@ -103,8 +105,12 @@ class Sending:
                 raise outgoing.failure
             was_answered = False
             try:
-                async for event in self.stream(outgoing):
-                    yield event
+                async with self.receive(outgoing) as pieces:
+                    async for piece in pieces:
+                        for event in self.take(piece):
+                            yield event
+                        if self.is_long_enough:
+                            break
                 if self.model.profile.reads_written_calls:
                     self.reply = take_written_call(self.reply, outgoing.request, self.session_calls)
                 was_answered = self.reply.stop == "window_full"
@@ -125,40 +131,50 @@ class Sending:
                 reason = error.reported or _TOO_LONG
                 yield Notice(f"{reason}: retrying with a smaller request", "warning")
 
-    async def stream(self, outgoing: Outgoing) -> AsyncGenerator[Event, None]:
-        """Send one request, with attempts, stream its answer and record it. Raises ProviderError."""
+    @asynccontextmanager
+    async def receive(self, outgoing: Outgoing) -> AsyncIterator[AsyncIterator[ModelChunk | Retry]]:
+        """Send one request, with attempts, and give the pieces of its answer, each of which `take` must get. At the end
+        the answer is recorded. Raises ProviderError."""
         self.outgoing = outgoing
         request = outgoing.request
         sent_ids = (call["id"] for message in request.messages for call in calls_of(message))
-        builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
+        self._builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
         started = time.monotonic()
-        begun = finished = False
-        chunks = stream_with_retry(self.model, request, attempts=self.attempts)
+        finished = False
+        self._has_begun = False
         try:
-            async with aclosing(chunks):
-                async for item in chunks:
-                    if isinstance(item, Retry):
-                        builder.reset()
-                        self.received = StringIO()
-                        if not item.notice:
-                            yield StepRetried(item.attempt, item.wait, item.reason, item.restart)
-                        elif item.reason:
-                            yield Notice(item.reason, "warning")
-                        continue
-                    begun = True
-                    builder.add(item)
-                    if item.reasoning:
-                        yield ReasoningDelta(item.reasoning)
-                    if text := item.text + item.refusal:
-                        self.received.write(text)
-                        yield TextDelta(text)
-                    if self.max_characters and self.received.tell() > self.max_characters:
-                        break
+            async with aclosing(
+                stream_with_retry(self.model, request, attempts=self.attempts)
+            ) as pieces:
+                yield pieces
             finished = True
         finally:
-            if finished or (begun and self.keeps_broken):
-                self.reply = builder.build()
+            if finished or (self._has_begun and self.keeps_broken):
+                self.reply = self._builder.build()
                 self._record(outgoing, round((time.monotonic() - started) * 1000))
+
+    def take(self, piece: ModelChunk | Retry) -> list[Event]:
+        """Add a piece to the answer, and return what to report of it."""
+        if isinstance(piece, Retry):
+            self._builder.reset()
+            self.received = StringIO()
+            if not piece.notice:
+                return [StepRetried(piece.attempt, piece.wait, piece.reason, piece.restart)]
+            return [Notice(piece.reason, "warning")] if piece.reason else []
+        self._has_begun = True
+        self._builder.add(piece)
+        events: list[Event] = []
+        if piece.reasoning:
+            events.append(ReasoningDelta(piece.reasoning))
+        if text := piece.text + piece.refusal:
+            self.received.write(text)
+            events.append(TextDelta(text))
+        return events
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether the rest of the answer is not read."""
+        return self.max_characters is not None and self.received.tell() > self.max_characters
 
     def _record(self, outgoing: Outgoing, duration_ms: int) -> None:
         """Record the usage, with our own token count if the provider counted too."""
@@ -228,6 +244,9 @@ async def send(
         max_characters=max_characters,
         keeps_broken=keeps_broken,
     )
-    async for _ in sending.stream(Outgoing(request)):
-        pass
+    async with sending.receive(Outgoing(request)) as pieces:
+        async for piece in pieces:
+            sending.take(piece)
+            if sending.is_long_enough:
+                break
     return sending.reply

@@ -47,9 +47,10 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
         from swecli.app import build_runtime, settle
         from swecli.headless.writers.base import RunFacts, make_writer
 
-        runtime = build_runtime(start, refuse, model, sessions=sessions, surroundings=surroundings)
+        runtime = build_runtime(
+            start, refuse, model, sessions=sessions, surroundings=surroundings, counter=counter
+        )
         settle()
-        runtime.agent.counter = counter
         tools = tuple(spec.name for spec in runtime.agent.specs())
         facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
         writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr, facts)

@@ -11,7 +11,7 @@ from swecli.context.notes import known_strategies, strategy_notes, strip_old_str
 from swecli.context.situation import changed_situation
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.window import Opening, OpeningConditions
+from swecli.context.window import Opening
 from swecli.models.api_message import UserMessage, text_of, with_fields
 from swecli.models.context import (
     BEGIN,
@@ -23,7 +23,7 @@ from swecli.models.context import (
     interaction_of,
     key_of,
 )
-from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role
+from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image
 from swecli.models.notes import Note, SituationNote, disclaim_block, with_notes
 from swecli.models.session import Session
 
@@ -81,43 +81,6 @@ class PreparedRequest:
         return with_notes(self.query, self.notes)
 
 
-def prepare_messages(
-    session: Session | None,
-    system_prompt: str,
-    query: str,
-    enhanced_query: str,
-    window_size: int | None = None,
-    max_strategies: int = 30,
-) -> list[ApiMessage]:
-    """Return the keyed messages of a valid request: system message with the playbook, last interactions, query.
-
-    `session` is None for a new conversation; `enhanced_query` is the query with the contents of its @files.
-    `window_size` is the number of interactions to send, all of them completed. If it is None the session's setting
-    applies, and a last message that is this very query without an answer is the running turn: sent once and not
-    counted. Raises ValueError if `window_size` is negative."""
-    session = session or Session(id="")
-    running = 0
-    if window_size is None:
-        running = _count_running(session, query, enhanced_query)
-        completed = session.completed - running
-        spec = OpeningConditions().resolve(session.window, query)
-        first = spec.first_kept(completed, session.window_start)
-        window_size = completed - first + 1 + running
-    window = session.to_api_messages(window_size, keys=True)
-    window = window[: len(window) - running]
-    system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)
-    key = f"{session.completed - running + 1}.0"
-    return normalize_keyed([_system(system), *window, _query(enhanced_query, key)])
-
-
-def _count_running(session: Session, query: str, enhanced_query: str) -> int:
-    """Return 1 if the session's last message is the query itself, else 0."""
-    last = session.messages[-1] if session.messages else None
-    if last is None or last.role is not Role.USER:
-        return 0
-    return int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
-
-
 def _system(text: str) -> ApiMessage:
     return {"role": "system", "content": text, KEY: SYSTEM_KEY}
 
@@ -129,13 +92,48 @@ def _query(text: str, key: str, notes: Sequence[Note] = ()) -> UserMessage:
     return query
 
 
-def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
-    """Build the request for a query and measure its parts. Changes nothing.
+@dataclass(frozen=True, slots=True)
+class ComposedRequest:
+    """The messages of a request, not yet measured. `notes` follow the query, `known` are the ids of the strategies that
+    the model knows, and `edits` are those of the `epoch`."""
 
-    While an epoch lasts every request extends the one before it; `opened` is the row to store when a new one begins."""
+    inputs: RequestInput
+    epoch: Epoch
+    edits: Sequence[Edits]
+    keyed: list[ApiMessage]
+    query: ApiMessage
+    notes: tuple[Note, ...]
+    known: tuple[str, ...]
+
+    def measure(self, counter: TokenCounter) -> PreparedRequest:
+        """Measure the request and its parts. `opened` is the row to store when an epoch begins."""
+        inputs = self.inputs
+        session = inputs.session
+        state = session.context
+        opened = None
+        if inputs.opening is not None:
+            after = counter.count_messages(_drop_last_stub(self.keyed[:-1]))
+            opened = _opening_row(inputs, self.epoch, self.edits[0], counter, after)
+        first_before = session.window_start if state.epoch is None else state.epoch.first
+        return PreparedRequest(
+            keyed=self.keyed,
+            segments=_segments(inputs.head, self.epoch, self.keyed, self.query, counter),
+            tokens=counter.count_messages(self.keyed),
+            query=inputs.enhanced_query,
+            notes=self.notes,
+            shown=self.known,
+            window=(self.epoch.first, session.completed),
+            removed=max(0, self.epoch.first - first_before),
+            opened=opened,
+        )
+
+
+def compose_request(inputs: RequestInput) -> ComposedRequest:
+    """Compose the request for a query. Changes nothing, and counts nothing.
+
+    While an epoch lasts every request extends the one before it."""
     session = inputs.session
     state = session.context
-    completed = session.completed
     epoch = state.epoch
     edits: Sequence[Edits] = state.edits
     if inputs.opening is not None:
@@ -153,27 +151,18 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
         *inputs.notes,
     ]
     notes = notes or disclaim_block(inputs.enhanced_query)
-    query = _query(inputs.enhanced_query, f"{completed + 1}.0", notes)
+    query = _query(inputs.enhanced_query, f"{session.completed + 1}.0", notes)
     if inputs.images:
         query[IMAGES] = list(inputs.images)
-    messages = normalize_keyed([*past, query])
-
-    opened = None
-    if inputs.opening is not None:
-        after = counter.count_messages(_drop_last_stub(messages[:-1]))
-        opened = _opening_row(inputs, epoch, edits[0], counter, after)
-    first_before = session.window_start if state.epoch is None else state.epoch.first
     shown = (set(known) | set(selected)) & set(live)
-    return PreparedRequest(
-        keyed=messages,
-        segments=_segments(inputs.head, epoch, messages, query, counter),
-        tokens=counter.count_messages(messages),
-        query=inputs.enhanced_query,
-        notes=tuple(notes),
-        shown=tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
-        window=(epoch.first, completed),
-        removed=max(0, epoch.first - first_before),
-        opened=opened,
+    return ComposedRequest(
+        inputs,
+        epoch,
+        edits,
+        normalize_keyed([*past, query]),
+        query,
+        tuple(notes),
+        tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
     )
 
 

@@ -14,6 +14,7 @@ from swecli.headless.prompts import Prompt
 from swecli.headless.signals import until_signal
 from swecli.llm.base import BUDGET_HINT, budget_problem
 from swecli.models.errors import BadInput, BusyElsewhere, LimitReached, SchemaUnmet, SwecliError
+from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision
 
 if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
@@ -141,14 +142,13 @@ class _Run:
         from swecli.headless.writers.base import Structured
 
         agent, writer = self.runtime.agent, self.writer
-        agent.schema = schema.schema
         attached = "\n".join(filter(None, (prompt.enclosed, schema.instruction)))
-        code = await self._run_turn(agent.prepare(prompt.text, attached))
+        code = await self._run_turn(agent.prepare(prompt.text, attached), schema.schema)
         answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
             question = ask_again(answer.fault)
             await self._store(question)
-            code = await self._run_turn(agent.prepare(question))
+            code = await self._run_turn(agent.prepare(question), schema.schema)
             answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
             problem = f"The answer does not follow the schema: {answer.fault}."
@@ -162,15 +162,15 @@ class _Run:
         writer.close(code)
         return code
 
-    async def _run_turn(self, prepared: Turn) -> int:
-        """Run one turn and write its events; return its exit code."""
+    async def _run_turn(self, prepared: Turn, schema: JsonObject | None = None) -> int:
+        """Run one turn, whose answer follows the `schema`, and write its events; return its exit code."""
         runtime, writer = self.runtime, self.writer
         try:
-            async with aclosing(runtime.agent.run(prepared)) as events:
+            async with aclosing(runtime.agent.run(prepared, schema)) as events:
                 async for event in events:
                     writer.write(event)
         finally:  # nobody could see or stop the jobs that it started
-            if ended := await runtime.agent.ctx.jobs.close():
+            if ended := await runtime.agent.ctx.commands.jobs.close():
                 writer.note(ended)
         for learned in runtime.learning.after_turn().events:  # the model reflects at the end
             writer.write(learned)

@@ -228,19 +228,6 @@ class SessionPlaybook:
         hold = (b for b in among if b.is_live and not b.is_left_out)
         return sorted(hold, key=lambda b: b.number)
 
-    def as_context(self, max_strategies: int = 30) -> str:
-        """Render the best `max_strategies` bullets for a prompt, without counts, scores or dates. Pinned bullets rank
-        first, then those with the better score, then the newer ones."""
-        if (
-            max_strategies <= 0
-        ):  # the usual case: the epoch's system message contains the strategies
-            return ""
-        best = sorted(
-            self.live_bullets(),
-            key=lambda b: (b.state != "pinned", -b.score, -b.number),
-        )
-        return render_bullets(best[:max_strategies])
-
 
 def render_bullets(bullets: Iterable[Bullet]) -> str:
     """Render bullets for a prompt as a list of `[P-7] content` with a heading, in the order of their ids."""

@@ -124,6 +124,10 @@ class StaleStrategies:
         self.found |= stale
         return stale
 
+    def mark_reported(self) -> None:
+        """Forget what was found so far: a turn has told the user."""
+        self.found.clear()
+
     def notices(self, where: str = "out of prompts") -> Iterator[str]:
         """Format one line per missing anchor; `where` says whether its strategies are in prompts."""
         for why in dict.fromkeys(self.found.values()):

@@ -143,7 +143,7 @@ class Dispatcher:
         took = time.monotonic() - started
         if is_done and took >= runtime.settings.notify_after and not self._program.queue:
             self._prompt.notify("finished")
-        self._program.footer.measure()
+        self._startup.processor.measure_next()
         self._program.background_changed()
         self._startup.warm(runtime.agent)
 

@@ -84,20 +84,13 @@ class Footer:
         self._run_command()
 
     def observe(self, event: Event) -> None:
-        """Update the values that an event has changed, during the turn."""
+        """Update the values that an event has changed, during the turn, or the share of the next request after it."""
         if event.type == "context_measured":
             measured = cast("ContextMeasured", event)
             self.context = percent(measured.tokens, measured.limit)
             self._run_command()
         elif event.type in _CHANGES:
             self.refresh()
-
-    def measure(self) -> None:
-        """After the first request, update the context share to that of the next request, as `/context` shows it."""
-        if self._runtime is not None and self.context is not None:
-            found = self._runtime.context_control.meter(exact=False)
-            self.context = percent(found.total, found.limit)
-            self._run_command()
 
     def refresh(self) -> None:
         """Update the values; in another session, reset the context share."""
@@ -110,7 +103,7 @@ class Footer:
         self.sent_turns = _count_sent_turns(session)
         self.cost = totals.cost
         self.tokens = totals.usage.total
-        self.jobs = len(agent.ctx.jobs.running)
+        self.jobs = len(agent.ctx.commands.jobs.running)
         if session is not None:
             if session.id != self.session:
                 self.context = None

@@ -124,7 +124,10 @@ class REPL(Program):
         if not self._startup.is_loaded:
             self._startup.close()
         else:
-            ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
+            ended, session = (
+                await self.agent.ctx.commands.jobs.close(),
+                self.session_manager.current_session,
+            )
             farewell = self._farewell(session) if session is not None else ""
             self._startup.close()
             with suppress(OSError):  # the terminal may be closed
@@ -210,7 +213,7 @@ class REPL(Program):
         from swecli.models.events import Notice
 
         while True:
-            self._background.show([Notice(await self.agent.ctx.jobs.finished.get())])
+            self._background.show([Notice(await self.agent.ctx.commands.jobs.finished.get())])
             self.background_changed()
 
     def start_learning(self, interaction: int) -> None:
@@ -247,7 +250,7 @@ class REPL(Program):
             return "stops what is running"
         if self.queue:
             return "drops the queued lines"
-        jobs = len(self.agent.ctx.jobs.running) if self._startup.is_loaded else 0
+        jobs = len(self.agent.ctx.commands.jobs.running) if self._startup.is_loaded else 0
         return f"stops {jobs} background {'job' if jobs == 1 else 'jobs'}" if jobs else ""
 
     def quit(self, code: int = 0) -> None:

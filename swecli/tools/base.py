@@ -115,58 +115,101 @@ def _is_allowed(_: str) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class ToolContext:
-    """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
+def _no_skills() -> Mapping[str, Skill]:
+    return {}
 
-    # the workspace, which no tool leaves without the user's approval
-    root: Path
-    sessions: SessionManager | None = None
-    # shows output of the running call
-    report: Callable[[str], None] = _ignore
+
+@dataclass(slots=True)
+class FileAccess:
+    """The workspace's files, as calls know them and may use them."""
+
     # of files read or written, by resolved path
-    file_digests: dict[Path, str] = field(default_factory=dict)
-    todos: list[dict[str, str]] = field(default_factory=list)
+    digests: dict[Path, str] = field(default_factory=dict)
+    # whether a workspace-relative path needs no approval
+    may_read: Callable[[str], bool] = _is_allowed
+    # records what permitted calls change; None: nothing does
+    changes: ChangeRecorder | None = None
+
+
+@dataclass(slots=True)
+class CommandAccess:
+    """How child processes run, and what is known of those that ran."""
+
     # seconds, of a command or a search
     timeout: float = 120.0
     # for child processes, which get no keys; None: this process's own
     environ: Mapping[str, str] | None = None
-    # whether a workspace-relative path needs no approval
-    may_read: Callable[[str], bool] = _is_allowed
-    # whether a tool of this name is offered to the model
-    is_offered: Callable[[str], bool] = _is_allowed
-    # the tokens of a text, as the model counts them
-    count_tokens: Callable[[str], int] = estimate_tokens
-    # characters that a tool returns at once if the model can ask for more
-    page_limit: int = 24_000
-    # collects what the running call prints
-    output: HeadTail | None = None
-    # called with its summary when a permitted call begins
-    on_start: Callable[[ToolCall, str], None] = _ignore
     # None: commands run without one
     sandbox: Sandbox | None = None
-    # of the sandbox that the running call's command runs in
+    # of the sandbox that the running call's command runs in; None: it runs in none
     profile: Profile | None = None
-    memory: Memory | None = None
-    changes: ChangeRecorder | None = None
     jobs: Jobs = field(default_factory=Jobs)
-    # by name
-    skills: dict[str, Skill] = field(default_factory=dict)
-    # runs a task in a child session; None: there are none in this run
-    do_task: DoTask | None = None
+    # the commands that check the project, as configured, and what each said when it first ran
+    diagnostics: Sequence[str] = ()
+    known_problems: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Questions:
+    """The questions that a call may ask the user."""
+
     # None: nobody can be asked
     ask_user: AskUser | None = None
     # None: the mode is not plan
     ask_plan: AskPlan | None = None
-    # the questions of `ask_user` and `ask_plan` that are open
-    questions: list[str] = field(default_factory=list)
-    # the commands that check the project, as configured, and what each said when it first ran
-    diagnostics: Sequence[str] = ()
-    known_problems: dict[str, Counter[str]] = field(default_factory=dict)
-    # the provider of web searches; None: none is configured
-    search: SearchProvider | None = None
+    # those that wait for an answer, of all calls
+    open: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ModelAccess:
+    """The model that reads the results."""
+
+    # whether a tool of this name is offered to it
+    is_offered: Callable[[str], bool] = _is_allowed
+    # the tokens of a text, as it counts them
+    count_tokens: Callable[[str], int] = estimate_tokens
+    # characters that a tool returns at once if the model can ask for more
+    page_limit: int = 24_000
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a running call tells before its result."""
+
+    # called with its summary when a permitted call begins
+    on_start: Callable[[ToolCall, str], None] = _ignore
+    # shows output of the running call
+    report: Callable[[str], None] = _ignore
+    # collects what the running call prints; None: nothing does
+    output: HeadTail | None = None
     # called for requests of tasks, with US $
     on_usage: Callable[[Usage, float | None], None] = _ignore
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a call may use. Each part is given by whoever owns it; a call gets its own where only it differs."""
+
+    # the workspace, which no tool leaves without the user's approval
+    root: Path
+    files: FileAccess = field(default_factory=FileAccess)
+    commands: CommandAccess = field(default_factory=CommandAccess)
+    questions: Questions = field(default_factory=Questions)
+    model: ModelAccess = field(default_factory=ModelAccess)
+    progress: Progress = field(default_factory=Progress)
+    # the stored conversation; None: there is none
+    sessions: SessionManager | None = None
+    # what was learned; None: nothing is in this run
+    memory: Memory | None = None
+    # of the model's list
+    todos: list[dict[str, str]] = field(default_factory=list)
+    # returns those of the project, by name
+    skills: Callable[[], Mapping[str, Skill]] = _no_skills
+    # the provider of web searches; None: none is configured
+    search: SearchProvider | None = None
+    # runs a task in a child session; None: there are none in this run
+    do_task: DoTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +239,18 @@ class ToolPlan:
     effects: Effects | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Whether a kind and patterns of allow rules let a call run without approval. `why` not, if there is more to say
+    than that no rule does; else ""."""
+
+    is_covered: bool
+    why: str = ""
+
+
+COVERED = Coverage(True)
+
+
 @dataclass(frozen=True)
 class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
@@ -216,6 +271,11 @@ class PermissionKind:
     # that, and no more
     may_change: Literal["nothing", "subject", "any file"] = "nothing"
 
+    def __init_subclass__(cls) -> None:
+        # its rules would otherwise be passed over in silence
+        if hasattr(cls, "objection"):
+            raise TypeError(f"{cls.__name__} has to say `coverage` in place of `objection`")
+
     @property
     def is_read_only(self) -> bool:
         """Whether no mode asks for it."""
@@ -229,11 +289,10 @@ class PermissionKind:
         changes_subject = self.may_change == "subject" and plan.subject != ""
         return Effects(changed=(plan.subject,)) if changes_subject else Effects()
 
-    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
-        """Return None if patterns of allow rules let the call run without approval, otherwise the reason, which may be
-        ""."""
-        is_covered = any(self.touches(pattern, subject) for pattern in patterns)
-        return None if is_covered else ""
+    def coverage(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> Coverage:
+        """Return whether patterns of allow rules let a call run without approval; without any, whether it needs
+        none."""
+        return Coverage(any(self.touches(pattern, subject) for pattern in patterns))
 
     def touches(self, pattern: str, subject: str) -> bool:
         """Return whether a deny or ask rule with this pattern applies; matches too much rather than too little."""
@@ -259,11 +318,11 @@ class _ByPath(PermissionKind):
     """Subjects are paths relative to the workspace, or absolute ones outside it, and patterns those of .gitignore; one
     that begins with `//` is for absolute paths only: `//usr/lib/**`."""
 
-    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
+    def coverage(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> Coverage:
         # what a rule allows inside the workspace it does not allow outside
         is_outside = subject.startswith("/")
         usable = [one for one in patterns if one == "*" or one.startswith(ABSOLUTE) == is_outside]
-        return super().objection(usable, subject, ctx)
+        return super().coverage(usable, subject, ctx)
 
     def touches(self, pattern: str, subject: str) -> bool:
         if self.exact(pattern, subject):

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import BaseModel
@@ -21,7 +21,6 @@ from swecli.models.message import (
     AskRequest,
     Decision,
     Display,
-    Effects,
     ToolCall,
     ToolResult,
     ToolSpec,
@@ -40,6 +39,17 @@ _CANCELLED = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
 _MAX_CHANGED = 10  # files named after a command; more are only counted
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedCall:
+    """A call whose arguments are read, and what it would do."""
+
+    call: ToolCall
+    tool: Tool
+    params: BaseModel
+    plan: ToolPlan
+    ctx: ToolContext
 
 
 class ToolRegistry(dict[str, Tool]):
@@ -70,7 +80,7 @@ async def execute(
 
     `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
     for the model (the caller truncates it), `duration_ms` excludes the wait for the user's answers. On cancellation the
-    result has the output so far (`ctx.output`)."""
+    result has the output so far (`ctx.progress.output`)."""
     readers = frozenset(
         {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
     )
@@ -78,31 +88,35 @@ async def execute(
     ask_plan = partial(_ask_plan, call, question, permissions)
     ctx = replace(
         ctx,
-        may_read=partial(permissions.may_read, readers=readers),
-        ask_user=partial(_ask_user, call, question),
-        ask_plan=ask_plan if permissions.mode == "plan" else None,
+        files=replace(ctx.files, may_read=partial(permissions.may_read, readers=readers)),
+        questions=replace(
+            ctx.questions,
+            ask_user=partial(_ask_user, call, question),
+            ask_plan=ask_plan if permissions.mode == "plan" else None,
+        ),
     )
     try:
         tool = _find_tool(call, registry, ctx, problem)
         params, note = read_arguments(tool, call.parameters)
-        plan = tool.plan(params, ctx)
+        planned = _PlannedCall(call, tool, params, tool.plan(params, ctx), ctx)
+        verdict = permissions.decide(tool, planned.plan, ctx)
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
         cause = _find_cause(error, ctx)
         return _store(call, _exception_result(call.name, cause)), _summary_without_plan(call)
-    summary = one_line(plan.summary)
-    verdict = permissions.decide(tool, plan, ctx)
-    refusal = await _check_permission(call, tool, plan, ctx, permissions, ask, verdict)
-    if plan.unattended is not None and call.decision == "headless":
-        plan = plan.unattended
+    summary = one_line(planned.plan.summary)
+    refusal = await _check_permission(planned, verdict, permissions, ask)
+    if planned.plan.unattended is not None and call.decision == "headless":
+        planned = replace(planned, plan=planned.plan.unattended)
         refusal = None
         call.approved = None
-    call.effects = tool.kind.effects_of(plan)
+    call.effects = tool.kind.effects_of(planned.plan)
     if refusal is not None:
         return _store(call, refusal), summary
-    ctx.profile = _choose_profile(tool, plan, ctx, verdict)
-    ctx.on_start(call, summary)
-    async with _recording(tool, call.effects, ctx) as changed:
-        result = await _run(call, tool, params, plan, ctx, question)
+    commands = replace(ctx.commands, profile=_choose_profile(planned, verdict))
+    planned = replace(planned, ctx=replace(ctx, commands=commands))
+    ctx.progress.on_start(call, summary)
+    async with _recording(planned) as changed:
+        result = await _run(planned, question)
     notes = [note] if note else []
     if changed and tool.kind.may_change == "any file":
         notes.append(_describe_changes(changed))
@@ -118,15 +132,15 @@ def _describe_changes(changed: Sequence[str]) -> str:
     return f"[files that differ now: {named}{f' and {more} more' if more > 0 else ''}]"
 
 
-def _recording(
-    tool: Tool, effects: Effects, ctx: ToolContext
-) -> AbstractAsyncContextManager[list[str]]:
+def _recording(planned: _PlannedCall) -> AbstractAsyncContextManager[list[str]]:
     """Return what records the changes of a permitted call, which are those that its kind may make. That a command ran
     without approval is no proof that it changed nothing; in the read-only sandbox nothing can change."""
-    may_change = tool.kind.may_change
-    if ctx.changes is None or may_change == "nothing" or ctx.profile == "read-only":
+    may_change = planned.tool.kind.may_change
+    recorder = planned.ctx.files.changes
+    only_reads = may_change == "nothing" or planned.ctx.commands.profile == "read-only"
+    if recorder is None or only_reads:
         return nullcontext([])
-    return ctx.changes.around(effects.changed if may_change == "subject" else ())
+    return recorder.around(planned.call.effects.changed if may_change == "subject" else ())
 
 
 def _find_tool(
@@ -135,7 +149,7 @@ def _find_tool(
     """Return the called tool. Raises ToolError if there is none, or its arguments could not be read."""
     tool = registry.get(call.name)
     if tool is None:
-        offered = [name for name in registry if ctx.is_offered(name)]
+        offered = [name for name in registry if ctx.model.is_offered(name)]
         similar = difflib.get_close_matches(call.name.lower(), offered, n=3, cutoff=0.5)
         meant = f"Did you mean {' or '.join(similar)}? " if similar else ""
         raise ToolError(
@@ -149,31 +163,25 @@ def _find_tool(
     return tool
 
 
-def _choose_profile(
-    tool: Tool, plan: ToolPlan, ctx: ToolContext, verdict: PermissionVerdict
-) -> Profile | None:
+def _choose_profile(planned: _PlannedCall, verdict: PermissionVerdict) -> Profile | None:
     """Return the profile of the sandbox that a permitted command runs in; None: in none, or there is none."""
-    if not tool.kind.unasked_in_sandbox or plan.outside:
+    if not planned.tool.kind.unasked_in_sandbox or planned.plan.outside:
         return None
-    if ctx.sandbox is None or not ctx.sandbox.is_active:
+    sandbox = planned.ctx.commands.sandbox
+    if sandbox is None or not sandbox.is_active:
         return None
     return "read-only" if verdict.only_reads else "workspace"
 
 
 async def _check_permission(
-    call: ToolCall,
-    tool: Tool,
-    plan: ToolPlan,
-    ctx: ToolContext,
-    permissions: Permissions,
-    ask: Ask,
-    verdict: PermissionVerdict,
+    planned: _PlannedCall, verdict: PermissionVerdict, permissions: Permissions, ask: Ask
 ) -> ToolResult | None:
     """Return None if the call may run, otherwise the result that refuses it."""
-    if not tool.kind.is_read_only or verdict.outcome != "allow":
+    call = planned.call
+    if not planned.tool.kind.is_read_only or verdict.outcome != "allow":
         done = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
         why = verdict.why or f"mode {permissions.mode}"
-        permissions.last = f"{one_line(plan.summary, 80)}: {done} ({why})"
+        permissions.last = f"{one_line(planned.plan.summary, 80)}: {done} ({why})"
     if verdict.outcome == "allow":
         call.decision = verdict.by
         return None
@@ -185,7 +193,7 @@ async def _check_permission(
             f"Not permitted: {verdict.why} Do not try to reach the same in another way.",
             denied=True,
         )
-    request = _approval_request(call, tool, plan, ctx, permissions, verdict)
+    request = _approval_request(planned, verdict, permissions)
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
@@ -209,21 +217,18 @@ async def _check_permission(
 
 
 def _approval_request(
-    call: ToolCall,
-    tool: Tool,
-    plan: ToolPlan,
-    ctx: ToolContext,
-    permissions: Permissions,
-    verdict: PermissionVerdict,
+    planned: _PlannedCall, verdict: PermissionVerdict, permissions: Permissions
 ) -> AskRequest:
     """Return the question to the user, with what a lasting yes changes: the mode or the rules of the session, or a
     file with rules of the project."""
-    rule, label = permissions.suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
+    tool = planned.tool
+    plan = planned.plan
+    rule, label = permissions.suggest_rule(tool, plan, planned.ctx, exact_only=verdict.exact_only)
     file = ""
     if permissions.saved and rule and not verdict.exact_only:
         file = permissions.saved.writable_file()
     return AskRequest(
-        call,
+        planned.call,
         tool.kind.question,
         one_line(plan.summary),
         plan.preview,
@@ -315,17 +320,13 @@ class _TimedAsk:
         return decision
 
 
-async def _run(
-    call: ToolCall,
-    tool: Tool,
-    params: BaseModel,
-    plan: ToolPlan,
-    ctx: ToolContext,
-    question: _TimedAsk,
-) -> ToolResult:
+async def _run(planned: _PlannedCall, question: _TimedAsk) -> ToolResult:
+    call = planned.call
+    tool = planned.tool
+    ctx = planned.ctx
     started = time.monotonic()
     try:
-        return await tool.run(params, ctx, plan)
+        return await tool.run(planned.params, ctx, planned.plan)
     except asyncio.CancelledError:
         call.error = CANCELLED
         raise
@@ -342,14 +343,19 @@ def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> st
     how = f"Stopped by the user after {duration_ms / 1000:.0f} s"
     if question.is_unanswered:
         return f"{how}, before the question was answered. Nothing was done."
-    return interrupted_text(how, ctx.output.text() if ctx.output else "")
+    return interrupted_text(how, ctx.progress.output.text() if ctx.progress.output else "")
 
 
 def _find_cause(error: Exception, ctx: ToolContext) -> Exception:
-    """Return what to report for a failed call: that the workspace is gone, if it is; then no other reason counts."""
-    if ctx.root.is_dir():
-        return error
-    return ToolError(lost_workspace(ctx.root))
+    """Return what to report for a failed call: that the workspace is gone, if it is; then no other reason counts. Of a
+    tool that uses what a context had in another version, which part it misses."""
+    if not ctx.root.is_dir():
+        return ToolError(lost_workspace(ctx.root))
+    if isinstance(error, AttributeError) and isinstance(error.obj, ToolContext):
+        return ToolError(
+            f"This tool is made for another version of swecli: its context has no {error.name!r}. Update its package."
+        )
+    return error
 
 
 def _summary_without_plan(call: ToolCall) -> str:

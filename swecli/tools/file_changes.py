@@ -44,7 +44,7 @@ def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> Base:
     data = read_bytes(ctx.root, path)
     name = display_path(ctx.root, path)
     now = digest(data)
-    seen = ctx.file_digests.get(path)
+    seen = ctx.files.digests.get(path)
     if seen is None and must_be_seen:
         raise ToolError(
             f"{name} exists and was not read yet. Read it first with read_file, then write it."
@@ -95,7 +95,7 @@ def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     change: FileChange = plan.state
     path = change.base.path
     write_atomic(ctx.root, path, change.data, change.base.digest)
-    ctx.file_digests[path] = digest(change.data)
+    ctx.files.digests[path] = digest(change.data)
     text = f"{done} {plan.preview.title} ({change.diff.counts})."
     if change.base.file is not None and change.diff.changed:
         text += f" Changed lines, as they are numbered now: {_places(change.diff.changed)}."

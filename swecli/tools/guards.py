@@ -56,12 +56,12 @@ def when_ignored(root: Path, path: str) -> str:
 def visible_files(ctx: ToolContext, start: str) -> Iterable[str]:
     """Return the files below a folder that no ignore file names; all of them if the user approved a folder that one
     names. Raises ToolError like `files_below`."""
-    files = files_below(ctx.root, start, ctx.environ, ctx.timeout)
+    files = files_below(ctx.root, start, ctx.commands.environ, ctx.commands.timeout)
     own = own_ignore_files(ctx.root)
     if not own or when_ignored(ctx.root, start):
         return files
     # a line of a .gitignore can include again what an ignore file of ours leaves out
-    env = child_environment(ctx.environ)
+    env = child_environment(ctx.commands.environ)
     named_by_none = list_tree(ctx.root, env, ignore_files=own, start=start)
     return [path for path in files if path in named_by_none]
 

@@ -87,7 +87,7 @@ class Search:
     async def run(self) -> ProcessExit:
         """Run ripgrep. Raises ToolError if the pattern is invalid or ripgrep is missing."""
         root = self._ctx.root
-        env = child_environment(self._ctx.environ)
+        env = child_environment(self._ctx.commands.environ)
         argv = [*ripgrep(root, env), "--engine=auto", "--crlf", f"--regexp={self._query.pattern}"]
         if self._query.ignore_case:
             argv.append("--ignore-case")
@@ -96,7 +96,7 @@ class Search:
                 [*argv, *self._options()],
                 cwd=root,
                 env=env,
-                timeout=self._ctx.timeout,
+                timeout=self._ctx.commands.timeout,
                 on_output=self.feed,
                 errors_too=False,
             )
@@ -171,7 +171,7 @@ class Search:
             return True
         if not self._is_approved and when_ignored(self._ctx.root, path):
             return False
-        return self._ctx.may_read(path)
+        return self._ctx.files.may_read(path)
 
     def _add_line(self, path: str, data: dict[str, Any], *, is_match: bool) -> None:
         if self._open is None:

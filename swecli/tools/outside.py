@@ -54,6 +54,7 @@ class SearchPlace:
             return cls(ctx, relative_path(ctx.root, path), "")
         top = path if path.is_dir() else path.parent
         prefix = f"{top.as_posix().rstrip('/')}/"
-        may_read = ctx.may_read
-        inner = replace(ctx, root=top, may_read=lambda one: may_read(f"{prefix}{one}"))
+        may_read = ctx.files.may_read
+        files = replace(ctx.files, may_read=lambda one: may_read(f"{prefix}{one}"))
+        inner = replace(ctx, root=top, files=files)
         return cls(inner, relative_path(top, path), prefix)

@@ -220,7 +220,7 @@ class Permissions:
         self, tool: Tool, plan: ToolPlan, ctx: ToolContext
     ) -> PermissionVerdict:
         """Return the decision of plan mode on a call of a kind that may change something."""
-        way_out = _PRESENT if ctx.is_offered(PRESENT_PLAN) else _DESCRIBE
+        way_out = _PRESENT if ctx.model.is_offered(PRESENT_PLAN) else _DESCRIBE
         refusal = PermissionVerdict("deny", "mode", f"{_PLAN_REFUSAL} {way_out}")
         if plan.outside:
             return refusal
@@ -245,7 +245,7 @@ class Permissions:
             # what only reads needs no rule, and so none of them speaks for it
             if not _needs_approval(tool, plan, ctx):
                 return ask
-            if tool.kind.objection(patterns, plan.subject, ctx) is not None:
+            if not tool.kind.coverage(patterns, plan.subject, ctx).is_covered:
                 return ask
         return PermissionVerdict("allow", "rule", _by(rules, tool, plan))
 
@@ -273,13 +273,14 @@ class Permissions:
             return PermissionVerdict("allow", "mode", f"mode {mode}")
 
         own = [rule for rule in (*self.session, *self.project) if rule.is_for(tool)]
-        if tool.kind.objection(_patterns(own), plan.subject, ctx) is None:
+        if tool.kind.coverage(_patterns(own), plan.subject, ctx).is_covered:
             return PermissionVerdict("allow", "session", _by(own, tool, plan))
         rules = [*own, *(rule for rule in self.allow if rule.is_for(tool))]
-        why = tool.kind.objection(_patterns(rules), plan.subject, ctx)
-        if why is None:
+        coverage = tool.kind.coverage(_patterns(rules), plan.subject, ctx)
+        if coverage.is_covered:
             return PermissionVerdict("allow", "rule", _by(rules, tool, plan))
 
+        why = coverage.why
         if broken and _is_unasked(tool.kind, self.mode, ctx):
             why = f"the invalid rule {one_line(broken.text)!r} must be corrected first"
         return PermissionVerdict("ask", "mode", why)
@@ -355,13 +356,13 @@ def _by(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> str:
 
 def _needs_approval(tool: Tool, plan: ToolPlan, ctx: ToolContext) -> bool:
     """Return whether a call needs a mode or a rule to run, because it may do more than read."""
-    return tool.kind.objection((), plan.subject, ctx) is not None
+    return not tool.kind.coverage((), plan.subject, ctx).is_covered
 
 
 def _is_unasked(kind: PermissionKind, mode: Mode, ctx: ToolContext) -> bool:
     """Return whether a mode runs every call of a kind without asking."""
     if mode in kind.unasked_in:
         return True
-    if mode not in kind.unasked_in_sandbox or ctx.sandbox is None:
+    if mode not in kind.unasked_in_sandbox or ctx.commands.sandbox is None:
         return False
-    return ctx.sandbox.is_active
+    return ctx.commands.sandbox.is_active

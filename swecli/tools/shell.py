@@ -79,10 +79,10 @@ async def run_shell(
         script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
         argv = ["/bin/bash" if is_bash else "/bin/sh", "-c", script]
         descriptors = (writing,) if own_codes else ()
-        if ctx.sandbox is not None and ctx.profile is not None:
+        if ctx.commands.sandbox is not None and ctx.commands.profile is not None:
             end = await run_inside(
-                ctx.sandbox,
-                ctx.profile,
+                ctx.commands.sandbox,
+                ctx.commands.profile,
                 argv,
                 env=env,
                 timeout=timeout,

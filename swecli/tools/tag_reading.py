@@ -54,7 +54,7 @@ class TagReading:
         end = await run_group(
             [*program, str(self._count)],
             cwd=self._ctx.root,
-            env=child_environment(self._ctx.environ),
+            env=child_environment(self._ctx.commands.environ),
             timeout=max(seconds, 0.0),
             on_output=self._feed,
             errors_too=False,
@@ -74,7 +74,7 @@ class TagReading:
         now = time.monotonic()
         if now - self._reported >= _REPORT_SECONDS:
             self._reported = now
-            self._ctx.report(f"{self._count:,} of {len(self._paths):,} files\n")
+            self._ctx.progress.report(f"{self._count:,} of {len(self._paths):,} files\n")
 
     def _add(self, tags: dict[str, object]) -> None:
         path = self._paths[self._count]

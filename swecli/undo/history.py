@@ -12,7 +12,7 @@ from swecli.models.errors import BadInput, StoreError
 from swecli.store.journal.reader import is_other_process
 from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
-from swecli.tools.base import ToolContext, lost_workspace
+from swecli.tools.base import lost_workspace
 from swecli.tools.diffs import unified_diff
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import escape_invalid_bytes
@@ -48,25 +48,29 @@ class TurnHistory:
     ) -> None:
         self._sessions = sessions
         self._versions = versions
-        self._recorder = recorder
+        self.recorder = recorder
         self._jobs = jobs
         self._changes = sessions.file_changes
 
     @classmethod
     def track(
-        cls, sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]
+        cls,
+        sessions: SessionManager,
+        root: Path,
+        environ: Mapping[str, str],
+        jobs: Jobs,
+        own: Iterable[Path],
     ) -> TurnHistory | None:
-        """Start recording the changes of tool calls, with versions of files beside the database. Returns None if the
-        database is in memory. `own` are folders of swecli itself, which are not recorded."""
+        """Return the history of a workspace, with versions of files beside the database, or None if the database is in
+        memory. Its `recorder` is for the calls that change files. `own` are folders of swecli itself, which are not
+        recorded."""
         database = sessions.database
         if database.path is None:
             return None
         place = str(database.path.absolute())
         excluded = [place, *(f"{folder}/" for folder in own)]
-        versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, excluded)
-        recorder = ChangeRecorder(sessions, versions, ctx.jobs)
-        ctx.changes = recorder
-        return cls(sessions, versions, recorder, ctx.jobs)
+        versions = FileVersions(root, Path(f"{place}.versions"), environ, excluded)
+        return cls(sessions, versions, ChangeRecorder(sessions, versions, jobs), jobs)
 
     def turns(self) -> list[tuple[int, str]]:
         """Return the numbers of the session's turns, newest first, each with its query and its changes in a line."""
@@ -176,7 +180,7 @@ class TurnHistory:
         """Restore the files of a stored step, and store its end. Returns why that could not be stored, "" if it was."""
         changes = self._changes.load_step(step)
         restored = restore_files(changes, self._versions)
-        self._recorder.forget(restored.done)
+        self.recorder.forget(restored.done)
         failed = [change.key for change in changes if change.path in restored.failed]
         try:
             self._sessions.undo.finish(step, failed)
@@ -215,7 +219,7 @@ class TurnHistory:
     def _find_standing(self, first: int) -> list[Standing]:
         """Return what the turns from `first` on left, and no undo takes back."""
         session = self._sessions.session
-        self._recorder.look_for_jobs()
+        self.recorder.look_for_jobs()
         return find_standing(
             self._sessions.lasting_changes.load(session, first),
             self._versions.root,

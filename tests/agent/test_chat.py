@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import traceback
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -11,9 +14,10 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.events import Event, TurnFailed
+from swecli.models.message import ModelChunk, ModelRequest
 from swecli.models.review_events import ReviewFinished
 from tests.support.reviews import begin_review
-from tests.support.runtime import make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
 
@@ -35,6 +39,38 @@ async def test_an_unexpected_exception_ends_a_turn_as_failed_and_says_so() -> No
     assert runtime.sessions.session.messages[-1].content == "Half an "
     await run_turn(runtime, "again", learn=False)
     assert outcome(runtime) == "done"
+    runtime.close()
+
+
+async def test_a_piece_of_the_answer_passes_three_frames_on_its_way_to_the_screen() -> None:
+    frames: list[str] = []
+
+    class Watched(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
+            frames.extend(frame.filename for frame in traceback.extract_stack())
+            async for chunk in super().stream(request):
+                yield chunk
+
+    runtime = make_runtime(Watched(["Yes."]))
+    await run_turn(runtime, "hello", learn=False)
+    ours = [Path(frame).name for frame in frames if "/swecli/agent/" in frame]
+    assert ours == ["chat.py", "loop.py", "sender.py"]
+    runtime.close()
+
+
+async def test_a_turn_that_is_not_read_to_its_end_stops_its_command_and_stores_its_output() -> None:
+    command = {"command": "echo 7 of 9; touch begun; exec sleep 60"}
+    runtime = make_runtime([calls(("run_command", command))])
+    events = runtime.agent.run(runtime.agent.prepare("go"))
+    async for event in events:
+        if event.type == "tool_started":
+            break
+    while not Path("begun").exists():
+        await asyncio.sleep(0.01)
+    await events.aclose()
+    [call] = runtime.sessions.session.messages[-1].tool_calls
+    assert re.match(r"Stopped by the user after \d+ s.*\n7 of 9$", str(call.result))
+    assert outcome(runtime) == "cancelled"
     runtime.close()
 
 

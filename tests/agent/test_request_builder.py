@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swecli.agent.request_builder import Query
+from swecli.context.tokens import TokenCounter
+from swecli.llm.price_table import tokenizer_folder
 from swecli.models.context import WindowSpec
+from swecli.models.message import ApiMessage
 from swecli.models.playbook import Delta, Op
 from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.scripted import ScriptedModel
 
 QUERIES = (
     "implement the parser",
@@ -73,3 +80,30 @@ async def test_preparing_a_request_twice_gives_equal_requests_and_changes_no_sta
         )
         assert after == before
     runtime.close()
+
+
+class WatchedCounter(TokenCounter):
+    """Records of each measured list of messages whether its tokens were estimated."""
+
+    def __init__(self) -> None:
+        super().__init__(exact=False)
+        self.estimates: list[bool] = []
+
+    def count_messages(self, messages: Iterable[ApiMessage]) -> int:
+        self.estimates.append(self.estimated)
+        return super().count_messages(messages)
+
+
+@pytest.mark.parametrize(("window", "is_exact"), [(1_000_000, False), (12_000, True)])
+def test_a_request_is_measured_once_after_what_it_holds_is_chosen(
+    window: int, is_exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
+    runtime = make_runtime(ScriptedModel(context_window=window))
+    counter = WatchedCounter()
+    builder = runtime.agent.builder
+    prepared = builder.prepare(Query("and now? " * 3_000), runtime.agent.model, counter)
+    assert counter.estimated is not is_exact
+    # the past of the epoch that begins, and the whole
+    assert counter.estimates == [not is_exact] * 2
+    assert prepared.request.tokens == counter.count_messages(prepared.request.keyed)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.keyed import strip_keys
 from swecli.context.prepare import (
     PreparedRequest,
     RequestInput,
-    build_request,
+    compose_request,
     past_request,
-    prepare_messages,
 )
 from swecli.context.repair import _INTERRUPTED_REPLY
 from swecli.context.situation import mode_note
@@ -60,7 +57,7 @@ def prepare_request(
     head = HeadParts("You help.", instructions, tuple(session.playbook.live_bullets()))
     begins = conditions.next_opening(session, query, past_request(session), COUNTER)
     inputs = RequestInput(session, query, head, notes, begins, situation=situation)
-    return build_request(inputs, COUNTER)
+    return compose_request(inputs).measure(COUNTER)
 
 
 def store_turn(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> None:
@@ -86,66 +83,18 @@ def user_contents(messages: list[ApiMessage]) -> list[object]:
     return [m["content"] for m in messages if m["role"] == "user"]
 
 
-def test_a_request_has_system_message_last_five_interactions_and_query() -> None:
-    out = prepare_messages(make_session(10), "You help.", "Now", "Now")
-    assert len(out) == 1 + 15 + 1
-    assert strip_keys(out)[0] == {"role": "system", "content": "You help."}
-    assert user_contents(out) == [f"Query {n}" for n in range(6, 11)] + ["Now"]
-
-
-@pytest.mark.parametrize(("size", "count"), [(0, 0), (1, 3), (3, 9), (5, 15), (10, 30), (50, 30)])
-def test_a_request_has_exactly_window_size_interactions(size: int, count: int) -> None:
-    assert len(prepare_messages(make_session(10), "s", "q", "q", window_size=size)) == count + 2
-
-
-def test_a_negative_window_is_refused() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        prepare_messages(make_session(1), "s", "q", "q", window_size=-1)
-
-
-def test_messages_without_interaction_numbers_are_counted_by_position() -> None:
-    session = Session(id="s", messages=make_session(10).messages)
-    assert session.interactions == 0
-    assert user_contents(prepare_messages(session, "s", "q", "q", 2)) == [
-        "Query 9",
-        "Query 10",
-        "q",
-    ]
-
-
-def test_the_running_query_is_sent_once_and_does_not_count_in_the_window() -> None:
-    session = make_session(10)
-    session.add_message(user_message("Now", sent="Now and @file"))
-    for enhanced in ("Now and @file", "Now"):
-        out = prepare_messages(session, "s", "Now", enhanced)
-        assert user_contents(out) == [f"Query {n}" for n in range(6, 11)] + [enhanced]
-
-
 def test_an_unanswered_query_counts_as_an_interaction() -> None:
     session = make_session(5)
     session.add_message(user_message("Killed"))
-    out = prepare_messages(session, "s", "Now", "Now")
-    assert user_contents(out) == ["Query 2", "Query 3", "Query 4", "Query 5", "Killed", "Now"]
-    assert out[-2]["content"] == _INTERRUPTED_REPLY
+    messages = prepare_request(session).messages
+    contents = ["Query 2", "Query 3", "Query 4", "Query 5", "Killed", "Now"]
+    assert user_contents(messages) == contents
+    assert messages[-2]["content"] == _INTERRUPTED_REPLY
 
 
 def test_an_answered_query_can_be_sent_again() -> None:
-    out = prepare_messages(make_session(2), "s", "Query 2", "Query 2")
-    assert user_contents(out) == ["Query 1", "Query 2", "Query 2"]
-
-
-def test_a_request_without_a_session_has_system_message_and_query() -> None:
-    assert [m["role"] for m in prepare_messages(None, "s", "q", "enhanced")] == ["system", "user"]
-
-
-def test_the_system_message_contains_at_most_max_strategies_of_the_playbook() -> None:
-    session = make_session(1)
-    add_bullet(session.playbook, "Run make check.")
-    add_bullet(session.playbook, "Use tabs.")
-    out = prepare_messages(session, "You help.", "q", "q", max_strategies=1)
-    assert str(out[0]["content"]).startswith("You help.\n\n## Playbook")
-    assert "[P-2] Use tabs." in str(out[0]["content"])
-    assert "[P-1]" not in str(out[0]["content"]).split("<playbook>")[1]
+    messages = prepare_request(make_session(2), "Query 2").messages
+    assert user_contents(messages) == ["Query 1", "Query 2", "Query 2"]
 
 
 def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> None:

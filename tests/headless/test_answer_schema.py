@@ -10,7 +10,7 @@ import pytest
 
 from swecli.headless.answer_schema import MAX_BYTES, AnswerSchema
 from swecli.models.errors import BadInput
-from tests.support.runtime import calls, make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime
 from tests.support.scripted import ScriptedModel
 from tests.support.shell import CompletedRun, script, swecli
 
@@ -120,6 +120,6 @@ def test_the_schema_needs_a_run_without_a_screen() -> None:
 async def test_every_request_of_the_turn_carries_the_schema_for_services_that_keep_one() -> None:
     model = ScriptedModel([calls(("list_files", {})), '{"price": 7}'])
     runtime = make_runtime(model)
-    runtime.agent.schema = PRICE
-    await run_turn(runtime, "what is it?")
+    async for _ in runtime.agent.run(runtime.agent.prepare("what is it?"), PRICE):
+        pass
     assert [request.schema for request in model.requests] == [PRICE, PRICE]

@@ -68,11 +68,11 @@ async def test_a_job_that_ends_between_turns_is_reported_with_the_next_query() -
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start it")
     Path("go").touch()
-    await asyncio.wait_for(runtime.agent.ctx.jobs.finished.get(), 20)
+    await asyncio.wait_for(runtime.agent.ctx.commands.jobs.finished.get(), 20)
     assert runtime.agent.prepare("and?").messages == runtime.agent.prepare("and?").messages
     await run_turn(runtime, "and?")
     assert "exit code 7 after" in str(model.requests[2].messages[-1]["content"])
-    assert runtime.agent.ctx.jobs.notices == []
+    assert runtime.agent.ctx.commands.jobs.notices == []
     runtime.close()
 
 
@@ -94,7 +94,7 @@ async def test_jobs_are_listed_shown_and_stopped_by_command() -> None:
     assert "stopped after" in (await ctx.type("/jobs")).split("sleep 300")[0]
     assert "has ended already: stopped after" in await ctx.type("/jobs stop 1")
     await ctx.type("/jobs stop all")
-    assert runtime.agent.ctx.jobs.running == []
+    assert runtime.agent.ctx.commands.jobs.running == []
     with pytest.raises(BadInput, match=r"There is no job 9"):
         await ctx.type("/jobs stop 9")
     with pytest.raises(UsageError, match="Unknown option 'pause 1'"):
@@ -171,12 +171,12 @@ async def test_after_a_restart_user_and_model_are_told_once_which_jobs_were_lost
     model = ScriptedModel([calls(ended, lost), "Both run."])
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start them", learn=False)
-    await asyncio.wait_for(runtime.agent.ctx.jobs.finished.get(), 20)
+    await asyncio.wait_for(runtime.agent.ctx.commands.jobs.finished.get(), 20)
     assert runtime.resumed_lines() == [], "they belong to this run"
     line = "background job 2 (echo two; sleep 300): lost"
     # what the user types reports no end
     await run_turn(runtime, f"what does this mean? {line}", learn=False)
-    await runtime.agent.ctx.jobs.close()
+    await runtime.agent.ctx.commands.jobs.close()
     runtime.close()
 
     read = calls(("read_result", {"call_id": "job-2"}))
@@ -233,7 +233,7 @@ async def test_exit_asks_before_it_stops_background_jobs() -> None:
     assert not ctx.left
     await ctx.type("/exit")
     assert ctx.left
-    await runtime.agent.ctx.jobs.close()
+    await runtime.agent.ctx.commands.jobs.close()
     await ctx.type("/exit")
     assert len(ctx.offered) == 2, "without a job nothing is asked"
     runtime.close()

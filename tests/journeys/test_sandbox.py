@@ -14,7 +14,7 @@ from tests.support.shell import script, swecli
 
 
 def skip_without_sandbox(runtime: Runtime) -> None:
-    sandbox = runtime.agent.ctx.sandbox
+    sandbox = runtime.agent.ctx.commands.sandbox
     assert sandbox is not None
     if sandbox.problem:
         runtime.close()

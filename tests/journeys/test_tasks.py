@@ -254,7 +254,9 @@ async def test_cancelling_the_turn_cancels_the_task_and_keeps_its_partial_answer
     (call,) = parent.messages[-1].tool_calls
     assert call.result is not None
     assert call.result.startswith("Stopped by the user")
-    assert agent.ctx.jobs.all == [], "a task's background command is no job of the conversation"
+    assert agent.ctx.commands.jobs.all == [], (
+        "a task's background command is no job of the conversation"
+    )
     runtime.close()
 
 

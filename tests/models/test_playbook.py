@@ -26,6 +26,10 @@ def make_playbook(count: int) -> SessionPlaybook:
     return playbook
 
 
+def render_live(playbook: SessionPlaybook) -> str:
+    return render_bullets(playbook.live_bullets())
+
+
 def bullet_ids(text: str) -> list[str]:
     return [
         line.split("]")[0].removeprefix("- [")
@@ -35,46 +39,30 @@ def bullet_ids(text: str) -> list[str]:
 
 
 def test_a_playbook_without_strategies_to_show_is_empty_text() -> None:
-    assert SessionPlaybook().as_context() == ""
-    assert make_playbook(3).as_context(max_strategies=0) == ""
-    assert make_playbook(3).as_context(max_strategies=-1) == ""
+    assert render_live(SessionPlaybook()) == ""
 
 
 def test_bullets_are_rendered_with_their_ids_in_order() -> None:
-    text = make_playbook(3).as_context()
+    text = render_live(make_playbook(3))
     assert bullet_ids(text) == ["P-1", "P-2", "P-3"]
     assert "- [P-2] Strategy number 2." in text
     assert text.startswith("\n\n## Playbook\n")
     assert text.endswith("</playbook>")
 
 
-def test_at_most_30_strategies_are_shown_by_default() -> None:
-    assert len(bullet_ids(make_playbook(40).as_context())) == 30
-    assert bullet_ids(make_playbook(40).as_context(max_strategies=2)) == ["P-39", "P-40"]
-
-
-def test_pinned_and_helpful_bullets_are_preferred() -> None:
-    playbook = make_playbook(6)
-    change_bullet(playbook, "P-2", helpful=3)
-    change_bullet(playbook, "P-6", harmful=1)
-    change_bullet(playbook, "P-1", state="pinned", harmful=9)
-    assert bullet_ids(playbook.as_context(3)) == ["P-1", "P-2", "P-5"]
-    assert bullet_ids(playbook.as_context(4)) == ["P-1", "P-2", "P-4", "P-5"]
-
-
-def test_counts_do_not_change_the_text_if_all_bullets_are_shown() -> None:
+def test_counts_do_not_change_the_text() -> None:
     playbook = make_playbook(3)
-    before = playbook.as_context()
+    before = render_live(playbook)
     change_bullet(playbook, "P-1", harmful=5)
     change_bullet(playbook, "P-3", neutral=1)
-    assert playbook.as_context() == before
+    assert render_live(playbook) == before
 
 
 @pytest.mark.parametrize("state", ["quarantined", "disabled", "deleted"])
 def test_quarantined_disabled_and_deleted_bullets_are_not_shown(state: str) -> None:
     playbook = make_playbook(2)
     change_bullet(playbook, "P-1", state=state)
-    assert bullet_ids(playbook.as_context()) == ["P-2"]
+    assert bullet_ids(render_live(playbook)) == ["P-2"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +78,7 @@ def test_quarantined_disabled_and_deleted_bullets_are_not_shown(state: str) -> N
 def test_a_bullet_cannot_add_playbook_tags_or_headings(hostile: str) -> None:
     playbook = SessionPlaybook()
     add_bullet(playbook, hostile)
-    text = playbook.as_context()
+    text = render_live(playbook)
     assert re.findall(r"<\s*/?\s*playbook[^>]*>", text, re.IGNORECASE) == [
         "<playbook>",
         "</playbook>",

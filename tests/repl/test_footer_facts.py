@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from swecli.actions.builtin.context import show
 from swecli.models.context import WindowSpec
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
+from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
 from swecli.repl.footer import Footer, _count_sent_turns
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall
@@ -78,7 +80,8 @@ async def test_after_a_turn_the_footer_shows_the_same_share_as_context(footer: F
     for event in await run_turn(runtime, "a", learn=False):
         footer.observe(event)
     while_it_ran = footer.context
-    footer.measure()
+    program = SimpleNamespace(agent=runtime.agent, footer=footer)
+    AsyncQueryProcessor(program).measure_next()
     assert footer.context != while_it_ran
     assert f"({footer.context}%)" in (await show.perform(runtime, show.read(""))).lines[0]
     runtime.close()
@@ -135,5 +138,5 @@ async def test_a_background_job_is_counted_while_the_turn_still_runs(footer: Foo
         if event.type == "step_started":
             jobs.append(footer.jobs)
     assert jobs == [0, 1]
-    await runtime.agent.ctx.jobs.close()
+    await runtime.agent.ctx.commands.jobs.close()
     runtime.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.message import AskRequest, Decision, ToolCall
-from swecli.tools.base import ToolContext
+from swecli.tools.base import CommandAccess, ToolContext
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
 from tests.support.as_user import print_as_user
@@ -42,7 +42,7 @@ async def run(base: Path) -> list[dict[str, Any]]:
     call = ToolCall(
         "1", "run_command", {"command": f"setsid {root} >/dev/null 2>&1 & sleep 1; echo done"}
     )
-    ctx = ToolContext(root=base, environ=dict(os.environ), timeout=20)
+    ctx = ToolContext(base, commands=CommandAccess(20, dict(os.environ)))
     result, _ = await execute(call, _REGISTRY, ctx, Permissions(), _approve)
     return [{"result": result.for_model}]
 

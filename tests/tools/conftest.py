@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
-from swecli.tools.base import ToolContext
+from swecli.tools.base import CommandAccess, Progress, ToolContext
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
 
@@ -49,7 +49,11 @@ def reported() -> list[str]:
 @pytest.fixture
 def ctx(root: Path, reported: list[str]) -> ToolContext:
     """Return a context like a session's."""
-    return ToolContext(root=root, report=reported.append, environ=dict(os.environ), timeout=20)
+    return ToolContext(
+        root,
+        commands=CommandAccess(timeout=20, environ=dict(os.environ)),
+        progress=Progress(report=reported.append),
+    )
 
 
 @pytest.fixture
@@ -67,6 +71,11 @@ def permissions() -> Permissions:
 @pytest.fixture
 def run(ctx: ToolContext, permissions: Permissions, answers: Answers) -> RunTool:
     """Return a function that runs one call through `execute`."""
+    return make_run(ctx, permissions, answers)
+
+
+def make_run(ctx: ToolContext, permissions: Permissions, answers: Answers) -> RunTool:
+    """Return a function that runs one call in this context."""
     registry = ToolRegistry.discover()
 
     async def run_one(name: str, /, **parameters: Any) -> ToolResult:

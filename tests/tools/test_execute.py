@@ -14,7 +14,7 @@ import pytest
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
-from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
+from swecli.tools.base import READ, Params, Progress, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.commands.rules import RUN
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
@@ -63,7 +63,7 @@ async def test_execute_records_result_decision_and_duration_in_the_call(ctx: Too
     begun: list[str] = []
     call, result, summary = await run_call(
         "run_command",
-        replace(ctx, on_start=lambda call, line: begun.append(line)),
+        replace(ctx, progress=Progress(on_start=lambda call, line: begun.append(line))),
         parameters={"command": "echo hi;:"},
     )
     assert result.ok
@@ -147,7 +147,7 @@ async def test_an_unknown_argument_of_a_command_is_refused(ctx: ToolContext) -> 
 
 
 async def test_an_unknown_tool_is_answered_with_those_that_are_offered(ctx: ToolContext) -> None:
-    ctx.is_offered = lambda name: name in ("read_file", "search_files")
+    ctx.model.is_offered = lambda name: name in ("read_file", "search_files")
     _, result, _ = await run_call("skil", ctx)
     assert result.for_model == "There is no tool 'skil'. Tools: read_file, search_files."
 
@@ -398,7 +398,7 @@ async def test_cancelling_a_running_call_ends_the_command_and_records_it(
 ) -> None:
     ready = asyncio.Event()
     call = ToolCall("c1", "run_command", {"command": "echo $$ > pid; echo ready; sleep 300"})
-    watching = replace(ctx, report=lambda text: ready.set())
+    watching = replace(ctx, progress=Progress(report=lambda text: ready.set()))
     task = asyncio.create_task(
         execute(call, ToolRegistry.discover(), watching, Permissions("auto"), approve)
     )
@@ -422,3 +422,24 @@ async def test_summaries_are_one_line_with_hidden_characters_escaped(ctx: ToolCo
     assert summary == "Run echo \\x1b[2K\\u202e ⏎ echo b"
     _, _, summary = await run_call("read_file", ctx, parameters={"path": "no\nfile"})
     assert summary == "Read no ⏎ file"
+
+
+@pytest.mark.parametrize("where", ["plan", "run"])
+async def test_a_tool_for_another_version_is_refused_in_one_line(
+    ctx: ToolContext, where: str
+) -> None:
+    def plan(params: Params, ctx: ToolContext) -> ToolPlan:
+        if where == "plan":
+            ctx.timeout  # type: ignore[attr-defined]  # as in version 0.1  # noqa: B018
+        return ToolPlan("Count")
+
+    async def run(params: Params, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+        return ToolResult(True, str(ctx.timeout))  # type: ignore[attr-defined]  # as in version 0.1
+
+    count = Tool("count", "Counts.", Params, READ, run, plan)
+    _, result, _ = await run_call("count", ctx, registry=ToolRegistry([count]))
+    assert not result.ok
+    assert result.for_model == (
+        "This tool is made for another version of swecli: its context has no 'timeout'."
+        " Update its package."
+    )

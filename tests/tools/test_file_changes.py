@@ -19,7 +19,7 @@ def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:
     assert plan.preview.body.endswith(" one\n-two\n+2\n")
     assert make_change(ctx, plan, "Edited").ok
     assert path.read_bytes() == b"one\r\n2\r\n"
-    assert ctx.file_digests[path.resolve()] == digest(b"one\r\n2\r\n")
+    assert ctx.files.digests[path.resolve()] == digest(b"one\r\n2\r\n")
 
 
 @pytest.mark.parametrize("now", [b"changed", None])

@@ -18,7 +18,7 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 async def wait_for_job(ctx: ToolContext) -> str:
     """Wait for the next job to end and return the line that reports it."""
-    return await asyncio.wait_for(ctx.jobs.finished.get(), 20)
+    return await asyncio.wait_for(ctx.commands.jobs.finished.get(), 20)
 
 
 async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(
@@ -31,7 +31,7 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(
     )
     assert begun.ok
     assert 'read_result(call_id="job-1")' in begun.for_model
-    ctx.page_limit = 1_000
+    ctx.model.page_limit = 1_000
     first = (await run("read_result", call_id="job-1")).for_model
     assert "running for" in first.split("\n", 1)[0]
     assert "\n     2\t1\n     3\t2\n" in first
@@ -43,9 +43,9 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(
     )
     (ctx.root / "go").touch()
     assert "exit code 3 after" in await wait_for_job(ctx)
-    [news] = ctx.jobs.pop_notices()
+    [news] = ctx.commands.jobs.pop_notices()
     assert "exit code 3" in news
-    assert ctx.jobs.pop_notices() == []
+    assert ctx.commands.jobs.pop_notices() == []
     assert "exit code 3" in (await run("read_result", call_id="job-1")).for_model
 
 
@@ -55,7 +55,7 @@ async def test_a_background_command_that_fails_at_once_is_an_ordinary_result(
     result = await run("run_command", command="echo no such thing >&2; exit 127", background=True)
     assert (result.ok, result.exit_code) == (False, 127)
     assert "no such thing" in result.for_model
-    assert ctx.jobs.all == []
+    assert ctx.commands.jobs.all == []
 
 
 async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children(
@@ -66,10 +66,10 @@ async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children
     result = await run("run_command", command=command, background=True)
     pids = [int(word) for word in result.for_model.split() if word.isdecimal()]
     assert len(pids) >= 2
-    line = await ctx.jobs.close()
+    line = await ctx.commands.jobs.close()
     assert line.startswith("stopped in the background: job 1 (trap")
     assert [await has_ended(pid) for pid in pids[-2:]] == [True, True]
-    assert await ctx.jobs.close() == ""
+    assert await ctx.commands.jobs.close() == ""
 
 
 async def test_kill_with_a_job_number_ends_the_job(
@@ -94,7 +94,7 @@ async def test_background_commands_need_the_same_permission_as_others(
     assert "in the background" in answers.asked[0].preview.title
     permissions.mode = "plan"
     assert (await run("run_command", command="touch made; sleep 300", background=True)).denied
-    assert ctx.jobs.all == []
+    assert ctx.commands.jobs.all == []
     assert not (ctx.root / "made").exists()
 
 
@@ -106,7 +106,7 @@ async def test_the_number_of_running_jobs_is_limited(run: RunTool, ctx: ToolCont
     over = await run("run_command", command="sleep 300", background=True)
     assert not over.ok
     assert "16 commands run in the background" in over.for_model
-    assert await ctx.jobs.close() != ""
+    assert await ctx.commands.jobs.close() != ""
 
 
 async def test_a_job_is_stopped_at_its_time_limit(

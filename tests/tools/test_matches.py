@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.base import ToolContext
+from swecli.tools.base import FileAccess, ToolContext
 from swecli.tools.matches import Query, Search
 
 
@@ -32,7 +32,9 @@ END = event("end", binary_offset=None)
 
 
 def make_search(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> Search:
-    return Search(ToolContext(Path("/nowhere"), may_read=may_read), ".", Query("x", limit=most))
+    return Search(
+        ToolContext(Path("/nowhere"), FileAccess(may_read=may_read)), ".", Query("x", limit=most)
+    )
 
 
 def rows(search: Search) -> list[str]:

@@ -31,9 +31,9 @@ INSTALLED = [
 @pytest.fixture(autouse=True)
 def sandbox(ctx: ToolContext, root: Path, permissions: Permissions) -> None:
     """Let commands run in a sandbox without a question; skip where there is none."""
-    ctx.sandbox = Sandbox("auto", root, ctx.environ)
-    if ctx.sandbox.problem:
-        pytest.skip(f"no sandbox on this machine: {ctx.sandbox.problem}")
+    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
+    if ctx.commands.sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
     permissions.mode = "edits"
 
 

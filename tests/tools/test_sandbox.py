@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox, looks_denied
-from tests.tools.conftest import Answers
+from tests.tools.conftest import Answers, make_run
 from tests.tools.test_processes import has_ended
 
 RunTool = Callable[..., Awaitable[ToolResult]]
@@ -28,10 +29,10 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 @pytest.fixture
 def sandbox(ctx: ToolContext, root: Path) -> Sandbox:
     """Let the commands of the context run in a sandbox; skip where there is none."""
-    made = Sandbox("auto", root, ctx.environ)
+    made = Sandbox("auto", root, ctx.commands.environ)
     if made.problem:
         pytest.skip(f"no sandbox on this machine: {made.problem}")
-    ctx.sandbox = made
+    ctx.commands.sandbox = made
     return made
 
 
@@ -100,7 +101,7 @@ async def test_what_only_reads_runs_where_nothing_can_be_written_in_every_mode(
     mode: Mode,
 ) -> None:
     recorder = Recorder()
-    ctx.changes = recorder
+    ctx.files.changes = recorder
     permissions.mode = mode
     (root / "a.txt").write_text("found")
     result = await run("run_command", command="cat a.txt")
@@ -113,7 +114,7 @@ async def test_files_changed_in_the_sandbox_are_recorded_for_undo(
     run: RunTool, ctx: ToolContext, permissions: Permissions, sandbox: Sandbox
 ) -> None:
     recorder = Recorder()
-    ctx.changes = recorder
+    ctx.files.changes = recorder
     permissions.mode = "auto"
     await run("run_command", command="touch made")
     assert recorder.scans == 1
@@ -123,7 +124,7 @@ async def test_without_a_sandbox_also_what_only_reads_is_recorded_for_undo(
     run: RunTool, ctx: ToolContext
 ) -> None:
     recorder = Recorder()
-    ctx.changes = recorder
+    ctx.files.changes = recorder
     await run("run_command", command="ls")
     assert recorder.scans == 1
 
@@ -219,7 +220,7 @@ async def test_a_background_command_and_what_it_starts_end_with_the_job(
     while len(pids) < 2:
         await asyncio.sleep(0.05)
         pids = running("sleep", "4217")
-    await ctx.jobs.close()
+    await ctx.commands.jobs.close()
     assert [await has_ended(pid) for pid in pids] == [True, True]
 
 
@@ -283,7 +284,7 @@ async def test_a_new_file_that_instructs_an_assistant_is_named_in_the_result(
 
 
 async def test_git_commits_in_a_linked_work_tree(
-    run: RunTool, root: Path, permissions: Permissions, ctx: ToolContext, sandbox: Sandbox
+    root: Path, permissions: Permissions, answers: Answers, ctx: ToolContext, sandbox: Sandbox
 ) -> None:
     def git(*words: str, at: Path) -> None:
         author = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -293,8 +294,8 @@ async def test_git_commits_in_a_linked_work_tree(
     git("commit", "-q", "--allow-empty", "-m", "first", at=root)
     tree = root.parent / "tree"
     git("worktree", "add", "-q", str(tree), at=root)
-    ctx.root = tree
-    ctx.sandbox = Sandbox("auto", tree, ctx.environ)
+    ctx.commands.sandbox = Sandbox("auto", tree, ctx.commands.environ)
+    run = make_run(replace(ctx, root=tree), permissions, answers)
     permissions.mode = "auto"
     commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second"
     assert (await run("run_command", command=commit)).ok
@@ -317,7 +318,7 @@ async def test_a_work_tree_that_names_a_foreign_folder_does_not_open_it(
 
 @pytest.mark.parametrize("setting", ["off", "required", "auto"])
 async def test_the_root_of_the_file_system_has_no_sandbox(ctx: ToolContext, setting: str) -> None:
-    made = Sandbox(setting, Path("/"), ctx.environ)
+    made = Sandbox(setting, Path("/"), ctx.commands.environ)
     assert not made.is_active
     assert made.describe().startswith("none, so commands run as you")
     assert bool(made.refusal) == (setting == "required")
@@ -326,7 +327,7 @@ async def test_the_root_of_the_file_system_has_no_sandbox(ctx: ToolContext, sett
 async def test_required_refuses_every_command_where_there_is_no_sandbox(
     run: RunTool, ctx: ToolContext, answers: Answers
 ) -> None:
-    ctx.sandbox = Sandbox("required", Path("/"), ctx.environ)
+    ctx.commands.sandbox = Sandbox("required", Path("/"), ctx.commands.environ)
     for command in ("ls", "touch made"):
         result = await run("run_command", command=command)
         assert result.for_model.startswith("The setting sandbox is required, and there is none:")

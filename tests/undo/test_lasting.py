@@ -142,7 +142,7 @@ async def test_a_running_job_and_what_it_wrote_are_named_and_its_own_files_are_n
     assert "out.txt" in lines[1]
     assert lines[1].endswith("written while job 1 ran, not undone")
     assert Path("out.txt").exists()
-    await runtime.agent.ctx.jobs.close()
+    await runtime.agent.ctx.commands.jobs.close()
     runtime.close()
 
 

@@ -287,8 +287,8 @@ class PlaybookMemory:
     """The playbook as the tools `remember` and `recall` use it."""
 
     sessions: SessionManager
-    instructions: Callable[[], str] = str
-    count: Count = field(default=lambda text: len(text) // 4)
+    instructions: Callable[[], str]
+    count: Count
     index: BulletIndex = field(default_factory=BulletIndex)
 
     def objection(self, text: str, scope: Scope | Literal[""], replaces: str) -> str:

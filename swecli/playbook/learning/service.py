@@ -35,6 +35,7 @@ from swecli.playbook.learning.reflector_model import (
     ReflectorModel,
     Sender,
 )
+from swecli.playbook.selection import Count
 from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, note_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -111,9 +112,9 @@ class LearningService:
         """Create the finder of stale strategies for a request builder."""
         return StaleStrategies()
 
-    def open_memory(self) -> lessons.PlaybookMemory:
-        """Create the memory of the tools `remember` and `recall`."""
-        return lessons.PlaybookMemory(self.sessions, self.instructions)
+    def open_memory(self, count: Count) -> lessons.PlaybookMemory:
+        """Create the memory of the tools `remember` and `recall`. `count` returns the tokens of a text."""
+        return lessons.PlaybookMemory(self.sessions, self.instructions, count)
 
     async def learn(
         self, interaction: int | None = None, *, asked: bool = False

@@ -6,10 +6,14 @@ import asyncio
 import time
 from contextlib import aclosing
 
-from swecli.context.keyed import strip_keys
-from swecli.context.prepare import prepare_messages
 from swecli.models.errors import BadInput
-from swecli.models.events import ReasoningDelta, TextDelta, ToolStarted, TurnStarted
+from swecli.models.events import (
+    ContextMeasured,
+    ReasoningDelta,
+    TextDelta,
+    ToolStarted,
+    TurnStarted,
+)
 from swecli.models.message import ApiMessage
 from swecli.repl.program import Program
 from swecli.tools.limits import HeadTail, strip_terminal_codes
@@ -25,12 +29,19 @@ class AsyncQueryProcessor:
         self.repl = repl
 
     def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
-        """Return the messages for a query: system prompt with the playbook, the window, the query."""
-        session, prompt = (
-            self.repl.session_manager.current_session,
-            self.repl.agent.builder.system_prompt,
-        )
-        return strip_keys(prepare_messages(session, prompt, query, enhanced_query))
+        """Return the messages of the request that a query would begin its turn with. `enhanced_query` is the query
+        with the contents of its @files; if it is "", they are read now."""
+        return self.repl.agent.prepare(query, enhanced=enhanced_query).messages
+
+    def measure_next(self) -> None:
+        """After the first request, show in the footer how full the next one will be, as `/context` does. Its tokens may
+        be estimated."""
+        footer = self.repl.footer
+        if footer.context is None:
+            return
+        messages = self._prepare_messages("", "")
+        size = self.repl.agent.make_fitter().measure(messages)
+        footer.observe(ContextMeasured(size.tokens, size.limit, size.estimated))
 
     async def process_query(self, query: str) -> None:
         """Run one turn and show its events. Cancelling interrupts the turn, with a note; before any output the line is

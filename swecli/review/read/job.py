@@ -178,7 +178,9 @@ async def _make_job(
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     is_own = not target.spec or target.spec[0] == "--staged"
     base = "" if is_own and options.trusted else target.base
-    rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
+    rules, notes = await asyncio.to_thread(
+        load_rules, root, plan.files, base, agent.ctx.commands.environ
+    )
     if rules and not base and not options.trusted:
         rules = {}
         notes = [
@@ -229,7 +231,7 @@ def plan_review(
     max_tokens = (
         min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     )
-    target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
+    target = resolve_target(agent.ctx.root, spec, agent.ctx.commands.environ or {}, options.include)
     try:
         plan = build_plan(target, agent.counter, max_tokens)
     except BaseException:
@@ -245,7 +247,7 @@ def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifi
     agent.count_exactly()
     settings = agent.settings
     name = agent.settings.review_verify_model
-    model = make_model(name, settings, agent.ctx.environ or {}) if name else agent.model
+    model = make_model(name, settings, agent.ctx.commands.environ or {}) if name else agent.model
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
 
 

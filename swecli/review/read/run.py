@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
@@ -62,8 +62,12 @@ class Review:
         for line in job.notices:
             yield Notice(line, "warning")
         try:
-            async for event in self._read():
-                yield event
+            dialogue = self._dialogue
+            if not dialogue.is_over(self._state):
+                loop = self._begin_loop()
+                async with aclosing(loop.run(dialogue, self._state)) as events:
+                    async for event in events:
+                        yield event
             async for event in self._verify():
                 yield event
         except Exception:
@@ -73,17 +77,12 @@ class Review:
         assert end is not None, "the loop runs until the dialogue is over"
         yield self.finish(end)
 
-    async def _read(self) -> AsyncGenerator[Event, None]:
-        """Read all parts. Raises SwecliError."""
-        dialogue = self._dialogue
-        if dialogue.is_over(self._state):
-            return
-        dialogue.open_part()
+    def _begin_loop(self) -> Loop:
+        """Ask for the first part, with a new state, and return the loop that reads all of them."""
+        self._dialogue.open_part()
         interaction = self.job.sessions.session.interactions
         self._state = TurnState(self.record.label, interaction, self.record.loops)
-        loop = Loop(self.job.agent.model, self._calls, self._turns)
-        async for event in loop.run(dialogue, self._state):
-            yield event
+        return Loop(self.job.agent.model, self._calls, self._turns)
 
     async def _verify(self) -> AsyncGenerator[Event, None]:
         """Verify what was found. Raises StoreError."""
@@ -174,9 +173,8 @@ def _make_runner(job: ReviewJob) -> CallRunner:
         agent.ctx,
         root=job.verifier.sources.root,
         sessions=job.sessions,
-        file_digests={},
+        files=replace(agent.ctx.files, digests={}),
         todos=[],
-        page_limit=limit * 4 // 5,
     )
     kit = Toolkit(review_tools(agent.tools), agent.permissions, ctx, _deny)
     return CallRunner(kit, job.sessions, limit, agent.counter, repeats=True)

@@ -41,7 +41,7 @@ def _plan(params: AskUserParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError(
             "Two choices look the same, or one is empty. The user could not tell them apart."
         )
-    if ctx.questions:
+    if ctx.questions.open:
         raise ToolError(
             "Another question is open. Ask one at a time, or put what belongs together into one question."
         )
@@ -51,13 +51,13 @@ def _plan(params: AskUserParams, ctx: ToolContext) -> ToolPlan:
 @tool(READ, AskUserParams, _plan, Offer(in_tasks=False, in_reviews=False))
 async def ask_user(params: AskUserParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     question, choices = plan.state
-    if ctx.ask_user is None:
+    if ctx.questions.ask_user is None:
         return _unanswered("Nobody can be asked in this run.", params.default)
-    ctx.questions.append(question)
+    ctx.questions.open.append(question)
     try:
-        decision = await ctx.ask_user(question, choices)
+        decision = await ctx.questions.ask_user(question, choices)
     finally:
-        ctx.questions.remove(question)
+        ctx.questions.open.remove(question)
     if decision.by == "headless":
         return _unanswered("Nobody can be asked in this run.", params.default)
     if not decision.allow or not decision.answer:

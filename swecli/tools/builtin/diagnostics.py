@@ -32,12 +32,12 @@ class _Checked:
 
 
 def _plan(params: DiagnosticsParams, ctx: ToolContext) -> ToolPlan:
-    if not ctx.diagnostics:
+    if not ctx.commands.diagnostics:
         raise ToolError(
             'No checks are configured. The user sets them in .swecli/config.toml: diagnostics = ["ruff check ."].'
         )
     # asked about and allowed by rules like any other command line
-    line = "; ".join(ctx.diagnostics)
+    line = "; ".join(ctx.commands.diagnostics)
     plan = plan_command(RunCommandParams.model_validate({"command": line}), ctx)
     return replace(plan, summary=f"Check with {line}")
 
@@ -47,12 +47,12 @@ async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: ToolPla
     if digest_scripts(ctx.root, plan.subject) != plan.state:
         raise ToolError("A script of these checks changed after they were approved. Nothing ran.")
     before = _digests(ctx)
-    checked = [await _check(command, ctx) for command in ctx.diagnostics]
+    checked = [await _check(command, ctx) for command in ctx.commands.diagnostics]
     lines = [line for one in checked for line in one.lines]
     changed = _changed_files(before, _digests(ctx), ctx.root)
     if changed:
         lines.append(f"[the checks changed files: {', '.join(changed)}. Read them again]")
-    shown = fit_rows(lines, ctx.page_limit)
+    shown = fit_rows(lines, ctx.model.page_limit)
     if len(shown) < len(lines):
         shown.append(f"[… {len(lines) - len(shown)} more lines]")
     failed = next((one.code for one in checked if one.code), 0)
@@ -63,14 +63,14 @@ async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: ToolPla
 async def _check(command: str, ctx: ToolContext) -> _Checked:
     """Run one command and compare its output with that of its first run."""
     output = HeadTail()
-    throttle = OutputThrottle(ctx.report)
-    env = child_environment(ctx.environ)
+    throttle = OutputThrottle(ctx.progress.report)
+    env = child_environment(ctx.commands.environ)
     try:
-        end = await run_shell(command, ctx.timeout, env, ctx, output, throttle)
+        end = await run_shell(command, ctx.commands.timeout, env, ctx, output, throttle)
     finally:
         throttle.flush()
     if end.reason == "timeout":
-        why = f"{command}: stopped after {ctx.timeout:g} s, so nothing is known"
+        why = f"{command}: stopped after {ctx.commands.timeout:g} s, so nothing is known"
         return _Checked(124, [why])  # the code of timeout(1)
     printed = strip_terminal_codes(output.text()).split("\n")
     lines = [line.rstrip() for line in printed if line.strip()]
@@ -78,9 +78,9 @@ async def _check(command: str, ctx: ToolContext) -> _Checked:
         head = f"{command}: exit code {end.code}. Its output is too long to compare."
         return _Checked(end.code, [head, output.loss, *lines])
 
-    known = ctx.known_problems.get(command)
+    known = ctx.commands.known_problems.get(command)
     if known is None:
-        ctx.known_problems[command] = count_lines(lines if end.code else [])
+        ctx.commands.known_problems[command] = count_lines(lines if end.code else [])
     if end.code == 0:
         return _Checked(0, [f"{command}: no problems (exit code 0)"])
     if known is None:
@@ -96,7 +96,7 @@ async def _check(command: str, ctx: ToolContext) -> _Checked:
 def _digests(ctx: ToolContext) -> dict[Path, str]:
     """Return the digests of the files that the model knows, as they are now."""
     found: dict[Path, str] = {}
-    for path in ctx.file_digests:
+    for path in ctx.files.digests:
         with suppress(ToolError):  # deleted
             found[path] = digest(read_bytes(ctx.root, path))
     return found

@@ -34,8 +34,8 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> ToolPlan:
     assert base.file is not None
     # a failed match quotes the file only if it was read, or may be read without asking
     name = relative_path(ctx.root, path)
-    may_quote = ctx.may_read(name) and not when_ignored(ctx.root, name)
-    edited = apply_edits(base.file, params.edits, hints=may_quote or path in ctx.file_digests)
+    may_quote = ctx.files.may_read(name) and not when_ignored(ctx.root, name)
+    edited = apply_edits(base.file, params.edits, hints=may_quote or path in ctx.files.digests)
     if edited.text == base.file.text:
         raise ToolError("The edits leave the file as it is. Nothing was changed.")
     data = base.file.encode(edited.text)

@@ -37,7 +37,7 @@ def _plan(params: FetchParams, ctx: ToolContext) -> ToolPlan:
 def environ_of(ctx: ToolContext) -> Mapping[str, str]:
     """Return the variables that say how the web is reached."""
     # reads the environment: the default, as for child processes
-    return ctx.environ or os.environ
+    return ctx.commands.environ or os.environ
 
 
 @tool(FETCH, FetchParams, _plan)

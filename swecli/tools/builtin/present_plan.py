@@ -66,7 +66,7 @@ class PlanOutline(NamedTuple):
 
 
 def _plan(params: PresentPlanParams, ctx: ToolContext) -> ToolPlan:
-    if ctx.ask_plan is None:
+    if ctx.questions.ask_plan is None:
         raise ToolError("This is not plan mode: no plan has to be accepted. Do what was asked.")
     steps = [" ".join(step.split()) for step in params.steps]
     plan = params.plan.strip()
@@ -74,7 +74,7 @@ def _plan(params: PresentPlanParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("The plan or one of its steps is empty.")
     if max(map(len, steps)) > _MAX_STEP:
         raise ToolError(f"A step has at most {_MAX_STEP} characters: explain it in the plan.")
-    if ctx.questions:
+    if ctx.questions.open:
         raise ToolError("Another question is open. Present the plan when it is answered.")
     return ToolPlan("Present a plan", state=PlanOutline.of(plan, steps))
 
@@ -82,12 +82,12 @@ def _plan(params: PresentPlanParams, ctx: ToolContext) -> ToolPlan:
 @tool(READ, PresentPlanParams, _plan, Offer(in_tasks=False, in_reviews=False))
 async def present_plan(params: PresentPlanParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     shown: PlanOutline = plan.state
-    assert ctx.ask_plan is not None, "a plan is made only in plan mode"
-    ctx.questions.append(plan.summary)
+    assert ctx.questions.ask_plan is not None, "a plan is made only in plan mode"
+    ctx.questions.open.append(plan.summary)
     try:
-        decision = await ctx.ask_plan(shown.text)
+        decision = await ctx.questions.ask_plan(shown.text)
     finally:
-        ctx.questions.remove(plan.summary)
+        ctx.questions.open.remove(plan.summary)
     if not decision.allow:
         return _refused(decision)
     accepted = PlanOutline(decision.answer or shown.text)

@@ -59,12 +59,12 @@ async def read_file(params: ReadFileParams, ctx: ToolContext, plan: ToolPlan) ->
         raise ToolError(
             f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
         )
-    ctx.file_digests[path] = digest(data)
+    ctx.files.digests[path] = digest(data)
     lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
     if not lines:
         return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
 
-    page = make_page(lines, Wanted(params.start_line, params.end_line), shown, ctx.page_limit)
+    page = make_page(lines, Wanted(params.start_line, params.end_line), shown, ctx.model.page_limit)
     text = list(page.rows)
     count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     if len(page.rows) < len(lines):

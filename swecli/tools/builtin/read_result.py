@@ -43,14 +43,14 @@ def _summary(params: ReadResultParams) -> str:
 @tool(READ, ReadResultParams, _plan)
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     text = await _find_text(params, ctx)
-    page = make_page(wrap_lines(text), plan.state, "The result", ctx.page_limit)
+    page = make_page(wrap_lines(text), plan.state, "The result", ctx.model.page_limit)
     shown = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
     return ToolResult(True, shown, Display(title=page.span))
 
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:
     """Return a job's state and output, or a stored result. Raises ToolError if there is neither."""
-    job = ctx.jobs.find(params.call_id)
+    job = ctx.commands.jobs.find(params.call_id)
     if job is not None:
         if params.wait and not job.ended_at:
             await asyncio.wait({job.task}, timeout=params.wait)

@@ -65,7 +65,7 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: ToolPlan) -> T
         raise ToolError(f"{name}: no source file of a known language ({known}).")
 
     reading = TagReading(place.ctx, paths)
-    is_whole = await reading.run(ctx.timeout)
+    is_whole = await reading.run(ctx.commands.timeout)
     ranked = await asyncio.to_thread(lambda: [*rank_definitions(reading.files)])
     lines, shown = _draw(ranked, params.tokens, place)
 
@@ -75,7 +75,7 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: ToolPlan) -> T
     if not is_whole:
         left = len(paths) - len(reading.files) - len(reading.problems)
         notes.append(
-            f"[stopped after {ctx.timeout:g} s: {count_of(left, 'file')} not read. Name a folder.]"
+            f"[stopped after {ctx.commands.timeout:g} s: {count_of(left, 'file')} not read. Name a folder.]"
         )
     if len(shown) < len(ranked):
         notes.append("[the rest is less referred to: name a folder or file, or raise tokens]")
@@ -89,7 +89,7 @@ def _find_sources(place: SearchPlace, path: Path) -> list[str]:
     found: Iterable[str] = [place.start]
     if path.is_dir():
         visible = visible_files(place.ctx, place.start)
-        found = (one for one in visible if place.ctx.may_read(one))
+        found = (one for one in visible if place.ctx.files.may_read(one))
     known = (one for one in found if PurePosixPath(one).suffix.lower() in GRAMMARS)
     return sorted(known, key=lambda one: (one.count("/"), one))
 
@@ -99,7 +99,7 @@ def _draw(
 ) -> tuple[list[str], list[Definition]]:
     """Return the lines of the map, and the definitions in it: as many as fit, best first, by file and line."""
     chosen: dict[str, list[Definition]] = defaultdict(list)
-    left = _Room(tokens, place.ctx.page_limit, place.ctx.count_tokens)
+    left = _Room(tokens, place.ctx.model.page_limit, place.ctx.model.count_tokens)
     for one in ranked:
         head = "" if one.path in chosen else _file_line(place, one.path)
         if not left.take(f"{head}{_definition_line(one)}\n"):

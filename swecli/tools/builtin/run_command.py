@@ -67,9 +67,9 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("The command contains a NUL character.")
     if params.outside and not params.why.strip():
         raise ToolError("Give the reason in `why`: the user is asked about a command outside.")
-    if ctx.sandbox is not None and ctx.sandbox.refusal:
-        raise ToolError(ctx.sandbox.refusal)
-    has_sandbox = ctx.sandbox is not None and ctx.sandbox.is_active
+    if ctx.commands.sandbox is not None and ctx.commands.sandbox.refusal:
+        raise ToolError(ctx.commands.sandbox.refusal)
+    has_sandbox = ctx.commands.sandbox is not None and ctx.commands.sandbox.is_active
     outside = one_line(params.why) if params.outside and has_sandbox else ""
     where: list[str] = []
     if params.background:
@@ -85,7 +85,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         ),
         state=digest_scripts(ctx.root, command),
         subject=command,
-        guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
+        guard=find_guarded(command, ctx.root, child_environment(ctx.commands.environ)),
         outside=outside,
         effects=Effects(ran=command),
     )
@@ -98,10 +98,10 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
         raise ToolError(
             "A script this command runs changed after the command was approved. Nothing ran."
         )
-    env = child_environment(ctx.environ)
+    env = child_environment(ctx.commands.environ)
     timeout: float | None = params.timeout
     if timeout is None and not params.background:
-        timeout = ctx.timeout
+        timeout = ctx.commands.timeout
     if _only_reads(plan, ctx, env):
         # in this environment git starts no program
         env = read_only_environment(env)
@@ -110,8 +110,8 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
         return await _start_job(command, timeout, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
-    output = HeadTail() if ctx.output is None else ctx.output
-    throttle = OutputThrottle(ctx.report)
+    output = HeadTail() if ctx.progress.output is None else ctx.progress.output
+    throttle = OutputThrottle(ctx.progress.report)
     try:
         end = await run_shell(command, timeout, env, ctx, output, throttle)
     finally:
@@ -121,15 +121,15 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
 
 def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
     """Return whether a command runs because it only reads: in the sandbox that was decided with its permission."""
-    if ctx.profile is not None:
-        return ctx.profile == "read-only"
+    if ctx.commands.profile is not None:
+        return ctx.commands.profile == "read-only"
     return not plan.outside and not objection(plan.subject, ctx.root, env)
 
 
 async def _start_job(
     command: str, timeout: float | None, env: Mapping[str, str], ctx: ToolContext
 ) -> ToolResult:
-    if len(ctx.jobs.running) >= _MAX_JOBS:
+    if len(ctx.commands.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
     task = asyncio.create_task(run_shell(command, timeout, env, ctx, output))
@@ -142,7 +142,7 @@ async def _start_job(
     if task.done():
         return _result(command, output, task.result(), timeout or 0, ctx)
     session = ctx.sessions.current_session if ctx.sessions else None
-    job = ctx.jobs.add(command, output, task, session)
+    job = ctx.commands.jobs.add(command, output, task, session)
     number = job.number
     printed = job.text.rstrip("\n")
     text = (
@@ -157,10 +157,10 @@ async def _start_job(
 
 async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
     """Stop a job, as `kill %N` does in a shell."""
-    job = ctx.jobs.find(f"job-{number}")
+    job = ctx.commands.jobs.find(f"job-{number}")
     if job is None or job.ended_at:
         raise ToolError(f"Job {number} {'has ended already' if job else 'was never started'}.")
-    await ctx.jobs.stop([job])
+    await ctx.commands.jobs.stop([job])
     return ToolResult(True, f"{job}: {job.state}", Display(title=job.state), exit_code=0)
 
 
@@ -174,12 +174,12 @@ def _result(
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
-        if ctx.profile == "read-only":
+        if ctx.commands.profile == "read-only":
             head += f"; what only reads gets at most {_UNASKED_TIMEOUT:g} s, whatever `timeout` and `background` say"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
-    if ctx.profile is not None and code != 0:
+    if ctx.commands.profile is not None and code != 0:
         if output.startswith("bwrap: "):
             notes.append("[the sandbox could not be set up: nothing ran]")
         elif looks_denied(output):

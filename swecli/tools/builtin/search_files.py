@@ -54,7 +54,7 @@ def _plan(params: SearchFilesParams, ctx: ToolContext) -> ToolPlan:
 
 def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> ToolPlan:
     plan = plan_outside(summary, path, ctx)
-    if path.is_dir() or ctx.may_read(plan.subject):
+    if path.is_dir() or ctx.files.may_read(plan.subject):
         return plan
     return replace(plan, guard=_barred(plan.subject), guard_is_for_place=False, session_rule="")
 
@@ -69,7 +69,7 @@ def _guard(ctx: ToolContext, path: Path, subject: str) -> str:
     if path.is_dir():
         return when_ignored(ctx.root, subject)
     why = before_reading(ctx.root, subject)
-    if not why and not ctx.may_read(subject):
+    if not why and not ctx.files.may_read(subject):
         return _barred(subject)
     return why
 
@@ -101,14 +101,14 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: ToolPl
     for file in search.files:
         file.path = f"{place.prefix}{file.path}"
     rows = _rows(search.files, params.show)
-    shown = fit_rows((row.text for row in rows), ctx.page_limit)
+    shown = fit_rows((row.text for row in rows), ctx.model.page_limit)
     has_more = search.has_more or len(shown) < len(rows)
 
     head = _head(params.pattern, rows[: len(shown)], has_more=has_more)
     notes: list[str] = []
     if end.reason == "timeout":
         notes.append(
-            f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]"
+            f"[stopped after {ctx.commands.timeout:g} s: not everything was searched. Name a folder or a glob.]"
         )
     if has_more:
         notes.append(

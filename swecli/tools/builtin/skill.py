@@ -26,11 +26,12 @@ class SkillParams(Params):
 
 
 def _plan(params: SkillParams, ctx: ToolContext) -> ToolPlan:
-    if params.name not in ctx.skills:
-        known = ", ".join(ctx.skills) or "none"
+    skills = ctx.skills()
+    if params.name not in skills:
+        known = ", ".join(skills) or "none"
         raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {known}.")
     more = "" if params.file == _MAIN else f", {params.file}"
-    return ToolPlan(f"Read skill {params.name}{more}", state=ctx.skills[params.name])
+    return ToolPlan(f"Read skill {params.name}{more}", state=skills[params.name])
 
 
 @tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"))

@@ -59,7 +59,7 @@ async def web_search(params: WebSearchParams, ctx: ToolContext, plan: ToolPlan) 
     )
     if "json" not in page.kind.lower():
         text = page_text(page.kind, page.data)
-        shown = fit_rows(text.split("\n"), ctx.page_limit)
+        shown = fit_rows(text.split("\n"), ctx.model.page_limit)
         return ToolResult(True, "\n".join([head, *shown]), Display(title=request.host))
     try:
         found = list(_results(json.loads(page.data)))[:_MAX_RESULTS]

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-from swecli.tools.base import PermissionKind, ToolContext, ToolError
+from swecli.tools.base import COVERED, Coverage, PermissionKind, ToolContext, ToolError
 from swecli.tools.commands import reasons
 from swecli.tools.commands.check import check_covered, check_read_only
 from swecli.tools.commands.programs import CommandScope, GuardedFile, rule_words
@@ -43,8 +43,10 @@ _MAX_MATCHES = 200
 class _ByCommand(PermissionKind):
     """Subjects are shell commands, patterns those of fnmatch."""
 
-    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
-        return objection(subject, ctx.root, child_environment(ctx.environ), patterns) or None
+    def coverage(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> Coverage:
+        environ = child_environment(ctx.commands.environ)
+        why = objection(subject, ctx.root, environ, patterns)
+        return Coverage(False, why) if why else COVERED
 
     def touches(self, pattern: str, subject: str) -> bool:
         """Match the whole command and each simple command in it, also behind quotes, paths, assignments and programs
@@ -61,7 +63,7 @@ class _ByCommand(PermissionKind):
     def suggest(self, subject: str, ctx: ToolContext) -> str:
         """Return "" for a command that cannot be checked, undoes work or runs other programs, and if more than one
         simple command needs a rule."""
-        environ = child_environment(ctx.environ)
+        environ = child_environment(ctx.commands.environ)
         try:
             parts = [part for part in parse_command(subject) if part.words[0].text != "cd"]
         except ToolError:

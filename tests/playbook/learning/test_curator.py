@@ -193,7 +193,7 @@ EVERYWHERE = "In all my projects: answer in three lines."
 
 
 async def remember_everywhere(runtime: Runtime, *, approved: bool = True) -> None:
-    memory = runtime.learning.open_memory()
+    memory = runtime.learning.open_memory(len)
     memory.remember(EVERYWHERE, EVERYWHERE, scope="user", approved=approved)
 
 
@@ -215,7 +215,7 @@ async def test_what_a_reflector_noted_in_part_gets_text_and_scope_of_what_the_us
     await turn(runtime, f"Listen! {part} That holds in all my projects.")
     assert state_of(runtime, "P-1") == ("active", "user")
     text = "Answer in three lines, everywhere"
-    memory = runtime.learning.open_memory()
+    memory = runtime.learning.open_memory(len)
     memory.remember(text, part, scope="user", approved=True)
     [bullet] = bullets_of(runtime).values()
     assert (bullet.content, bullet.scope) == (text, "user")
@@ -271,7 +271,7 @@ async def test_a_rule_for_all_projects_stays_one_when_it_is_replaced() -> None:
     await remember_everywhere(runtime)
     new = "In all my projects: answer in five lines."
     await run_turn(runtime, new, learn=False)
-    memory = runtime.learning.open_memory()
+    memory = runtime.learning.open_memory(len)
     assert "all your projects" in memory.objection(new, "", "P-1")
     memory.remember(new, new, replaces="P-1", approved=True)
     assert [(one.content, one.scope) for one in bullets_of(runtime).values()] == [(new, "user")]
@@ -291,7 +291,7 @@ async def test_one_statement_in_other_words_waits_once_whoever_stores_it() -> No
     said = "use blanks, no tabs"
     runtime = Script([], lesson("Indent with blanks", said)).make_runtime()
     await turn(runtime, said)
-    memory = runtime.learning.open_memory()
+    memory = runtime.learning.open_memory(len)
     with pytest.raises(BadInput, match="is kept as P-1"):
         memory.remember("Blanks are used for indentation", said)
     memory.remember("Use blanks, no tabs.", said)

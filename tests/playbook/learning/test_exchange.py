@@ -248,7 +248,7 @@ async def test_remember_goes_before_what_a_reflector_made_of_the_same_words() ->
     await exchange(runtime, "rename the flag")
     await exchange(runtime, f"No! {text}.")
     assert [one.content for one in bullets_of(runtime).values()] == [said]
-    runtime.learning.open_memory().remember(text, RULE)
+    runtime.learning.open_memory(len).remember(text, RULE)
     assert [one.content for one in bullets_of(runtime).values()] == [text]
 
 

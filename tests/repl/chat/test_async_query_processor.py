@@ -9,42 +9,49 @@ from types import SimpleNamespace
 
 import pytest
 
+from swecli.app import Runtime
 from swecli.models.errors import BadInput
-from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.session import Session
+from swecli.models.ids import uuid7
+from swecli.models.message import ApiMessage
+from swecli.models.playbook import Delta, Op
 from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
-from tests.support.playbooks import add_bullet
+from swecli.repl.footer import Footer
 from tests.support.runtime import make_runtime, run_turn
 
 
-def repl(session: Session | None) -> SimpleNamespace:
-    return SimpleNamespace(
-        session_manager=SimpleNamespace(current_session=session),
-        agent=SimpleNamespace(builder=SimpleNamespace(system_prompt="You help.")),
+def prepare_messages(runtime: Runtime, query: str, enhanced: str) -> list[ApiMessage]:
+    """Return the messages that the processor of a REPL prepares."""
+    return AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent))._prepare_messages(
+        query, enhanced
     )
 
 
-def test_without_a_session_the_messages_are_the_system_message_and_the_query() -> None:
-    messages = AsyncQueryProcessor(repl(None))._prepare_messages("hi", "hi, with files")
-    assert messages == [
-        {"role": "system", "content": "You help."},
-        {"role": "user", "content": "hi, with files"},
-    ]
+async def test_the_prepared_messages_are_those_that_the_turn_sends() -> None:
+    runtime = make_runtime(["Noted.", "Done."])
+    add = Op("ADD", fields={"content": "Run the tests with make check."})
+    session = runtime.session
+    runtime.sessions.playbook.apply(Delta(uuid7(), (add,), "user", session.id), session)
+    await run_turn(runtime, "first", learn=False)
+    prepared = prepare_messages(runtime, "next", "next")
+    await run_turn(runtime, "next", learn=False)
+    assert runtime.agent.model.requests[-1].messages == prepared  # type: ignore[attr-defined]
+    assert "make check" in str(prepared)
 
 
-def test_the_messages_contain_the_window_and_the_playbook() -> None:
-    session = Session("s")
-    add_bullet(session.get_playbook(), "Run the tests with make check.")
-    for n in range(1, 11):
-        session.add_message(ChatMessage(Role.USER, f"Query {n}"))
-        call = ToolCall(f"c{n}", "read_file", {}, result="ok", approved=True)
-        session.add_message(ChatMessage(Role.ASSISTANT, f"Reply {n}", [call]))
-    messages = AsyncQueryProcessor(repl(session))._prepare_messages("next", "next")
-    assert len(messages) == 1 + 15 + 1
-    assert "make check" in str(messages[0]["content"])
-    assert [m["content"] for m in messages if m["role"] == "user"] == [
-        f"Query {n}" for n in range(6, 11)
-    ] + ["next"]
+def test_the_contents_of_files_are_those_that_are_given_or_are_read_now() -> None:
+    Path("a.txt").write_text("from the disk")
+    runtime = make_runtime()
+    given = prepare_messages(runtime, "sum @a.txt", "sum @a.txt: from before")
+    assert "from before" in str(given[-1]["content"])
+    assert "from the disk" not in str(given[-1]["content"])
+    assert "from the disk" in str(prepare_messages(runtime, "sum @a.txt", "")[-1]["content"])
+
+
+def test_before_the_first_request_the_footer_shows_no_share_of_the_next() -> None:
+    runtime = make_runtime()
+    footer = Footer("m", "ask", "5")
+    AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, footer=footer)).measure_next()
+    assert footer.context is None
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ async def test_of_three_questions_in_one_reply_only_the_first_is_asked(ctx: Tool
     assert asked == ["question 0?"]
     assert [result.ok for result in results] == [True, False, False]
     assert "Another question is open" in results[1].for_model
-    assert ctx.questions == []
+    assert ctx.questions.open == []
 
 
 async def test_a_question_that_was_interrupted_is_no_longer_open(ctx: ToolContext) -> None:
@@ -116,7 +116,7 @@ async def test_a_question_that_was_interrupted_is_no_longer_open(ctx: ToolContex
     call = ToolCall("1", "ask_user", {"question": "?"})
     with pytest.raises(asyncio.CancelledError):
         await execute(call, ToolRegistry.discover(), ctx, Permissions(), ask)
-    assert ctx.questions == []
+    assert ctx.questions.open == []
 
 
 @pytest.mark.parametrize("mode", ["plan", "auto"])

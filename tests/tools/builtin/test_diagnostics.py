@@ -24,7 +24,7 @@ CHECKER = 'code=0; for f in *.txt; do grep -n "bad" "$f" /dev/null && code=1; do
 def checker(root: Path, ctx: ToolContext) -> str:
     """Configure a checker that reports each line with the word bad."""
     (root / "check.sh").write_text(CHECKER)
-    ctx.diagnostics = ["sh check.sh"]
+    ctx.commands.diagnostics = ["sh check.sh"]
     return "sh check.sh"
 
 
@@ -58,7 +58,7 @@ async def test_problems_after_a_clean_first_run_are_new(
 async def test_the_commands_are_asked_about_like_any_other(
     run: RunTool, root: Path, ctx: ToolContext, answers: Answers, permissions: Permissions
 ) -> None:
-    ctx.diagnostics = ["touch one", "touch two"]
+    ctx.commands.diagnostics = ["touch one", "touch two"]
     answers.decision = Decision(False)
     assert (await run("diagnostics")).denied
     assert answers.asked[0].summary == "Check with touch one; touch two"
@@ -73,20 +73,20 @@ async def test_the_commands_are_asked_about_like_any_other(
 async def test_a_checker_that_hangs_is_stopped_and_is_no_baseline(
     run: RunTool, ctx: ToolContext
 ) -> None:
-    ctx.timeout = 0.5
-    ctx.diagnostics = ["sleep 60"]
+    ctx.commands.timeout = 0.5
+    ctx.commands.diagnostics = ["sleep 60"]
     result = await run("diagnostics")
     assert result.for_model == "sleep 60: stopped after 0.5 s, so nothing is known"
-    assert ctx.known_problems == {}
+    assert ctx.commands.known_problems == {}
 
 
 async def test_a_checker_that_floods_is_cut_and_says_so(run: RunTool, ctx: ToolContext) -> None:
-    ctx.diagnostics = ["yes problem | head -c 100000000; exit 1"]
+    ctx.commands.diagnostics = ["yes problem | head -c 100000000; exit 1"]
     result = await run("diagnostics")
     assert "Its output is too long to compare" in result.for_model
     assert "[printed: 100,000,000 characters" in result.for_model
     assert len(result.for_model) < 30_000
-    assert ctx.known_problems == {}
+    assert ctx.commands.known_problems == {}
 
 
 async def test_files_that_a_checker_edits_are_named(
@@ -96,14 +96,14 @@ async def test_files_that_a_checker_edits_are_named(
     (root / "b.txt").write_text("one\n")
     await run("read_file", path="a.txt")
     await run("read_file", path="b.txt")
-    ctx.diagnostics = ["sed -i s/one/two/ a.txt"]
+    ctx.commands.diagnostics = ["sed -i s/one/two/ a.txt"]
     assert "[the checks changed files: a.txt. Read them again]" in (
         (await run("diagnostics")).for_model
     )
 
 
 async def test_a_checker_that_is_not_installed_is_reported(run: RunTool, ctx: ToolContext) -> None:
-    ctx.diagnostics = ["no-such-linter ."]
+    ctx.commands.diagnostics = ["no-such-linter ."]
     result = await run("diagnostics")
     assert result.exit_code == 127
     assert "no-such-linter" in result.for_model.split("\n")[1]

@@ -116,7 +116,7 @@ def site() -> Iterator[str]:
 @pytest.fixture
 def ctx_with_local_access(ctx: ToolContext) -> ToolContext:
     """Return a context that may fetch from addresses of this machine."""
-    ctx.environ = {**os.environ, ALLOW_PRIVATE: "1"}
+    ctx.commands.environ = {**os.environ, ALLOW_PRIVATE: "1"}
     return ctx
 
 
@@ -177,7 +177,7 @@ async def test_a_response_that_cannot_be_used_is_reported(
 async def test_a_host_that_does_not_answer_times_out(
     ctx_with_local_access: ToolContext, site: str
 ) -> None:
-    environ = ctx_with_local_access.environ
+    environ = ctx_with_local_access.commands.environ
     assert environ is not None
     with pytest.raises(ToolError, match=r"did not load within 0\.2 seconds"):
         await fetch_page(WebRequest(f"{site}/silent", "127.0.0.1"), environ, seconds=0.2)

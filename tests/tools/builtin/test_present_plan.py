@@ -104,7 +104,7 @@ async def test_without_a_yes_the_mode_stays_and_nothing_can_be_changed(
 async def test_where_the_tool_is_not_offered_a_refusal_does_not_name_it(
     run: RunTool, ctx: ToolContext
 ) -> None:
-    ctx.is_offered = lambda name: name != "present_plan"
+    ctx.model.is_offered = lambda name: name != "present_plan"
     refused = await run("write_file", path="new.py", content="x")
     assert "present_plan" not in refused.for_model
     assert "the user leaves plan mode with /mode" in refused.for_model
@@ -142,6 +142,6 @@ async def test_a_plan_that_cannot_be_read_is_not_shown(
 async def test_a_plan_waits_for_another_question(
     run: RunTool, answers: Answers, ctx: ToolContext
 ) -> None:
-    ctx.questions.append("Which one?")
+    ctx.questions.open.append("Which one?")
     assert "Another question is open" in (await run("present_plan", **PLAN)).for_model
     assert answers.asked == []

@@ -25,7 +25,7 @@ async def test_lines_are_numbered_and_the_digest_of_the_file_is_recorded(
     result = await run("read_file", path="a.py")
     assert result.for_model == "     1\tone\n     2\t\ttwo"
     assert result.for_user.body == "2 lines"
-    assert ctx.file_digests == {(root / "a.py").resolve(): digest(b"one\r\n\ttwo\n")}
+    assert ctx.files.digests == {(root / "a.py").resolve(): digest(b"one\r\n\ttwo\n")}
     (root / "b.py").write_text("one")
     assert (await run("read_file", path="b.py")).for_user.body == "1 line"
 

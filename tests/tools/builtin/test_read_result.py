@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from swecli.models.message import ToolResult
 from swecli.store.found import FoundInteraction
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
+from tests.tools.conftest import Answers, make_run
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
@@ -31,9 +33,9 @@ class Results:
     "text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"]
 )
 async def test_the_pages_of_a_result_contain_every_character(
-    run: RunTool, ctx: ToolContext, text: str
+    ctx: ToolContext, permissions: Permissions, answers: Answers, text: str
 ) -> None:
-    ctx.sessions = Results(c9=text)
+    run = make_run(replace(ctx, sessions=Results(c9=text)), permissions, answers)
     start, seen = 1, []
     while start:
         page = (await run("read_result", call_id="c9", start_line=start)).for_model
@@ -45,9 +47,9 @@ async def test_the_pages_of_a_result_contain_every_character(
 
 
 async def test_a_range_of_lines_can_be_read_up_to_the_last_line(
-    run: RunTool, ctx: ToolContext
+    ctx: ToolContext, permissions: Permissions, answers: Answers
 ) -> None:
-    ctx.sessions = Results(c9="a\nb\nc")
+    run = make_run(replace(ctx, sessions=Results(c9="a\nb\nc")), permissions, answers)
     assert (
         await run("read_result", call_id="c9", start_line=2, end_line=2)
     ).for_model == "     2\tb\n[lines 2-2 of 3]"
@@ -58,9 +60,11 @@ async def test_a_range_of_lines_can_be_read_up_to_the_last_line(
     )
 
 
-async def test_an_unknown_call_id_is_reported(run: RunTool, ctx: ToolContext) -> None:
+async def test_an_unknown_call_id_is_reported(
+    ctx: ToolContext, permissions: Permissions, answers: Answers
+) -> None:
     for results in (None, Results()):
-        ctx.sessions = results
+        run = make_run(replace(ctx, sessions=results), permissions, answers)
         assert (
             "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model
         )
@@ -82,4 +86,4 @@ async def test_waiting_for_a_job_ends_with_the_time_that_was_given(
     permissions.mode = "auto"
     await run("run_command", command="sleep 30", background=True)
     assert "running for" in (await run("read_result", call_id="job-1", wait=1)).for_model
-    await ctx.jobs.close()
+    await ctx.commands.jobs.close()

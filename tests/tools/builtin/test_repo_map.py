@@ -57,7 +57,7 @@ async def test_the_map_lists_definitions_with_their_lines_best_first(
 async def test_what_does_not_fit_is_left_out_from_the_end(
     run: RunTool, shop: Path, ctx: ToolContext
 ) -> None:
-    ctx.count_tokens = lambda text: 40 * text.count("\n")
+    ctx.model.count_tokens = lambda text: 40 * text.count("\n")
     result = await run("repo_map", tokens=100)
     assert "1 of 4 definitions in 1 of 3 files" in result.for_model
     assert "class Price" in result.for_model
@@ -69,7 +69,7 @@ async def test_the_map_never_exceeds_what_a_result_may_have(
     run: RunTool, root: Path, ctx: ToolContext
 ) -> None:
     (root / "a.py").write_text("".join(f"def function_{n}(): ...\n" for n in range(2000)))
-    ctx.page_limit = 1000
+    ctx.model.page_limit = 1000
     result = await run("repo_map", tokens=10_000)
     assert 500 < len(result.for_model) < 1300
 
@@ -149,7 +149,7 @@ async def test_names_with_hidden_characters_are_shown_escaped(run: RunTool, root
 async def test_a_map_that_takes_too_long_says_what_is_missing(
     run: RunTool, shop: Path, ctx: ToolContext
 ) -> None:
-    ctx.timeout = 0.01
+    ctx.commands.timeout = 0.01
     result = await run("repo_map", path="shop/prices.py")
     assert "[stopped after 0.01 s: 1 file not read. Name a folder.]" in result.for_model
 
@@ -179,7 +179,7 @@ async def test_a_file_that_hangs_its_parser_is_left_out_and_the_rest_is_read(
 
 @pytest.mark.slow
 async def test_fifty_thousand_files_are_mapped(run: RunTool, root: Path, ctx: ToolContext) -> None:
-    ctx.timeout = 300
+    ctx.commands.timeout = 300
     for folder in range(500):
         (root / f"f{folder}").mkdir()
         for file in range(100):

@@ -63,7 +63,7 @@ async def test_a_command_that_runs_without_approval_gets_ten_seconds(
         "run_command", command="seq 1 999999999999 | tail -1", timeout=90, background=background
     )
     if background:
-        await asyncio.wait([job.task for job in ctx.jobs.running])
+        await asyncio.wait([job.task for job in ctx.commands.jobs.running])
     else:
         assert result.for_model.startswith("stopped: it took longer than 10 s")
     assert 9 < time.monotonic() - started < 20
@@ -98,7 +98,7 @@ async def test_of_a_huge_output_head_and_tail_are_kept(run: RunTool, reported: l
 async def test_commands_get_no_pager_no_input_and_no_keys_of_models(
     run: RunTool, ctx: ToolContext
 ) -> None:
-    ctx.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-secret", "MINE": "kept"}
+    ctx.commands.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-secret", "MINE": "kept"}
     result = await run(
         "run_command",
         command='read x || echo "no input"; echo "$PAGER $GIT_PAGER $TERM $MINE"; env',

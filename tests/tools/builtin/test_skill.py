@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,20 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 
 @pytest.fixture
-def folder(ctx: ToolContext, tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """Create a skill in the user's folder, outside the workspace."""
     folder = tmp_path / "own" / "pdf"
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: pdf\n---\nRun scripts/fill.py.\n")
     (folder / "scripts/fill.py").write_text("print('filled')\n")
-    ctx.skills["pdf"] = Skill("pdf", folder / "SKILL.md")
     return folder
+
+
+@pytest.fixture
+def ctx(ctx: ToolContext, folder: Path) -> ToolContext:
+    """Return a context with that skill."""
+    skills = {"pdf": Skill("pdf", folder / "SKILL.md")}
+    return replace(ctx, skills=lambda: skills)
 
 
 async def test_the_text_of_a_skill_names_its_folder_and_files(run: RunTool, folder: Path) -> None:

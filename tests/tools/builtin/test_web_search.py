@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -19,7 +20,7 @@ from swecli.tools.offers import usable_specs
 from swecli.tools.permissions import Permissions
 from swecli.tools.search_provider import SearchProvider
 from swecli.tools.web_addresses import ALLOW_PRIVATE
-from tests.tools.conftest import Answers
+from tests.tools.conftest import Answers, make_run
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 ANSWER = {
@@ -51,19 +52,24 @@ class Provider(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def provider(ctx: ToolContext) -> Iterator[str]:
+def provider() -> Iterator[str]:
     Provider.seen = []
     Provider.answer = (200, "application/json", json.dumps(ANSWER).encode())
     server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
-    ctx.environ = {**os.environ, ALLOW_PRIVATE: "1", "MY_KEY": "s3cret/key"}
-    ctx.search = SearchProvider.of(
-        f"{url}/search?q={{query}}&k={{key}}", "X-Token: {key}", "MY_KEY", ctx.environ
-    )
     yield url
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def ctx(ctx: ToolContext, provider: str) -> ToolContext:
+    """Return a context that searches with that provider."""
+    ctx.commands.environ = {**os.environ, ALLOW_PRIVATE: "1", "MY_KEY": "s3cret/key"}
+    address = f"{provider}/search?q={{query}}&k={{key}}"
+    search = SearchProvider.of(address, "X-Token: {key}", "MY_KEY", ctx.commands.environ)
+    return replace(ctx, search=search)
 
 
 async def test_results_have_title_address_and_excerpt(
@@ -136,7 +142,10 @@ def test_a_provider_that_is_half_configured_is_refused() -> None:
             SearchProvider.of(url, header, name, environ)
 
 
-async def test_without_a_provider_the_tool_is_neither_offered_nor_run(run: RunTool) -> None:
+async def test_without_a_provider_the_tool_is_neither_offered_nor_run(
+    ctx: ToolContext, permissions: Permissions, answers: Answers
+) -> None:
+    run = make_run(replace(ctx, search=None), permissions, answers)
     assert "No provider" in (await run("web_search", query="x")).for_model
     specs = ToolRegistry.discover().specs()
     names = [spec.name for spec in usable_specs(specs, more=False, skills=(), settings=Settings())]

@@ -9,7 +9,7 @@ from swecli.repl.commands.base import CommandContext, command
 @command(aliases=("quit", "q"))
 async def _exit(ctx: CommandContext, args: str) -> None:
     """Quit (`swecli -c` continues this session)"""
-    running = ctx.runtime.agent.ctx.jobs.running
+    running = ctx.runtime.agent.ctx.commands.jobs.running
     if running:
         title = f"Quit? That stops {pluralize(len(running), 'background job')}."
         if not await ctx.confirm(title, "yes, stop and quit", "no, stay"):

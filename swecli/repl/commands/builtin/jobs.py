@@ -11,7 +11,7 @@ _USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
 @command(usage="[show N|stop N|stop all]", concurrent="*")
 async def _jobs(ctx: CommandContext, args: str) -> None:
     """List background commands, show the output of one, or stop it"""
-    known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
+    known, (word, _, name) = ctx.runtime.agent.ctx.commands.jobs, args.lower().partition(" ")
     job = known.find(f"job-{name.strip()}")
     if not args and not known.all:
         ctx.screen.note("no background jobs were started")

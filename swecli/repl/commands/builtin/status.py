@@ -12,7 +12,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
     runtime = ctx.runtime
     session = runtime.session
-    sandbox = runtime.agent.ctx.sandbox
+    sandbox = runtime.agent.ctx.commands.sandbox
     pending = len(runtime.sessions.turns.pending(session.id))
     trust = "trusted" if runtime.trusted else "not trusted: its AGENTS.md is not used"
     title = session.title or "unnamed"
