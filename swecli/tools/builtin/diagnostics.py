@@ -9,8 +9,9 @@ from pathlib import Path
 
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.builtin.run_command import RunCommandParams, digest_scripts, plan_command
+from swecli.tools.builtin.run_command import RunCommandParams, plan_command
 from swecli.tools.commands.rules import RUN
+from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, count_of, fit_rows, strip_terminal_codes
 from swecli.tools.paths import display_path
@@ -44,8 +45,8 @@ def _plan(params: DiagnosticsParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(RUN, DiagnosticsParams, _plan, Offer(in_reviews=False, needs="diagnostics"))
 async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    if digest_scripts(ctx.root, plan.subject) != plan.state:
-        raise ToolError("A script of these checks changed after they were approved. Nothing ran.")
+    env = child_environment(ctx.environ)
+    check_unchanged(plan.state, digest_scripts(ctx.root, plan.subject, env))
     before = _digests(ctx)
     checked = [await _check(command, ctx) for command in ctx.diagnostics]
     lines = [line for one in checked for line in one.lines]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from pydantic import Field
 
@@ -15,11 +13,10 @@ from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
+from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.commands.shell_words import name_pipeline
-from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
-from swecli.tools.paths import resolve_path
 from swecli.tools.processes import ProcessExit, child_environment
 from swecli.tools.sandbox import looks_denied
 from swecli.tools.shell import OutputThrottle, run_shell
@@ -37,9 +34,6 @@ _RAN_INSIDE = (
     "[this ran in the sandbox: no network, writes only in the workspace and /tmp, installed dependencies (.venv, "
     "node_modules) read-only, secrets hidden. If that is why it failed, as an installation does, send it again with "
     "outside and why]"
-)
-_INTERPRETER = re.compile(
-    r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env"
 )
 
 
@@ -69,6 +63,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("Give the reason in `why`: the user is asked about a command outside.")
     if ctx.sandbox is not None and ctx.sandbox.refusal:
         raise ToolError(ctx.sandbox.refusal)
+    env = child_environment(ctx.environ)
     has_sandbox = ctx.sandbox is not None and ctx.sandbox.is_active
     outside = one_line(params.why) if params.outside and has_sandbox else ""
     where: list[str] = []
@@ -83,9 +78,9 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         preview=Display(
             title=", ".join(where), body=escape_hidden(command), kind="code", language="bash"
         ),
-        state=digest_scripts(ctx.root, command),
+        state=digest_scripts(ctx.root, command, env),
         subject=command,
-        guard=find_guarded(command, ctx.root, child_environment(ctx.environ)),
+        guard=find_guarded(command, ctx.root, env),
         outside=outside,
         effects=Effects(ran=command),
     )
@@ -94,11 +89,8 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
 @tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True))
 async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     command = plan.subject
-    if digest_scripts(ctx.root, command) != plan.state:
-        raise ToolError(
-            "A script this command runs changed after the command was approved. Nothing ran."
-        )
     env = child_environment(ctx.environ)
+    check_unchanged(plan.state, digest_scripts(ctx.root, command, env))
     timeout: float | None = params.timeout
     if timeout is None and not params.background:
         timeout = ctx.timeout
@@ -205,25 +197,3 @@ def _describe_pipeline(command: str, codes: Sequence[int]) -> str:
         for number, (name, code) in enumerate(zip(names, codes, strict=True), 1)
     )
     return f" ({', '.join(pairs)})"
-
-
-def digest_scripts(root: Path, command: str) -> dict[str, str]:
-    """Return the digests of the workspace files that the command would run, by name, to detect changes after
-    approval."""
-    try:
-        words = shlex.split(command, comments=True)
-    except ValueError:
-        words = command.split()
-    found: dict[str, str] = {}
-    after_interpreter = False
-    for index, word in enumerate(words[:200]):
-        first = index == 0 or words[index - 1] in ("&&", "||", ";", "|")
-        if (first and "/" in word) or (after_interpreter and not word.startswith("-")):
-            try:
-                found[word] = digest(read_bytes(root, resolve_path(root, word)))
-            except ToolError:
-                continue  # not a file of the workspace
-        after_interpreter = bool(_INTERPRETER.fullmatch(word.rsplit("/", 1)[-1])) or (
-            after_interpreter and word.startswith("-")
-        )
-    return found
