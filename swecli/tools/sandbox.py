@@ -31,10 +31,6 @@ from swecli.tools.toolchains import toolchains_below
 
 Profile = Literal["read-only", "workspace"]
 
-READ_ONLY_SECONDS = (
-    10.0  # for what runs without a question, and so without anybody who waits for it
-)
-
 _SYSTEM = Path(
     "/usr/bin/bwrap"
 )  # the only path for which Ubuntu's AppArmor profile allows a sandbox

@@ -18,6 +18,7 @@ from swecli.tools.paths import display_path
 from swecli.tools.problems import count_lines, new_lines
 from swecli.tools.processes import child_environment
 from swecli.tools.shell import OutputThrottle, run_shell
+from swecli.tools.time_limit import TIMEOUT_CODE
 
 
 class DiagnosticsParams(Params):
@@ -72,7 +73,7 @@ async def _check(command: str, ctx: ToolContext) -> _Checked:
         throttle.flush()
     if end.reason == "timeout":
         why = f"{command}: stopped after {ctx.timeout:g} s, so nothing is known"
-        return _Checked(124, [why])  # the code of timeout(1)
+        return _Checked(TIMEOUT_CODE, [why])
     printed = strip_terminal_codes(output.text()).split("\n")
     lines = [line.rstrip() for line in printed if line.strip()]
     if output.loss:

@@ -20,11 +20,8 @@ from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit, child_environment
 from swecli.tools.sandbox import looks_denied
 from swecli.tools.shell import OutputThrottle, run_shell
+from swecli.tools.time_limit import TIMEOUT_CODE, TimeLimit
 
-_TIMEOUT_CODE = 124  # as of timeout(1)
-_UNASKED_TIMEOUT = (
-    10.0  # seconds, of a command that runs because it only reads; some such do not end (cat PIPE)
-)
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
@@ -91,24 +88,25 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan
     command = plan.subject
     env = child_environment(ctx.environ)
     check_unchanged(plan.state, digest_scripts(ctx.root, command, env))
-    timeout: float | None = params.timeout
-    if timeout is None and not params.background:
-        timeout = ctx.timeout
+    seconds: float | None = params.timeout
+    if seconds is None and not params.background:
+        seconds = ctx.timeout
+    limit = TimeLimit(seconds)
     if _only_reads(plan, ctx, env):
         # in this environment git starts no program
         env = read_only_environment(env)
-        timeout = min(timeout or _UNASKED_TIMEOUT, _UNASKED_TIMEOUT)
+        limit = TimeLimit.of_reading(seconds)
     if params.background:
-        return await _start_job(command, timeout, env, ctx)
+        return await _start_job(command, limit, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
     output = HeadTail() if ctx.output is None else ctx.output
     throttle = OutputThrottle(ctx.report)
     try:
-        end = await run_shell(command, timeout, env, ctx, output, throttle)
+        end = await run_shell(command, limit.seconds, env, ctx, output, throttle)
     finally:
         throttle.flush()
-    return _result(command, output, end, timeout or 0, ctx)
+    return _result(command, output, end, limit, ctx)
 
 
 def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
@@ -119,12 +117,12 @@ def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> boo
 
 
 async def _start_job(
-    command: str, timeout: float | None, env: Mapping[str, str], ctx: ToolContext
+    command: str, limit: TimeLimit, env: Mapping[str, str], ctx: ToolContext
 ) -> ToolResult:
     if len(ctx.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
-    task = asyncio.create_task(run_shell(command, timeout, env, ctx, output))
+    task = asyncio.create_task(run_shell(command, limit.seconds, env, ctx, output))
     try:
         await asyncio.wait({task}, timeout=_START_WAIT)
     except asyncio.CancelledError:
@@ -132,9 +130,9 @@ async def _start_job(
         await asyncio.wait({task})
         raise
     if task.done():
-        return _result(command, output, task.result(), timeout or 0, ctx)
+        return _result(command, output, task.result(), limit, ctx)
     session = ctx.sessions.current_session if ctx.sessions else None
-    job = ctx.jobs.add(command, output, task, session)
+    job = ctx.jobs.add(command, output, task, limit, session)
     number = job.number
     printed = job.text.rstrip("\n")
     text = (
@@ -157,17 +155,15 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(
-    command: str, printed: HeadTail, end: ProcessExit, timeout: float, ctx: ToolContext
+    command: str, printed: HeadTail, end: ProcessExit, limit: TimeLimit, ctx: ToolContext
 ) -> ToolResult:
     output = strip_terminal_codes(printed.text())
     code = end.code
     signals = {128 + one: f" ({one.name})" for one in signal.Signals}
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
-        code = _TIMEOUT_CODE
-        head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
-        if ctx.profile == "read-only":
-            head += f"; what only reads gets at most {_UNASKED_TIMEOUT:g} s, whatever `timeout` and `background` say"
+        code = TIMEOUT_CODE
+        head = f"stopped: {limit.excess}, and everything it had started was ended (exit code {code}){limit.rule}"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
