@@ -1,4 +1,4 @@
-"""Go through folders of any depth, and remove them: a stranger's may be deeper than a function can call itself."""
+"""Go through folders of any depth, make and remove them: a stranger's may be deeper than a function can call itself."""
 
 from __future__ import annotations
 
@@ -23,6 +23,23 @@ def walk(top: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
         entries = list_entries(folder)
         yield folder, entries
         waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def make_folders(folder: str) -> None:
+    """Make a folder of an absolute path, and those above it that are missing; nothing if it is there. Raises
+    OSError."""
+    missing = [folder]
+    while missing:
+        place = missing[-1]
+        try:
+            os.mkdir(place)  # noqa: PTH102  a text
+        except FileNotFoundError:
+            missing.append(os.path.dirname(place))  # noqa: PTH120  as above
+            continue
+        except FileExistsError:
+            if not os.path.isdir(place):  # noqa: PTH112  as above
+                raise
+        missing.pop()
 
 
 def remove_tree(top: str) -> None:

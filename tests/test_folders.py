@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swecli.folders import remove_tree, walk
+import pytest
+
+from swecli.folders import make_folders, remove_tree, walk
 
 DEPTH = (
     2_200  # twice as deep as a function can call itself; the path is longer than the system takes
@@ -31,6 +33,29 @@ def test_deep_folders_are_gone_through_as_far_as_a_path_reaches(tmp_path: Path) 
 def test_deep_folders_are_removed_whole(tmp_path: Path) -> None:
     make_deep(tmp_path)
     remove_tree(f"{tmp_path}/d")
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_deep_folder_is_made_with_all_above_it(tmp_path: Path) -> None:
+    deep = f"{tmp_path}{'/d' * 1_800}"
+    try:
+        make_folders(deep)
+        assert Path(deep).is_dir()
+        make_folders(deep)
+    finally:
+        remove_tree(f"{tmp_path}/d")
+
+
+def test_where_a_folder_cannot_be_made_that_is_the_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "broken").symlink_to("nowhere")
+    for name in ("file", "broken"):
+        with pytest.raises(FileExistsError):
+            make_folders(f"{tmp_path}/{name}")
+    with pytest.raises(NotADirectoryError):
+        make_folders(f"{tmp_path}/file/below")
+    with pytest.raises(OSError, match="too long"):
+        make_folders(f"{tmp_path}{'/d' * 3_000}")
     assert not (tmp_path / "d").exists()
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from swecli.models.message import ChatMessage
 from swecli.models.notes import LostJobNote
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.time_limit import TIMEOUT_CODE, TimeLimit
 
 if TYPE_CHECKING:
     from swecli.models.session import Session
@@ -61,6 +62,7 @@ class Job:
     command: str  # on one line
     output: HeadTail
     task: asyncio.Task[ProcessExit]
+    limit: TimeLimit
     session_id: str = ""
     interaction: int = 0
     started_at: float = field(default_factory=time.monotonic)
@@ -70,14 +72,18 @@ class Job:
 
     @property
     def state(self) -> str:
-        """`running for 12 s`, or `exit code 0 after 3 s`."""
+        """`running for 12 s`, `exit code 0 after 3 s`, or `stopped: it took longer than 5 s (exit code 124)`."""
         seconds = f"{(self.ended_at or time.monotonic()) - self.started_at:,.0f} s"
         if not self.ended_at:
             return f"running for {seconds}"
         if self.task.cancelled():
             return f"stopped after {seconds}"
-        error = self.task.exception()
-        return f"{f'failed ({error})' if error else f'exit code {self.task.result().code}'} after {seconds}"
+        if error := self.task.exception():
+            return f"failed ({error}) after {seconds}"
+        end = self.task.result()
+        if end.reason == "timeout":
+            return f"stopped: {self.limit.excess} (exit code {TIMEOUT_CODE}){self.limit.rule}"
+        return f"exit code {end.code} after {seconds}"
 
     @property
     def text(self) -> str:
@@ -121,10 +127,11 @@ class Jobs:
         command: str,
         output: HeadTail,
         task: asyncio.Task[ProcessExit],
+        limit: TimeLimit,
         session: Session | None = None,
     ) -> Job:
         """Add a running command, started by the newest turn of a session."""
-        job = Job(len(self.all) + 1, one_line(command), output, task)
+        job = Job(len(self.all) + 1, one_line(command), output, task, limit)
         if session is not None:
             job.session_id = session.id
             job.interaction = session.interactions

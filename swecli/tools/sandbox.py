@@ -31,10 +31,6 @@ from swecli.tools.toolchains import toolchains_below
 
 Profile = Literal["read-only", "workspace"]
 
-READ_ONLY_SECONDS = (
-    10.0  # for what runs without a question, and so without anybody who waits for it
-)
-
 _SYSTEM = Path(
     "/usr/bin/bwrap"
 )  # the only path for which Ubuntu's AppArmor profile allows a sandbox
@@ -247,9 +243,8 @@ class Sandbox:
         options = {root: ["--bind", root, root]}
         for folder in repository_folders(self.root):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
-        for own in own_folders(self.root):
-            above = [str(folder) for folder in own.parents if self.root in folder.parents]
-            options |= {folder: ["--bind", folder, folder] for folder in above}  # as above
+        for folder in self._above_own(guarded):
+            options[folder] = ["--bind", folder, folder]  # as above
         for path in guarded.protected:
             is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
             source = str(self._private / "empty") if is_missing else path
@@ -258,6 +253,18 @@ class Sandbox:
                 options[folder] = ["--bind", self._private_copy(folder), folder]
         # in the order of their names: each folder before what lies in it
         return [word for path in sorted(options) for word in options[path]]
+
+    def _above_own(self, guarded: GuardedFiles) -> list[str]:
+        """Return the folders in the workspace above those that swecli runs from, but for what is protected: there, a
+        mount of its own for a folder would let commands write to it again."""
+        protected = frozenset(guarded.protected)
+        above = [folder for own in own_folders(self.root) for folder in own.parents]
+        found = []
+        for folder in dict.fromkeys(above):
+            is_protected = not protected.isdisjoint(map(str, (folder, *folder.parents)))
+            if self.root in folder.parents and not is_protected:
+                found.append(str(folder))
+        return found
 
     def _private_copy(self, path: str) -> str:
         """Return an empty folder of this session that commands see in place of one in the workspace."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from swecli.tools.base import ToolError
+from swecli.tools.first_address import connect_to_first
 from swecli.tools.limits import one_line
 from swecli.tools.web_addresses import check_addresses, normalize_url
 
@@ -137,11 +138,9 @@ def _backend(environ: Mapping[str, str]) -> httpcore.AsyncNetworkBackend:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
             check_addresses(host, addresses, environ)
-            for address in addresses[:-1]:
-                try:
-                    return await super().connect_tcp(address, port, *args, **more)
-                except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                    continue
-            return await super().connect_tcp(addresses[-1], port, *args, **more)
+            connect = super().connect_tcp
+            return await connect_to_first(
+                addresses, lambda address: connect(address, port, *args, **more)
+            )
 
     return CheckedBackend()

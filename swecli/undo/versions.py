@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from swecli.folders import list_entries, walk
+from swecli.folders import list_entries, make_folders, walk
 from swecli.store.undo_records import FileState
 from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
@@ -153,7 +153,7 @@ class FileVersions:
         """Give a path this state, unless it is that of a missing file. Raises OSError."""
         if not state.mode:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(str(path.parent))
         if stat.S_ISDIR(state.mode):
             path.mkdir(exist_ok=True)
             path.chmod(stat.S_IMODE(state.mode))

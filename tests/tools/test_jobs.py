@@ -49,6 +49,30 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(
     assert "exit code 3" in (await run("read_result", call_id="job-1")).for_model
 
 
+async def test_the_end_of_a_job_that_only_reads_says_how_long_such_may_run(
+    run: RunTool, ctx: ToolContext
+) -> None:
+    begun = await run("run_command", command="sleep 4", timeout=1, background=True)
+    assert begun.ok
+    line = await wait_for_job(ctx)
+    limit = "it took longer than 1 s (exit code 124); what only reads gets at most 10 s, whatever `timeout` and"
+    assert line.startswith(f"background job 1 (sleep 4): stopped: {limit}")
+    [notice] = ctx.commands.jobs.pop_notices()
+    assert limit in notice
+    assert limit in (await run("read_result", call_id="job-1")).for_model
+
+
+async def test_the_end_of_a_job_that_took_longer_than_its_call_allows_names_that_limit(
+    run: RunTool, ctx: ToolContext
+) -> None:
+    await run("run_command", command="sh -c 'sleep 9'", timeout=1, background=True)
+    line = await wait_for_job(ctx)
+    assert (
+        line
+        == "background job 1 (sh -c 'sleep 9'): stopped: it took longer than 1 s (exit code 124)"
+    )
+
+
 async def test_a_background_command_that_fails_at_once_is_an_ordinary_result(
     run: RunTool, ctx: ToolContext
 ) -> None:

@@ -59,6 +59,13 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+def install_whole(project: Path) -> Path:
+    """Move the source of swecli into its environment, as a wheel is installed. Returns its folder of packages."""
+    packages = next((project / "env").glob("lib/python*/site-packages"))
+    (project / "source/swecli").rename(packages / "swecli")
+    return packages
+
+
 def run_in(root: Path, python: str, command: str) -> dict[str, str]:
     done = subprocess.run(
         [root / python, "-I", "-c", PROGRAM, command],
@@ -88,6 +95,34 @@ def test_a_command_cannot_replace_swecli_in_an_environment_of_the_workspace(proj
     assert (project / "source/new.py").read_text() == "fine\n"
     assert "swecli runs from there" in found["asks"]
     assert found["free"] == ""
+
+
+def test_a_command_cannot_write_beside_swecli_where_all_of_it_lies_in_the_workspace(
+    project: Path,
+) -> None:
+    packages = install_whole(project)
+    run_in(
+        project,
+        "env/bin/python",
+        f"cd {packages}; echo evil > evil.pth; echo evil > ../evil.py; echo evil > ../../evil; mkdir evil;"
+        "echo evil > swecli/evil.py; mv swecli x; echo evil > $OLDPWD/env/bin/evil",
+    )
+    assert not list(project.rglob("evil*"))
+    assert (packages / "swecli").is_dir()
+
+
+def test_a_command_cannot_write_between_dependencies_and_an_environment_in_them(
+    project: Path,
+) -> None:
+    (project / "node_modules/deep").mkdir(parents=True)
+    (project / "env").rename(project / "node_modules/deep/env")
+    run_in(
+        project,
+        "node_modules/deep/env/bin/python",
+        "echo evil > node_modules/evil; echo evil > node_modules/deep/evil; mv node_modules x",
+    )
+    assert not list(project.rglob("evil"))
+    assert (project / "node_modules/deep/env").is_dir()
 
 
 def test_swecli_that_runs_through_a_link_in_the_workspace_has_no_sandbox(project: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.folders import make_folders, remove_tree
 from swecli.store.undo_records import FileChange, FileState
 from swecli.undo.restore import plan_restore, restore_files
 from swecli.undo.versions import FileVersions
@@ -76,3 +77,18 @@ def test_a_restoring_that_was_cut_off_is_completed_by_a_second_one(tmp_path: Pat
     assert restored.done == changes
     assert restored.failed == {}
     assert (Path("a").read_text(), Path("b").read_text()) == ("before", "before")
+
+
+def test_a_file_is_restored_whose_folders_are_gone_however_deep_it_lay(tmp_path: Path) -> None:
+    versions = FileVersions(Path.cwd(), tmp_path / "versions", None)
+    path = Path(f"{Path.cwd()}{'/d' * 1_800}/f.txt")
+    try:
+        make_folders(str(path.parent))
+        path.write_text("before")
+        target = versions.read_state(str(path))
+        remove_tree(f"{Path.cwd()}/d")
+        restored = restore_files([FileChange(str(path), FileState(), target)], versions)
+        assert restored.failed == {}
+        assert path.read_text() == "before"
+    finally:
+        remove_tree(f"{Path.cwd()}/d")  # pytest cannot

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.builtin.run_command import RunCommandParams, digest_scripts, plan_command
+from swecli.tools.builtin.run_command import RunCommandParams, plan_command
 from swecli.tools.commands.rules import RUN
+from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, count_of, fit_rows, strip_terminal_codes
 from swecli.tools.paths import display_path
 from swecli.tools.problems import count_lines, new_lines
 from swecli.tools.processes import child_environment
 from swecli.tools.shell import OutputThrottle, run_shell
+from swecli.tools.time_limit import TIMEOUT_CODE
 
 
 class DiagnosticsParams(Params):
@@ -44,8 +46,8 @@ def _plan(params: DiagnosticsParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(RUN, DiagnosticsParams, _plan, Offer(in_reviews=False, needs="diagnostics"))
 async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    if digest_scripts(ctx.root, plan.subject) != plan.state:
-        raise ToolError("A script of these checks changed after they were approved. Nothing ran.")
+    env = child_environment(ctx.commands.environ)
+    check_unchanged(plan.state, digest_scripts(ctx.root, plan.subject, env))
     before = _digests(ctx)
     checked = [await _check(command, ctx) for command in ctx.commands.diagnostics]
     lines = [line for one in checked for line in one.lines]
@@ -71,7 +73,7 @@ async def _check(command: str, ctx: ToolContext) -> _Checked:
         throttle.flush()
     if end.reason == "timeout":
         why = f"{command}: stopped after {ctx.commands.timeout:g} s, so nothing is known"
-        return _Checked(124, [why])  # the code of timeout(1)
+        return _Checked(TIMEOUT_CODE, [why])
     printed = strip_terminal_codes(output.text()).split("\n")
     lines = [line.rstrip() for line in printed if line.strip()]
     if output.loss:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from pydantic import Field
 
@@ -15,19 +13,15 @@ from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
+from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.commands.shell_words import name_pipeline
-from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
-from swecli.tools.paths import resolve_path
 from swecli.tools.processes import ProcessExit, child_environment
 from swecli.tools.sandbox import looks_denied
 from swecli.tools.shell import OutputThrottle, run_shell
+from swecli.tools.time_limit import TIMEOUT_CODE, TimeLimit
 
-_TIMEOUT_CODE = 124  # as of timeout(1)
-_UNASKED_TIMEOUT = (
-    10.0  # seconds, of a command that runs because it only reads; some such do not end (cat PIPE)
-)
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
@@ -37,9 +31,6 @@ _RAN_INSIDE = (
     "[this ran in the sandbox: no network, writes only in the workspace and /tmp, installed dependencies (.venv, "
     "node_modules) read-only, secrets hidden. If that is why it failed, as an installation does, send it again with "
     "outside and why]"
-)
-_INTERPRETER = re.compile(
-    r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env"
 )
 
 
@@ -69,6 +60,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("Give the reason in `why`: the user is asked about a command outside.")
     if ctx.commands.sandbox is not None and ctx.commands.sandbox.refusal:
         raise ToolError(ctx.commands.sandbox.refusal)
+    env = child_environment(ctx.commands.environ)
     has_sandbox = ctx.commands.sandbox is not None and ctx.commands.sandbox.is_active
     outside = one_line(params.why) if params.outside and has_sandbox else ""
     where: list[str] = []
@@ -83,9 +75,9 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
         preview=Display(
             title=", ".join(where), body=escape_hidden(command), kind="code", language="bash"
         ),
-        state=digest_scripts(ctx.root, command),
+        state=digest_scripts(ctx.root, command, env),
         subject=command,
-        guard=find_guarded(command, ctx.root, child_environment(ctx.commands.environ)),
+        guard=find_guarded(command, ctx.root, env),
         outside=outside,
         effects=Effects(ran=command),
     )
@@ -94,29 +86,27 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
 @tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True))
 async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     command = plan.subject
-    if digest_scripts(ctx.root, command) != plan.state:
-        raise ToolError(
-            "A script this command runs changed after the command was approved. Nothing ran."
-        )
     env = child_environment(ctx.commands.environ)
-    timeout: float | None = params.timeout
-    if timeout is None and not params.background:
-        timeout = ctx.commands.timeout
+    check_unchanged(plan.state, digest_scripts(ctx.root, command, env))
+    seconds: float | None = params.timeout
+    if seconds is None and not params.background:
+        seconds = ctx.commands.timeout
+    limit = TimeLimit(seconds)
     if _only_reads(plan, ctx, env):
         # in this environment git starts no program
         env = read_only_environment(env)
-        timeout = min(timeout or _UNASKED_TIMEOUT, _UNASKED_TIMEOUT)
+        limit = TimeLimit.of_reading(seconds)
     if params.background:
-        return await _start_job(command, timeout, env, ctx)
+        return await _start_job(command, limit, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
     output = HeadTail() if ctx.progress.output is None else ctx.progress.output
     throttle = OutputThrottle(ctx.progress.report)
     try:
-        end = await run_shell(command, timeout, env, ctx, output, throttle)
+        end = await run_shell(command, limit.seconds, env, ctx, output, throttle)
     finally:
         throttle.flush()
-    return _result(command, output, end, timeout or 0, ctx)
+    return _result(command, output, end, limit, ctx)
 
 
 def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
@@ -127,12 +117,12 @@ def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> boo
 
 
 async def _start_job(
-    command: str, timeout: float | None, env: Mapping[str, str], ctx: ToolContext
+    command: str, limit: TimeLimit, env: Mapping[str, str], ctx: ToolContext
 ) -> ToolResult:
     if len(ctx.commands.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
-    task = asyncio.create_task(run_shell(command, timeout, env, ctx, output))
+    task = asyncio.create_task(run_shell(command, limit.seconds, env, ctx, output))
     try:
         await asyncio.wait({task}, timeout=_START_WAIT)
     except asyncio.CancelledError:
@@ -140,9 +130,9 @@ async def _start_job(
         await asyncio.wait({task})
         raise
     if task.done():
-        return _result(command, output, task.result(), timeout or 0, ctx)
+        return _result(command, output, task.result(), limit, ctx)
     session = ctx.sessions.current_session if ctx.sessions else None
-    job = ctx.commands.jobs.add(command, output, task, session)
+    job = ctx.commands.jobs.add(command, output, task, limit, session)
     number = job.number
     printed = job.text.rstrip("\n")
     text = (
@@ -165,17 +155,15 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(
-    command: str, printed: HeadTail, end: ProcessExit, timeout: float, ctx: ToolContext
+    command: str, printed: HeadTail, end: ProcessExit, limit: TimeLimit, ctx: ToolContext
 ) -> ToolResult:
     output = strip_terminal_codes(printed.text())
     code = end.code
     signals = {128 + one: f" ({one.name})" for one in signal.Signals}
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
-        code = _TIMEOUT_CODE
-        head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
-        if ctx.commands.profile == "read-only":
-            head += f"; what only reads gets at most {_UNASKED_TIMEOUT:g} s, whatever `timeout` and `background` say"
+        code = TIMEOUT_CODE
+        head = f"stopped: {limit.excess}, and everything it had started was ended (exit code {code}){limit.rule}"
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
@@ -205,25 +193,3 @@ def _describe_pipeline(command: str, codes: Sequence[int]) -> str:
         for number, (name, code) in enumerate(zip(names, codes, strict=True), 1)
     )
     return f" ({', '.join(pairs)})"
-
-
-def digest_scripts(root: Path, command: str) -> dict[str, str]:
-    """Return the digests of the workspace files that the command would run, by name, to detect changes after
-    approval."""
-    try:
-        words = shlex.split(command, comments=True)
-    except ValueError:
-        words = command.split()
-    found: dict[str, str] = {}
-    after_interpreter = False
-    for index, word in enumerate(words[:200]):
-        first = index == 0 or words[index - 1] in ("&&", "||", ";", "|")
-        if (first and "/" in word) or (after_interpreter and not word.startswith("-")):
-            try:
-                found[word] = digest(read_bytes(root, resolve_path(root, word)))
-            except ToolError:
-                continue  # not a file of the workspace
-        after_interpreter = bool(_INTERPRETER.fullmatch(word.rsplit("/", 1)[-1])) or (
-            after_interpreter and word.startswith("-")
-        )
-    return found

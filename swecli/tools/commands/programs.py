@@ -118,6 +118,11 @@ def rule_words(words: list[str]) -> list[str]:
     return words[:1]
 
 
+def recipe_names(program: str) -> list[str]:
+    """Return the names of the files that a program looks for in its folder, and whose commands it runs."""
+    return str(_data()["recipes"].get(program, "")).split()
+
+
 _MAX_MATCHES = 2_000
 _MAX_ENTRIES = 20_000
 _SECONDS = 5.0  # for a program that names the files it would read

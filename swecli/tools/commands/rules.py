@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import glob
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import islice
 from pathlib import Path
 
 from swecli.tools.base import COVERED, Coverage, PermissionKind, ToolContext, ToolError
 from swecli.tools.commands import reasons
 from swecli.tools.commands.check import check_covered, check_read_only
+from swecli.tools.commands.named_files import named_files
 from swecli.tools.commands.programs import CommandScope, GuardedFile, rule_words
-from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
+from swecli.tools.commands.shell_words import (
+    MAX_LENGTH,
+    SimpleCommand,
+    loose_words,
+    parse_command,
+)
 from swecli.tools.guards import before_reading
-from swecli.tools.paths import relative_path, resolve_path
+from swecli.tools.paths import relative_path
 from swecli.tools.processes import child_environment
 
 _OPERATORS = re.compile(r"[;&|\n\r(){}`]|\$\(")
@@ -33,11 +36,6 @@ _RUNNERS = re.compile(
     r"(?:ba|da|z|k)?sh|busybox|su|chroot|unshare|time|strace|ssh|script"
 )
 _MAX_NESTING = 4
-_SEPARATORS = re.compile(r"""[\s;&|(){}<>`'"=:,$]+""")  # between what may be paths
-# looked at of a command that cannot be analysed
-_MAX_WORDS = 200
-_MAX_FOLDERS = 8
-_MAX_MATCHES = 200
 
 
 class _ByCommand(PermissionKind):
@@ -124,27 +122,10 @@ def find_guarded(command: str, root: Path, environ: Mapping[str, str]) -> str:
 def _find_guarded_word(command: str, root: Path) -> str:
     """Return why every mode asks about a file that a word names, in the workspace or in a folder that another word
     names."""
-    words = dict.fromkeys(_SEPARATORS.split(command)[:_MAX_WORDS])
-    folders = [root]
-    for word in words:
-        with suppress(ToolError, OSError, ValueError):
-            if word and (path := resolve_path(root, word)).is_dir():
-                folders.append(path)
-    for folder in folders[:_MAX_FOLDERS]:
-        for word in filter(None, words):
-            for name in _expand(folder, word):
-                with suppress(ToolError, OSError, ValueError):
-                    path = resolve_path(root, str(folder / name))
-                    if path.is_file() and (why := before_reading(root, relative_path(root, path))):
-                        return why
+    for path in named_files(root, loose_words(command)):
+        if why := before_reading(root, relative_path(root, path)):
+            return why
     return ""
-
-
-def _expand(folder: Path, word: str) -> list[str]:
-    """Return the entries of a folder that a word with wildcards matches, or the word."""
-    if not re.search(r"[*?\[]", word):
-        return [word]
-    return list(islice(glob.iglob(word, root_dir=folder), _MAX_MATCHES))  # noqa: PTH207  as a shell
 
 
 def _scoped_parts(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 MAX_LENGTH = 10_000  # characters
-_MAX_PARTS = 50
+MAX_PARTS = 50  # simple commands that are checked
 _STRUCTURE = frozenset({"program", "list", "pipeline", "redirected_statement"})
 _OPERATORS = frozenset({"|", "&&", "||", ";"})
 _REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>"})
@@ -30,6 +31,12 @@ _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\])")
 _WILDCARD = re.compile(r"(?<!\\)[*?\[]")
 _HOME = re.compile(r"(?:^|[=:])~")
 _EXPANDS = re.compile(r",|\.\.")
+_STATEMENTS = frozenset({"command", "pipeline", "redirected_statement"})
+_OUTPUTS = frozenset({">", ">>", ">|", ">&", "&>", "&>>"})
+# what may be a word for a program, whole or in part
+_TEXTS = _WORDS | {"string_content", "ansi_c_string", "heredoc_body"}
+_SEPARATORS = re.compile(r"""[\s;&|(){}<>`'"=:,$]+""")  # between words in a text
+_QUOTING = re.compile(r"""\\(.)|\$?["']""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,15 @@ class SimpleCommand:
     def raw(self) -> str:
         """The words as written, separated by spaces."""
         return " ".join(word.raw for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A part of a command line that is a simple command or a pipeline with its redirections: `text` as written, and
+    `read_text` without the files that its output goes to."""
+
+    text: str
+    read_text: str
 
 
 def parse_command(command: str) -> list[SimpleCommand]:
@@ -77,6 +93,69 @@ def name_pipeline(command: str) -> list[str]:
     node = _last_part(_parse(command).root_node)
     stages = node.named_children if node.type == "pipeline" else [node]
     return [_name_stage(_last_part(stage)) for stage in stages]
+
+
+def loose_words(command: str) -> Iterator[str]:
+    """Yield whatever may be a word of a command, at any nesting: each word without its quotes, the pieces of it that no
+    variable stands for, and those of a text that another program may take for a command. Nothing is refused; of a
+    command that is too long to be parsed only the pieces between blanks and signs are there."""
+    yield from _SEPARATORS.split(command)
+    if len(command) > MAX_LENGTH:
+        return
+    for node in _nodes(_parse(command).root_node):
+        if node.type in _TEXTS:
+            yield from _loose_pieces(_text(node))
+
+
+def split_statements(command: str) -> list[Statement]:
+    """Return the statements of a command, at any nesting, in their order, and what else is in it, such as the values of
+    a loop. Nothing is refused; a command that is too long or cannot be parsed is one statement."""
+    if len(command) > MAX_LENGTH:
+        return [Statement(command, command)]
+    root = _parse(command).root_node
+    if root.has_error:
+        return [Statement(command, command)]
+    found = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.type in _STATEMENTS or not node.children:
+            found.append(Statement(_text(node), _without_outputs(node)))
+        else:
+            pending += reversed(node.children)
+    return found
+
+
+def _without_outputs(statement: Node) -> str:
+    """Return the text of a statement with blanks in place of the files that its output goes to."""
+    text = bytearray(statement.text or b"")
+    for node in _nodes(statement):
+        target = node.child_by_field_name("destination")
+        if target is None or not _OUTPUTS.intersection(child.type for child in node.children):
+            continue
+        start = target.start_byte - statement.start_byte
+        end = target.end_byte - statement.start_byte
+        text[start:end] = b" " * (end - start)
+    return text.decode()
+
+
+def _nodes(top: Node) -> Iterator[Node]:
+    """Yield a node and all below it, in the order of the text."""
+    pending = [top]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(node.children)
+
+
+def _loose_pieces(text: str) -> Iterator[str]:
+    """Yield a text as one word, and the words that may be in it."""
+    word = _QUOTING.sub(r"\1", text)
+    yield word
+    yield word.lstrip("/")  # behind a variable: $PWD/name
+    if word.startswith("-"):
+        yield word[2:]  # an option with its value: -Cname
+    yield from _SEPARATORS.split(text)
 
 
 def _last_part(node: Node) -> Node:
@@ -149,8 +228,8 @@ class _Reader:
             or "=" in words[0].text
         ):
             raise ToolError(reasons.NO_PLAIN_PROGRAM)
-        if len(self.parts) == _MAX_PARTS:
-            raise ToolError(reasons.too_long(_MAX_PARTS, "commands"))
+        if len(self.parts) == MAX_PARTS:
+            raise ToolError(reasons.too_long(MAX_PARTS, "commands"))
         self.parts.append(SimpleCommand(tuple(words), self.operator))
 
     def _add_redirect(self, node: Node) -> None:

@@ -118,7 +118,36 @@ async def test_the_approval_shows_the_whole_command_with_hidden_characters_escap
 
 
 @pytest.mark.parametrize(
-    "command", ["./go.sh", "bash go.sh", "bash -e go.sh arg", "true && ./go.sh", "env sh go.sh"]
+    "command",
+    [
+        "./go.sh",
+        "bash go.sh",
+        "bash -e go.sh arg",
+        "true && ./go.sh",
+        "env sh go.sh",
+        "true\n./go.sh",
+        "true;./go.sh",
+        "true&./go.sh",
+        "(./go.sh)",
+        "MODE=1 ./go.sh",
+        "MODE=1 bash go.sh",
+        "timeout 9 bash -x ./go.sh",
+        "bash < go.sh",
+        "bash<go.sh",
+        "cat go.sh | sh",
+        "echo $(./go.sh)",
+        "bash -c 'true; ./go.sh'",
+        "for file in g*.sh; do sh $file; done",
+        "if true; then ./go.sh; fi",
+        "SCRIPT=go.sh; sh $SCRIPT",
+        "sh $PWD/go.sh",
+        'sh "$(pwd)/go.sh"',
+        "sh g'o.s'h",
+        "sh <<END\n./go.sh\nEND",
+        "cd sub && ../go.sh",
+        "find . -name go.sh -exec sh {} ';'",
+        "some-runner go.sh; sh go.sh",
+    ],
 )
 async def test_a_script_changed_during_the_approval_is_not_run(
     run: RunTool,
@@ -126,13 +155,71 @@ async def test_a_script_changed_during_the_approval_is_not_run(
     answers: Any,
     command: str,
 ) -> None:
+    (root / "sub").mkdir()
     (root / "go.sh").write_text("echo harmless > made\n")
     (root / "go.sh").chmod(0o755)
 
     answers.meanwhile = lambda: (root / "go.sh").write_text("echo evil > made\n")
     result = await run("run_command", command=command)
-    assert "changed after the command was approved" in result.for_model
+    assert "changed after the command was approved: go.sh. Nothing ran" in result.for_model
+    assert list(root.rglob("made")) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("cd sub && ./go.sh", "sub/go.sh"),
+        ("cd sub\nsh go.sh", "sub/go.sh"),
+        ("pushd sub;./go.sh", "sub/go.sh"),
+        ("D=sub; sh $D/go.sh", "sub/go.sh"),
+        ("cd sub && cd deep && sh go.sh", "sub/deep/go.sh"),
+        ("sh 'two words.sh'", "two words.sh"),
+        ("sh two\\ words.sh", "two words.sh"),
+        ("make", "Makefile"),
+        ("true;make -s all", "Makefile"),
+        ("make -f other.mk", "other.mk"),
+        ("make -fother.mk", "other.mk"),
+        ("make --file=other.mk", "other.mk"),
+        ("make -C sub", "sub/Makefile"),
+        ("make -Csub", "sub/Makefile"),
+        ("cd sub && make", "sub/Makefile"),
+        ("npm --prefix sub run build", "sub/package.json"),
+    ],
+)
+async def test_a_script_is_found_where_a_command_looks_for_it(
+    run: RunTool, root: Path, answers: Any, command: str, script: str
+) -> None:
+    path = root / script
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("all:\n\techo harmless > made\n")
+    path.chmod(0o755)
+
+    answers.meanwhile = lambda: path.write_text("all:\n\techo evil > made\n")
+    result = await run("run_command", command=command)
+    assert f"changed after the command was approved: {script}. Nothing ran" in result.for_model
+    assert list(root.rglob("made")) == []
+
+
+async def test_a_script_that_came_during_the_approval_is_not_run(
+    run: RunTool, root: Path, answers: Any
+) -> None:
+    (root / "Makefile").write_text("all:\n\techo harmless > made\n")
+    answers.meanwhile = lambda: (root / "GNUmakefile").write_text("all:\n\techo evil > made\n")
+    result = await run("run_command", command="make")
+    assert "approved: GNUmakefile. Nothing ran" in result.for_model
     assert not (root / "made").exists()
+
+
+@pytest.mark.parametrize("command", ["tail -1 log; true > made", "echo made > made 2>> log"])
+async def test_a_log_that_grows_during_the_approval_stops_no_command(
+    run: RunTool, root: Path, answers: Answers, command: str
+) -> None:
+    (root / "log").write_text("first\n")
+    answers.meanwhile = lambda: (root / "log").write_text("first\nsecond\n")
+    result = await run("run_command", command=command)
+    assert answers.asked
+    assert result.ok, result.for_model
+    assert (root / "made").exists()
 
 
 async def test_invalid_commands_and_time_limits_are_refused(run: RunTool) -> None:

@@ -333,3 +333,21 @@ def test_what_an_unusable_ignore_file_names_is_unknown_so_everything_asks(
 def test_a_command_without_a_file_that_asks_is_left_to_the_mode(ignoring: Path) -> None:
     for command in ("python3 -c 'print(process.env)'", "make", "cp a.py c.py", "cat a.py > x"):
         assert find_guarded(command, ignoring, ENVIRON) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat 'my keys/id_rsa' > copy",
+        "cat my\\ keys/id_rsa > copy",
+        'cat "$PWD/my keys/id_rsa"',
+        "cd 'my keys' && cat id_rsa > copy",
+        "cd 'my keys' && cd old && cat id_dsa > copy",
+    ],
+)
+def test_a_secret_in_a_folder_whose_name_has_a_blank_is_guarded(
+    project: Path, command: str
+) -> None:
+    make(project, **{"my keys/id_rsa": KEY, "my keys/old/id_dsa": KEY})
+    assert KEY in printed(project, f"{command}; cat copy")
+    assert "may contain secrets" in find_guarded(command, project, ENVIRON)
