@@ -76,7 +76,8 @@ RING = '''
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Params, PermissionKind, ToolContext, ToolPlan, tool
+from swecli.tools.base import PermissionKind, ToolContext, ToolPlan, tool
+from swecli.tools.params import Params
 
 BELL = PermissionKind("bell", "Ring this bell?", "asks before it rings")
 

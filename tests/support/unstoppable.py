@@ -16,8 +16,9 @@ from typing import Any
 
 from swecli.models.message import AskRequest, Decision, ToolCall
 from swecli.tools.base import ToolContext
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from tests.support.as_user import print_as_user
 
 SECONDS = "47110816"  # that the process sleeps: nobody else has them on a command line

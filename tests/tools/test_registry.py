@@ -10,7 +10,7 @@ import pytest
 
 import swecli.tools
 from swecli.discovery import NameClash
-from swecli.tools.execute import ToolRegistry
+from swecli.tools.registry import ToolRegistry
 
 SNAPSHOT = Path(swecli.tools.__file__).with_name("schemas.json")
 
@@ -18,7 +18,7 @@ SNAPSHOT = Path(swecli.tools.__file__).with_name("schemas.json")
 def specs() -> str:
     return (
         json.dumps(
-            [spec.to_json() for spec in ToolRegistry.discover().specs()],
+            [tool.spec().to_json() for tool in ToolRegistry.discover().values()],
             indent=2,
             ensure_ascii=False,
         )

@@ -15,8 +15,9 @@ import pytest
 
 from swecli.models.message import Decision, Mode, ToolCall, ToolResult
 from swecli.tools.base import ToolContext, ToolPlan
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox, looks_denied
 from tests.tools.conftest import Answers

@@ -13,12 +13,13 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.shell_words import name_pipeline
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.params import Params
 from swecli.tools.paths import resolve_path
 from swecli.tools.processes import ProcessExit, child_environment
 from swecli.tools.sandbox import looks_denied

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.params import Params
 
 
 class _RecallParams(Params):
