@@ -14,10 +14,10 @@ from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
 from swecli.models.counts import format_tokens, percent
 from swecli.models.errors import BadInput
-from swecli.models.finding import pluralize
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars
+from swecli.text import pluralize
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import ReductionPlan, WindowPreview

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage, calls_of
 from swecli.models.context import interaction_of
-from swecli.models.finding import pluralize
 from swecli.models.ids import parse_short_id, parse_turn
 from swecli.models.json_value import Json
-from swecli.text import one_line
+from swecli.text import one_line, pluralize
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import PastPrompt

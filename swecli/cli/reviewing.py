@@ -18,7 +18,7 @@ from swecli.headless.runner import refuse_unpriced
 from swecli.headless.signals import until_signal
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
-from swecli.models.finding import Finding, pluralize
+from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.review.publish.event_lines import format_event, format_incomplete
 from swecli.review.publish.gate import Gate
@@ -27,7 +27,7 @@ from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import row_view
 from swecli.review.read.job import ReviewOptions, plan_review
 from swecli.review.read.run import Review
-from swecli.text import one_line
+from swecli.text import one_line, pluralize
 
 
 def write_event(event: Event, *, stream: bool = False) -> None:

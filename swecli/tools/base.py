@@ -141,7 +141,8 @@ class ToolContext:
     sandbox: Sandbox | None = None
     # of the sandbox that the running call's command runs in
     profile: Profile | None = None
-    memory: Memory | None = None
+    # opens the user's playbook; None: there is none in this run
+    open_memory: Callable[[], Memory] | None = None
     changes: ChangeRecorder | None = None
     jobs: Jobs = field(default_factory=Jobs)
     # by name

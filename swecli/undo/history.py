@@ -48,7 +48,7 @@ class TurnHistory:
     ) -> None:
         self._sessions = sessions
         self._versions = versions
-        self._recorder = recorder
+        self.recorder = recorder
         self._jobs = jobs
         self._changes = sessions.file_changes
 
@@ -176,7 +176,7 @@ class TurnHistory:
         """Restore the files of a stored step, and store its end. Returns why that could not be stored, "" if it was."""
         changes = self._changes.load_step(step)
         restored = restore_files(changes, self._versions)
-        self._recorder.forget(restored.done)
+        self.recorder.forget(restored.done)
         failed = [change.key for change in changes if change.path in restored.failed]
         try:
             self._sessions.undo.finish(step, failed)
@@ -215,7 +215,7 @@ class TurnHistory:
     def _find_standing(self, first: int) -> list[Standing]:
         """Return what the turns from `first` on left, and no undo takes back."""
         session = self._sessions.session
-        self._recorder.look_for_jobs()
+        self.recorder.look_for_jobs()
         return find_standing(
             self._sessions.lasting_changes.load(session, first),
             self._versions.root,

@@ -55,6 +55,16 @@ raise SystemExit(code)
 BODIES = ("swecli.tools.builtin.", "swecli.tools.commands.", "swecli.tools.execute", "pydantic")
 
 
+LATER = ("swecli.playbook.learning", "swecli.undo.", "swecli.tools.sandbox")
+# of a turn without calls that is not summarised
+NEVER = (
+    "swecli.undo.",
+    "swecli.agent.condenser",
+    "swecli.agent.context_control",
+    "swecli.context.replay",
+)
+
+
 class Place:
     """A folder and a home in which swecli has run once, so that the next run finds an existing database."""
 
@@ -236,6 +246,16 @@ def test_the_bodies_of_the_tools_are_loaded_with_the_first_call(place: Place) ->
     assert [name for name in loaded if name.startswith(BODIES)] == []
     place.server.script = read_notes
     assert "swecli.tools.builtin.read_file" in place.modules("what is in the notes?", until="end")
+
+
+def test_learning_and_undo_are_loaded_when_they_are_used(place: Place) -> None:
+    place.run("once")
+    before = place.modules("hello")
+    early = [name for name in before if name.startswith(("swecli.agent.", *LATER))]
+    assert early == ["swecli.agent.request_builder"]
+    after = place.modules("hello", until="end")
+    assert "swecli.playbook.learning.service" in after, "a turn that has ended is learned from"
+    assert [name for name in after if name.startswith(NEVER)] == []
 
 
 def test_the_token_table_is_loaded_only_for_a_large_request(place: Place) -> None:

@@ -109,10 +109,6 @@ class LearningService:
             tidy_template,
         )
 
-    def open_stale_strategies(self) -> StaleStrategies:
-        """Create the finder of stale strategies for a request builder."""
-        return StaleStrategies()
-
     def open_memory(self) -> lessons.PlaybookMemory:
         """Create the memory of the tools `remember` and `recall`."""
         return lessons.PlaybookMemory(self.sessions, self.instructions)

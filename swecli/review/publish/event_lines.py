@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from swecli.models.events import Event
-from swecli.models.finding import pluralize
 from swecli.models.review_events import (
     Estimate,
     FileCoverage,
@@ -15,6 +14,7 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from swecli.review.target.diffs import format_skips
+from swecli.text import pluralize
 
 _MAX_NAMED = 4  # files named in the coverage line
 _MAX_SPANS = 3  # ranges of lines named for each of them

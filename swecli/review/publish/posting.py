@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, pluralize, worst_first
+from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
 from swecli.review.publish.event_lines import format_coverage
@@ -17,7 +17,7 @@ from swecli.review.publish.view import row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
 from swecli.review.target.targets import Target
-from swecli.text import fence
+from swecli.text import fence, pluralize
 
 _MAX_TABLE = (
     28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from swecli.models.errors import UsageError
-from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import format_dollars
+from swecli.text import pluralize
 
 _DAYS = 30
 _BUCKETS = (
