@@ -108,8 +108,3 @@ def join_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def pluralize(count: int, noun: str) -> str:
-    """Format a count with its noun: `1 turn`, `2,000 turns`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

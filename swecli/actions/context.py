@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from swecli.actions.prompt import show_prompt
 from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
-from swecli.models.counts import format_tokens, percent
+from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars
-from swecli.text import pluralize
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import ReductionPlan, WindowPreview

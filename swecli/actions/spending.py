@@ -8,11 +8,10 @@ from typing import Any
 
 from swecli.models.action import ActionResult
 from swecli.models.axis import spread
-from swecli.models.counts import format_tokens
+from swecli.models.counts import format_tokens, pluralize
 from swecli.models.money import format_dollars
 from swecli.store.sqlite.database import Database
 from swecli.store.views import Spending, daily_spending
-from swecli.text import pluralize
 
 _MIN_WIDTH = 40  # columns, below which nothing can be read
 _NARROW_WIDTH = (

@@ -16,6 +16,7 @@ from swecli.cli.subcommands import named_file, open_runtime, print_line, write_f
 from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.headless.runner import refuse_unpriced
 from swecli.headless.signals import until_signal
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import Finding
@@ -27,7 +28,7 @@ from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import row_view
 from swecli.review.read.job import ReviewOptions, plan_review
 from swecli.review.read.run import Review
-from swecli.text import one_line, pluralize
+from swecli.text import one_line
 
 
 def write_event(event: Event, *, stream: bool = False) -> None:

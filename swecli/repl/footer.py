@@ -13,12 +13,13 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 
 from swecli.config.status_template import names_in
+from swecli.models.counts import pluralize
 from swecli.models.json_value import Json
 from swecli.models.message import Mode
 from swecli.repl.branch import read_branch
 from swecli.repl.render.formatting import format_dollars, format_tokens, percent, short_path
 from swecli.repl.status_command import StatusCommand
-from swecli.text import pluralize, sanitize
+from swecli.text import sanitize
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from swecli.models.counts import pluralize
 from swecli.models.finding import SMELLS, Finding, fingerprint, worst_first
-from swecli.text import pluralize
 
 
 def test_the_key_of_a_finding_ignores_message_and_loop() -> None:

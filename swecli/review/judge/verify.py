@@ -18,6 +18,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
+from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, worst_first
 from swecli.models.message import (
@@ -33,7 +34,6 @@ from swecli.review.judge.grounding import move
 from swecli.review.judge.sources import LIMITS, Before, Block, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.text import pluralize
 
 _MAX_CLAIMS = 6  # of one file in one request
 TOKEN_SHARE = 2 / 3  # of the reviewer's tokens: 40 % of all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swecli.models.counts import pluralize
 from swecli.models.events import Event
 from swecli.models.review_events import (
     Estimate,
@@ -14,7 +15,6 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from swecli.review.target.diffs import format_skips
-from swecli.text import pluralize
 
 _MAX_NAMED = 4  # files named in the coverage line
 _MAX_SPANS = 3  # ranges of lines named for each of them

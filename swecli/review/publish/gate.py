@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from swecli.models.counts import pluralize
 from swecli.models.finding import Finding
-from swecli.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)

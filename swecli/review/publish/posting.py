@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
 from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, worst_first
 from swecli.models.review_events import ReviewFinished
@@ -17,7 +18,7 @@ from swecli.review.publish.view import row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
 from swecli.review.target.targets import Target
-from swecli.text import fence, pluralize
+from swecli.text import fence
 
 _MAX_TABLE = (
     28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.llm.lenient_json import Found, find_json_values
+from swecli.models.counts import pluralize
 from swecli.models.finding import Finding
 from swecli.models.finding_parser import find_rows, parse_finding
 from swecli.models.message import ModelReply
 from swecli.review.judge.sources import strip_whitespace
 from swecli.review.read.report_tool import REPORT_TOOL
-from swecli.text import pluralize
 
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
+from swecli.models.counts import pluralize
 from swecli.models.message import Display, ToolResult
-from swecli.text import pluralize
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
 from swecli.tools.params import Params
 from swecli.tools.registry import ToolRegistry

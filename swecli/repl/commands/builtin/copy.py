@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.text import pluralize
 
 _COPIERS = (["pbcopy"], ["wl-copy"], ["xclip", "-selection", "clipboard"], ["clip.exe"])
 _COPY_TIMEOUT = 5  # seconds

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from swecli.models.counts import pluralize
 from swecli.repl.commands.base import CommandContext, command
-from swecli.text import pluralize
 
 
 @command(aliases=("quit", "q"))

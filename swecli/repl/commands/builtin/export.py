@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import short_path
-from swecli.text import pluralize
 
 _FORMATS = (
     ("html", "one page, for a browser"),

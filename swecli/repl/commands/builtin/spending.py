@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import format_dollars
-from swecli.text import pluralize
 
 _DAYS = 30
 _BUCKETS = (

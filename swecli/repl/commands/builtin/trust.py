@@ -6,10 +6,10 @@ from pathlib import Path
 
 from swecli.config.project_files import read_project_files
 from swecli.config.trust import FolderTrust
+from swecli.models.counts import pluralize
 from swecli.models.errors import StoreError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import short_path
-from swecli.text import pluralize
 
 _MAX_ROWS = (
     40  # of a changed file's differences, so that the question and the list above it stay in view
