@@ -288,7 +288,7 @@ def test_the_early_path_continues_a_session_with_the_same_request_as_the_full_pa
         place,
         "walrus server port",
         "-r",
-        place.all_rows()["session"][0]["title"] or session_id(place)[:20],
+        str(place.all_rows()["session"][0]["title"] or session_id(place)[:20]),
     )
     assert_paths_equal(place, "hello")
     assert not HEAVY & place.modules("more", "-c")

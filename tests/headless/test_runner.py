@@ -52,7 +52,7 @@ async def test_an_answered_prompt_exits_with_0() -> None:
 
 
 async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
-    runtime = make_runtime(["Four."], refuse)
+    runtime = make_runtime(["Four."], refuse)  # type: ignore[arg-type]
     seen: list[list[str]] = []
 
     async def check_anchors() -> list[Event]:
@@ -64,7 +64,7 @@ async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
     runtime.sessions.playbook.apply(
         Delta("d", (Op("ADD", fields=fields),), "user"), runtime.sessions.session
     )
-    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # runs first and may take long
+    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign, assignment]
     code = await run_prompts(
         runtime, make_prompts("2 + 2?"), make_writer("json", io.StringIO(), io.StringIO())
     )

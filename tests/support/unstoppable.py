@@ -33,7 +33,7 @@ def make_helper(base: Path) -> None:
         raise SystemExit("no setpriv, which becomes another user")
     if os.statvfs(base).f_flag & os.ST_NOSUID:
         raise SystemExit("no program may become another user here")
-    helper = shutil.copy(program, base / _HELPER)
+    helper = Path(shutil.copy(program, base / _HELPER))
     helper.chmod(0o4755)
 
 

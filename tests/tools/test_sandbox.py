@@ -196,7 +196,7 @@ async def test_a_rule_of_the_kind_run_does_not_let_a_command_out(
 async def test_deny_and_ask_rules_hold_for_commands_outside_too(
     ctx: ToolContext, answers: Answers, sandbox: Sandbox
 ) -> None:
-    async def outside(command: str, **rules: list[str]) -> ToolResult:
+    async def outside(command: str, **rules: Any) -> ToolResult:
         call = ToolCall(
             "call-1", "run_command", {"command": command, "outside": True, "why": "to see"}
         )

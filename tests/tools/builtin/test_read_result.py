@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from swecli.models.message import ToolResult
-from swecli.store.found import FoundInteraction
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 
@@ -23,9 +22,6 @@ class Results:
     def read_result(self, call_id: str) -> str | None:
         return self.texts.get(call_id)
 
-    def search_earlier(self, query: str) -> list[FoundInteraction]:
-        return []
-
 
 @pytest.mark.parametrize(
     "text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"]
@@ -33,7 +29,7 @@ class Results:
 async def test_the_pages_of_a_result_contain_every_character(
     run: RunTool, ctx: ToolContext, text: str
 ) -> None:
-    ctx.sessions = Results(c9=text)
+    ctx.sessions = Results(c9=text)  # type: ignore[assignment]  # it reads results alone
     start, seen = 1, []
     while start:
         page = (await run("read_result", call_id="c9", start_line=start)).for_model
@@ -47,7 +43,7 @@ async def test_the_pages_of_a_result_contain_every_character(
 async def test_a_range_of_lines_can_be_read_up_to_the_last_line(
     run: RunTool, ctx: ToolContext
 ) -> None:
-    ctx.sessions = Results(c9="a\nb\nc")
+    ctx.sessions = Results(c9="a\nb\nc")  # type: ignore[assignment]
     assert (
         await run("read_result", call_id="c9", start_line=2, end_line=2)
     ).for_model == "     2\tb\n[lines 2-2 of 3]"
@@ -60,7 +56,7 @@ async def test_a_range_of_lines_can_be_read_up_to_the_last_line(
 
 async def test_an_unknown_call_id_is_reported(run: RunTool, ctx: ToolContext) -> None:
     for results in (None, Results()):
-        ctx.sessions = results
+        ctx.sessions = results  # type: ignore[assignment]
         assert (
             "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model
         )
