@@ -271,7 +271,7 @@ class Runtime:
 
 def settle() -> None:
     """Collect garbage as usual from now on: what was loaded is skipped, so that a collection takes little time, and
-    turns leave hundreds of objects in circles each. To be called when nothing more is loaded."""
+    turns leave hundreds of objects in circles each. To be called when little more is loaded."""
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
