@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
-from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.sender import send
 from swecli.config.paths import project_root
@@ -25,12 +26,18 @@ from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
 from swecli.models.message import Ask, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
 from swecli.models.session import Session
-from swecli.playbook.learning.service import LearningService
+from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
+from swecli.tools.base import ChangeRecorder
 from swecli.tools.jobs import Jobs, lost_jobs
 from swecli.tools.limits import one_line
 from swecli.tools.surroundings import Surroundings
-from swecli.undo.history import TurnHistory
+
+if TYPE_CHECKING:  # an answer is shown before these are loaded
+    from swecli.agent.context_control import ContextControl
+    from swecli.playbook.learning.lessons import PlaybookMemory
+    from swecli.playbook.learning.service import LearningService
+    from swecli.undo.history import TurnHistory
 
 OPEN_ELSEWHERE = (
     "this session is open in another swecli: each loads the turns of the other before its next one"
@@ -40,20 +47,22 @@ _COLLECTOR_THRESHOLDS = (700, 10, 10)  # Python's own
 
 @dataclass(slots=True)
 class Runtime:
-    """The parts of a running session. `notices` are lines to show once, before the first turn; `history` undoes turns,
-    None if file versions cannot be stored. `auto_confirmed`: the user named the mode auto at the start, or confirmed it
-    since."""
+    """The parts of a running session. `notices` are lines to show once, before the first turn; `instructions` returns
+    the current system prompt with the project's instruction files. `auto_confirmed`: the user named the mode auto at
+    the start, or confirmed it since. Learning and undo are loaded when they are first used."""
 
     start: Start
     settings: Settings
     sessions: SessionManager
     agent: Agent
-    learning: LearningService
+    instructions: Callable[[], str]
     choice: ModelChoice
     notices: list[str]
-    history: TurnHistory | None = None
     auto_confirmed: bool = False
     is_open_elsewhere: bool = False  # the session, in another process, when it was opened here
+    _learning: LearningService | None = None
+    _memory: PlaybookMemory | None = None
+    _history: TurnHistory | None = None
 
     @property
     def cwd(self) -> Path:
@@ -73,7 +82,55 @@ class Runtime:
     @property
     def context_control(self) -> ContextControl:
         """Return the user's view of the next request and its commands."""
+        # late: a turn needs none
+        from swecli.agent.context_control import ContextControl
+
         return ContextControl(self.agent)
+
+    @property
+    def learning(self) -> LearningService:
+        """Return what learns from the turns of this session."""
+        if self._learning is None:
+            # late: it learns from a turn that has ended
+            from swecli.playbook.learning.service import LearningService
+
+            self._learning = LearningService.open(
+                self.sessions,
+                self.settings,
+                load_prompt("reflect"),
+                self.instructions,
+                send,
+                load_prompt("consolidate"),
+            )
+            self.select_reflector()
+        return self._learning
+
+    def open_memory(self) -> PlaybookMemory:
+        """Return the memory of the tools `remember` and `recall`."""
+        if self._memory is None:
+            # the counter changes with the model
+            self._memory = self.learning.open_memory(lambda text: self.agent.counter.count(text))
+        return self._memory
+
+    @property
+    def history(self) -> TurnHistory | None:
+        """Return what undoes turns, None if file versions cannot be stored: the database is in memory."""
+        if self._history is None:
+            # late: it is loaded with the first call, whose changes it records
+            from swecli.undo.history import TurnHistory
+
+            paths = self.start.paths
+            own = (paths.data, paths.state, paths.cache)
+            ctx = self.agent.ctx
+            self._history = TurnHistory.track(
+                self.sessions, ctx.root, self.start.environ, ctx.commands.jobs, own
+            )
+        return self._history
+
+    def warm(self) -> None:
+        """Load in advance, in a thread, what learns from the first turn and what undoes it."""
+        _ = self.learning
+        _ = self.history
 
     def opening_lines(self) -> list[str]:
         """Return the lines to print before the first turn of a headless run."""
@@ -217,7 +274,7 @@ class Runtime:
 
 def settle() -> None:
     """Collect garbage as usual from now on: what was loaded is skipped, so that a collection takes little time, and
-    turns leave hundreds of objects in circles each. To be called when nothing more is loaded."""
+    turns leave hundreds of objects in circles each. To be called when little more is loaded."""
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
@@ -271,24 +328,17 @@ def _assemble(
         return found
 
     prompt = load_prompt("system", model.profile.window)
-    learning = LearningService.open(
-        sessions,
-        settings,
-        load_prompt("reflect"),
-        lambda: f"{prompt}\n{project().text}",
-        send,
-        load_prompt("consolidate"),
-    )
-    jobs = Jobs()
-    own_folders = (start.paths.data, start.paths.state, start.paths.cache)
-    history = TurnHistory.track(sessions, root, start.environ, jobs, own_folders)
+
+    def instructions() -> str:
+        return f"{prompt}\n{project().text}"
+
     toolkit, idle = Toolkit.open(
         start,
         sessions,
         ask,
-        memory=learning.open_memory(lambda text: agent.counter.count(text)),
-        changes=history.recorder if history else None,
-        jobs=jobs,
+        open_memory=lambda: runtime.open_memory(),
+        changes=_LateRecorder(lambda: runtime.history) if sessions.database.path else None,
+        jobs=Jobs(),
         skills=lambda: skills,
     )
     condense_model, problem = None, ""
@@ -302,7 +352,7 @@ def _assemble(
             settings,
             root,
             prompt,
-            learning.open_stale_strategies(),
+            StaleStrategies(),
             lambda: project().text,
             surroundings=surroundings,
         ),
@@ -315,16 +365,10 @@ def _assemble(
             f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"
         )
     notices += agent.model_warnings()
-    runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
+    runtime = Runtime(start, settings, sessions, agent, instructions, start.choice, notices)
     runtime.auto_confirmed = settings.mode == "auto"  # which no file of the project can set
-    runtime.select_reflector()
-    if history is not None and not sessions.database.is_read_only:
-        notices += history.finish_interrupted()
-    if missing := learning.reflector.missing:
-        notices.append(
-            f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
-        )
-        learning.mark_reported(missing)
+    notices += _finish_undo(runtime)
+    notices += _check_reflector(runtime)
     if sessions.current_session is not None:
         runtime.restore_todos(sessions.session)
         runtime.is_open_elsewhere = sessions.enter()
@@ -337,3 +381,45 @@ def _assemble(
         if settings.origins.get("window") == "flags":  # the flag overrides the session's window
             sessions.set_window(settings.window)
     return runtime
+
+
+class _LateRecorder:
+    """Records what calls change: the recorder is loaded with the first call, and takes this one's place."""
+
+    def __init__(self, open_history: Callable[[], TurnHistory | None]) -> None:
+        self._open_history = open_history
+
+    def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[list[str]]:
+        return self._recorder.around(paths)
+
+    def take_notices(self) -> list[str]:
+        return self._recorder.take_notices()
+
+    @property
+    def _recorder(self) -> ChangeRecorder:
+        history = self._open_history()
+        assert history is not None, "the database is a file"
+        return history.recorder
+
+
+def _finish_undo(runtime: Runtime) -> list[str]:
+    """Finish the undos and redos in this folder that were cut off. Returns lines for the user. Raises StoreError."""
+    sessions = runtime.sessions
+    if sessions.database.path is None or sessions.database.is_read_only:
+        return []
+    if not sessions.file_changes.unfinished_steps(str(runtime.agent.ctx.root)):
+        return []
+    return runtime.history.finish_interrupted() if runtime.history is not None else []
+
+
+def _check_reflector(runtime: Runtime) -> list[str]:
+    """Return, as a line for the user, why the model of the settings cannot reflect, if it cannot."""
+    if not runtime.settings.reflect_with_model or not runtime.settings.reflect_model:
+        return []
+    missing = runtime.learning.reflector.missing
+    if not missing:
+        return []
+    runtime.learning.mark_reported(missing)
+    return [
+        f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
+    ]

@@ -21,7 +21,7 @@ from scripts.benchmarks.recording import ANSWERS
 from scripts.benchmarks.rows import MeasuringError
 from scripts.benchmarks.truth import Case, Truth, load_cases
 from swecli.config.paths import Paths
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 ENDED = (

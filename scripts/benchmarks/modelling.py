@@ -227,9 +227,9 @@ def _requests(run: _Runs, effort: Effort) -> Iterator[Row]:
         "M1 the same over Responses", "ms", ours_there, floor_there, "a bare httpx script", 1.3
     )
     ours, floor = medians(effort.starts, run.to_text(*swecli(*ASK)), run.to_text(*run.httpx))
-    yield Row("M1 -p, exec to first text", "ms", ours, floor, "a bare httpx script", 2.7)
+    yield Row("M1 -p, exec to first text", "ms", ours, floor, "a bare httpx script", 1.7)
     ours, floor = medians(effort.starts, run.cpu(*swecli(*ASK)), run.cpu(*run.httpx))
-    yield Row("M1 -p, CPU of the run", "ms", ours, floor, "a bare httpx script", 2.7)
+    yield Row("M1 -p, CPU of the run", "ms", ours, floor, "a bare httpx script", 1.7)
     if codex := shutil.which("codex"):
         (other,) = medians(effort.starts, run.to_request(codex, "exec", "hello"))
         yield Row("M1 -p, exec to request", "ms", ours, other, "codex", 1.5)

@@ -1,0 +1,1 @@
+"""What the user asks for by a slash command or a subcommand, written once for both."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage, calls_of
 from swecli.models.context import interaction_of
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 from swecli.models.ids import parse_short_id, parse_turn
 from swecli.models.json_value import Json
 from swecli.text import one_line

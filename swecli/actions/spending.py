@@ -8,8 +8,7 @@ from typing import Any
 
 from swecli.models.action import ActionResult
 from swecli.models.axis import spread
-from swecli.models.counts import format_tokens
-from swecli.models.finding import pluralize
+from swecli.models.counts import format_tokens, pluralize
 from swecli.models.money import format_dollars
 from swecli.store.sqlite.database import Database
 from swecli.store.views import Spending, daily_spending

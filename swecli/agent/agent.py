@@ -24,8 +24,8 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
 from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContext
-from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
+from swecli.tools.registry import ToolRegistry
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
@@ -122,8 +122,9 @@ class Agent:
         )
 
     def warm(self) -> None:
-        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, prepare a request,
-        and load what the store needs for the lessons of a turn."""
+        """Do the slow parts of a first turn in advance, in a thread: load the tools, prepare a request, and load what
+        the store needs for the lessons of a turn."""
+        self.tools.load()
         self.counter.count_tools(self.specs())
         if self.sessions.current_session is not None:
             self.prepare("")

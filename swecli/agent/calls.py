@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
 from swecli.config.trust import Skill
@@ -45,8 +43,6 @@ from swecli.tools.base import (
     ToolContext,
     ToolError,
 )
-from swecli.tools.builtin.run_command import run_command
-from swecli.tools.execute import ToolRegistry, execute, interrupted_text
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import (
@@ -55,6 +51,7 @@ from swecli.tools.limits import (
     truncate_result,
 )
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.search_provider import SearchProvider
@@ -102,7 +99,7 @@ class Toolkit:
         sessions: SessionManager,
         ask: Ask,
         *,
-        memory: Memory,
+        open_memory: Callable[[], Memory],
         changes: ChangeRecorder | None,
         jobs: Jobs,
         skills: Callable[[], Mapping[str, Skill]],
@@ -132,7 +129,7 @@ class Toolkit:
             FileAccess(changes=changes),
             commands,
             sessions=sessions,
-            memory=memory,
+            open_memory=open_memory,
             skills=skills,
             search=search,
         )
@@ -156,6 +153,12 @@ class Toolkit:
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
         """Run the user's own command line without approval and outside the sandbox, as in a shell. Returns its output
         and exit code; `output` collects the output while it runs. Raises BadInput if it cannot be started."""
+        # late: most turns run none
+        from pydantic import ValidationError
+
+        # late: as above
+        from swecli.tools.builtin.run_command import run_command
+
         ctx = replace(
             self.ctx,
             commands=replace(self.ctx.commands, sandbox=None),
@@ -218,6 +221,8 @@ class CallRunner:
         self._sent = () if self._repeats else sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
+        if not calls:  # the tools are loaded for the first
+            return
         readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}
         for reads, group in groupby(calls, lambda call: call.name in readers):
             for batch in [list(group)] if reads else [[call] for call in group]:
@@ -281,6 +286,9 @@ class CallRunner:
             self._running[call.id] = output
             emit(ToolStarted(call, summary))
 
+        # late: loaded with the first call
+        from swecli.tools.execute import execute
+
         kit = self._kit
         ctx = replace(
             kit.ctx,
@@ -325,6 +333,9 @@ class CallRunner:
         outputs: dict[str, tuple[str, str | None]] = {}
         for name, output in self._running.items():
             if output.size != self._saved.get(name, 0):
+                # late: a call that runs has loaded it
+                from swecli.tools.execute import interrupted_text
+
                 result = interrupted_text("swecli ended while this ran", output.text())
                 text, is_shorter = truncate_result(result, self.limit, name)
                 outputs[name] = (text, result if is_shorter else None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from swecli.agent.condenser import CondensedResponse, Condenser
 from swecli.agent.fitted import Effect, FittedRequest, StepPlace
 from swecli.agent.request_builder import RequestBuilder
 from swecli.context import budget, epochs, observed_limits
@@ -37,6 +37,9 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage, WrittenCall
 from swecli.models.session import Session
 from swecli.tools.offers import lean_specs
+
+if TYPE_CHECKING:
+    from swecli.agent.condenser import Condenser
 
 
 @dataclass(slots=True)
@@ -318,6 +321,9 @@ class ContextFitter:
             self._truncate(fitting, answer.messages)
 
     def _condenser(self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str = "") -> Condenser:
+        # late: few turns are summarised
+        from swecli.agent.condenser import Condenser
+
         return Condenser(
             model=self.condense_model,
             limits=self._limits(self.condense_model),
@@ -366,6 +372,9 @@ class ContextFitter:
 
     def _store_summary(self, fitting: _Fitting, answer: TruncateResponse) -> None:
         """Make the summary of an answer, or why there is none, part of the fitting."""
+        # late: as above
+        from swecli.agent.condenser import CondensedResponse
+
         if answer.error is not None:
             fitting.failure = answer.error
         if isinstance(answer, CondensedResponse) and answer.row is not None:

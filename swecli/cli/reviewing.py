@@ -16,9 +16,10 @@ from swecli.cli.subcommands import named_file, open_runtime, print_line, write_f
 from swecli.headless.plain import LONGEST_LINE, dumps
 from swecli.headless.runner import refuse_unpriced
 from swecli.headless.signals import until_signal
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
-from swecli.models.finding import Finding, pluralize
+from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.review.publish.event_lines import format_event, format_incomplete
 from swecli.review.publish.gate import Gate

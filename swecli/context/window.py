@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import ApiMessage
 from swecli.models.context import DEFAULT_SLACK, WindowSpec, interaction_of
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 from swecli.models.session import Session
 
 Opening = tuple[int, str]  # a new epoch: its first interaction, and the reason

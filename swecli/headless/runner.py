@@ -123,6 +123,8 @@ class _Run:
         await self.runtime.store_query(query, wait, load)
 
     async def _check_anchors(self) -> None:
+        if not self.runtime.session.playbook.bullets:  # learning is loaded after the first answer
+            return
         for event in await self.runtime.learning.check_anchors():
             self.writer.write(event)
 
@@ -131,7 +133,14 @@ class _Run:
         if self.schema is None:
             turn = turn or self.runtime.agent.prepare(prompt.text, prompt.enclosed)
             code = await self._run_turn(turn)
-            self.writer.close(code)
+            if self.writer.answers_last:
+                self._learn()
+                self.writer.close(code)
+                return code
+            try:
+                self.writer.close(code)
+            finally:  # also if nobody reads the answer
+                self._learn()
             return code
         return await self._answer_by_schema(prompt, self.schema)
 
@@ -144,11 +153,13 @@ class _Run:
         agent, writer = self.runtime.agent, self.writer
         attached = "\n".join(filter(None, (prompt.enclosed, schema.instruction)))
         code = await self._run_turn(agent.prepare(prompt.text, attached), schema.schema)
+        self._learn()
         answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
             question = ask_again(answer.fault)
             await self._store(question)
             code = await self._run_turn(agent.prepare(question), schema.schema)
+            self._learn()
             answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
             problem = f"The answer does not follow the schema: {answer.fault}."
@@ -172,9 +183,12 @@ class _Run:
         finally:  # nobody could see or stop the jobs that it started
             if ended := await runtime.agent.ctx.commands.jobs.close():
                 writer.note(ended)
-        for learned in runtime.learning.after_turn().events:  # the model reflects at the end
-            writer.write(learned)
         return _exit_code(writer)
+
+    def _learn(self) -> None:
+        """Learn from the turn by rules, and write what was learned. The model reflects at the end."""
+        for learned in self.runtime.learning.after_turn().events:
+            self.writer.write(learned)
 
 
 def _exit_code(writer: Writer) -> int:

@@ -1,0 +1,1 @@
+"""Access to models: providers, their protocols, prices and errors."""

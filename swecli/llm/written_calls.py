@@ -7,7 +7,6 @@ answer does not repeat what the model was sent. All other text is shown.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import secrets
@@ -149,4 +148,7 @@ def _is_quoted(text: str, messages: Iterable[ApiMessage]) -> bool:
 
 
 def _letters(text: str) -> str:
+    # late: few answers hold a call, and its tables are large
+    import html
+
     return _LAYOUT.sub("", html.unescape(text))

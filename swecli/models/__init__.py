@@ -1,1 +1,1 @@
-
+"""Plain data that every floor knows: messages, notes, events, errors."""

@@ -1,4 +1,4 @@
-"""Counts of tokens, and shares, as text for people."""
+"""Counts, and shares, as text for people."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def format_tokens(count: int) -> str:
 def percent(part: int, whole: int | None) -> int | None:
     """Return `part` as a percentage of `whole`, rounded up; None if `whole` is 0 or unknown."""
     return -(-100 * part // whole) if whole else None
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Format a count with its noun: `1 turn`, `2,000 turns`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -252,11 +252,6 @@ class ReviewRecord:
         return self.loops - int(self.spent.get(LOOPS_OF_READ, 0))
 
 
-def pluralize(count: int, noun: str) -> str:
-    """Format a count with its noun: `1 finding`, `2,000 findings`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def collapse_whitespace(text: str) -> str:
     """Collapse runs of whitespace, so that indentation does not matter."""
     return " ".join(text.split())

@@ -1,0 +1,1 @@
+"""Pages to open in a browser: statistics and exported sessions."""

@@ -1,0 +1,1 @@
+"""What was learned: strategies, their selection and their changes."""

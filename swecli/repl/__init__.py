@@ -1,0 +1,1 @@
+"""Interactive use: the prompt, what is drawn, slash commands."""

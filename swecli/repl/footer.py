@@ -13,7 +13,7 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 
 from swecli.config.status_template import names_in
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 from swecli.models.json_value import Json
 from swecli.models.message import Mode
 from swecli.repl.branch import read_branch

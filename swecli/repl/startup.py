@@ -78,6 +78,7 @@ class Startup:
     def _build_runtime(self) -> Runtime:
         """Build the runtime in a thread, which nobody waits for if the user quits meanwhile."""
         runtime = self._build(self._start, self._ask)
+        runtime.warm()
         with self._lock:
             self._runtime = runtime
             is_closed = self._is_closed

@@ -1,0 +1,1 @@
+"""The database of sessions, strategies and findings, the only place with SQL."""

@@ -18,12 +18,10 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.catalog import SessionCatalog
 from swecli.store.context import ContextStore
-from swecli.store.file_changes import FileChanges
 from swecli.store.found import FoundInteraction, TextMatch
 from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded
 from swecli.store.journal.values import clean_text, folder_key
 from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
-from swecli.store.lasting_changes import LastingChanges
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.presence import SessionPresence
 from swecli.store.records import UnfinishedTurn, UsageTotals
@@ -32,6 +30,8 @@ from swecli.store.turn_records import TurnRecords, add_attempt
 
 if TYPE_CHECKING:  # a turn needs none of these
     from swecli.models.finding import Finding
+    from swecli.store.file_changes import FileChanges
+    from swecli.store.lasting_changes import LastingChanges
     from swecli.store.session_files.archive import SessionArchive
     from swecli.store.undo import UndoStore
 
@@ -52,8 +52,6 @@ class SessionManager:
         self.current_session: Session | None = None
         self.catalog = SessionCatalog(database)
         self.context = ContextStore(database)
-        self.file_changes = FileChanges(database)
-        self.lasting_changes = LastingChanges(database)
         self.playbook = PlaybookStore(database)
         self.turns = TurnRecords(database)
         self._parent = parent
@@ -66,6 +64,22 @@ class SessionManager:
     def open(cls, location: str | Path, *, even_read_only: bool = False) -> SessionManager:
         """Open the store; see `open_database`. Raises BadInput, StoreError."""
         return cls(open_database(location, even_read_only=even_read_only))
+
+    @cached_property
+    def file_changes(self) -> FileChanges:
+        """The recorded changes of files."""
+        # late: after the first request
+        from swecli.store.file_changes import FileChanges
+
+        return FileChanges(self.database)
+
+    @cached_property
+    def lasting_changes(self) -> LastingChanges:
+        """The recorded changes that no undo takes back."""
+        # late: commands make them
+        from swecli.store.lasting_changes import LastingChanges
+
+        return LastingChanges(self.database)
 
     @cached_property
     def undo(self) -> UndoStore:

@@ -1,0 +1,1 @@
+"""What the model can do: tools, permissions, the sandbox they run in."""

@@ -1,4 +1,5 @@
-"""The types that a tool is made of: an async function with pydantic parameters and a description in a .md file."""
+"""The types that a tool is made of: an async function with parameters and a description in a .md file. Imported with
+every turn, so without pydantic."""
 
 from __future__ import annotations
 
@@ -12,8 +13,6 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-from pydantic import BaseModel, ConfigDict
 
 from swecli.config.trust import Skill
 from swecli.models.errors import BadInput
@@ -32,18 +31,13 @@ from swecli.models.message import (
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
 from swecli.tools.path_patterns import PathPatterns, PatternError
-from swecli.tools.search_provider import SearchProvider
-from swecli.tools.tool_schema import plain_schema
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from swecli.store.session_manager import SessionManager
     from swecli.tools.sandbox import Profile, Sandbox
-
-
-class Params(BaseModel):
-    """Base class of a tool's parameters. Instances are immutable; what happens to unknown names: see `arguments`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    from swecli.tools.search_provider import SearchProvider
 
 
 class Memory(Protocol):
@@ -200,8 +194,8 @@ class ToolContext:
     progress: Progress = field(default_factory=Progress)
     # the stored conversation; None: there is none
     sessions: SessionManager | None = None
-    # what was learned; None: nothing is in this run
-    memory: Memory | None = None
+    # opens what was learned; None: nothing is in this run
+    open_memory: Callable[[], Memory] | None = None
     # of the model's list
     todos: list[dict[str, str]] = field(default_factory=list)
     # returns those of the project, by name
@@ -388,6 +382,9 @@ class Tool:
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
+        # late: those of the built-in tools are bundled
+        from swecli.tools.tool_schema import plain_schema
+
         return ToolSpec(self.name, self.description, plain_schema(self.params), self.offer)
 
 

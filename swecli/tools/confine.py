@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import platform
+import os
 import struct
 
 # Operations of classic BPF (linux/bpf_common.h): load a word, compare and jump, return.
@@ -106,7 +106,7 @@ _FAMILIES = (1, 2, 10, 16)
 
 def system_call_filter(machine: str = "") -> bytes:
     """Return the program for a kind of processor ("": this one), b"" if its system calls are not known here."""
-    name = machine or platform.machine()
+    name = machine or os.uname().machine
     if name not in _MACHINES:
         return b""
     column = list(_MACHINES).index(name)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from swecli.tools.base import Params, ToolError
+from swecli.tools.base import ToolError
 from swecli.tools.near_miss import explain_mismatch
+from swecli.tools.params import Params
 from swecli.tools.spans import Span, compose, replaced_spans
 from swecli.tools.text_files import TextFile
 

@@ -1,4 +1,4 @@
-"""Registry of tools, and the execution of one call: parse, plan, ask for permission, run."""
+"""Execute one call: parse, plan, ask for permission, run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import asyncio
 import difflib
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
-from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import (
     CANCELLED,
@@ -23,15 +21,17 @@ from swecli.models.message import (
     Display,
     ToolCall,
     ToolResult,
-    ToolSpec,
 )
 from swecli.text import escape_hidden
-from swecli.tools import builtin
 from swecli.tools.arguments import read_arguments
 from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan, lost_workspace
 from swecli.tools.limits import one_line, strip_terminal_codes
 from swecli.tools.permissions import Permissions, PermissionVerdict
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.sandbox import Profile
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _log = logging.getLogger(__name__)
 
@@ -50,22 +50,6 @@ class _PlannedCall:
     params: BaseModel
     plan: ToolPlan
     ctx: ToolContext
-
-
-class ToolRegistry(dict[str, Tool]):
-    """Tools by name, sorted. Raises NameClash if two have the same name."""
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        super().__init__(sorted(index_by_name([(tool.name, tool) for tool in tools]).items()))
-
-    @classmethod
-    def discover(cls) -> ToolRegistry:
-        """Load the built-in tools and those of installed packages (entry point group `swecli.tools`)."""
-        return cls(find_declared(builtin, Tool, "swecli.tools"))
-
-    def specs(self) -> list[ToolSpec]:
-        """Return the specifications, sorted by name: the same bytes in every run."""
-        return [tool.spec() for tool in self.values()]
 
 
 async def execute(

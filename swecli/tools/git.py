@@ -415,7 +415,8 @@ def _stuck_error() -> BadInput:
 
 
 # Keys of a repository's own configuration that start no program; any other needs approval.
-_HARMLESS = re.compile(
+# compiled with the first command that is checked
+_HARMLESS = (
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|"
     r"safecrlf|quotepath|abbrev|protecthfs|protectntfs|compression|longpaths|untrackedcache|checkstat|trustctime|"
     r"sharedrepository|whitespace|commentchar|preloadindex|splitindex|sparsecheckout|sparsecheckoutcone|fscache)|"
@@ -424,10 +425,9 @@ _HARMLESS = re.compile(
     r"remote\..*\.(?:url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|skipdefaultupdate|promisor|partialclonefilter|"
     r"gh-resolved|followremotehead)|"
     r"diff\.(?!external|tool|guitool|orderfile)[a-z]+|merge\.(?!tool|guitool|default)[a-z]+|diff\..*\.xfuncname|"
-    r"extensions\.(?:objectformat|refstorage|worktreeconfig|partialclone|relativeworktrees|compatobjectformat)",
-    re.DOTALL,
+    r"extensions\.(?:objectformat|refstorage|worktreeconfig|partialclone|relativeworktrees|compatobjectformat)"
 )
-_DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL)
+_DRIVER = r"diff\.external|diff\..*\.(?:command|textconv)"
 
 
 # Variables that make a shell or a program run or load something, write a trace, or read its words in another way.
@@ -548,9 +548,9 @@ def find_program_risk(
     fields = listed.decode("utf-8", "replace").split("\0")
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         key = entry.split("\n", 1)[0]  # section and name in lower case
-        if scope in ("local", "worktree") and not _HARMLESS.fullmatch(key):
+        if scope in ("local", "worktree") and not re.fullmatch(_HARMLESS, key, re.DOTALL):
             return f"this repository's git configuration sets {key!r:.60}"
-        if diffs and _DRIVER.fullmatch(key):
+        if diffs and re.fullmatch(_DRIVER, key, re.DOTALL):
             return f"git's configuration names a program for differences ({key!r:.60})"
     if work_tree:
         staged = _query(folder, env, "ls-files", "--stage", "-z")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,16 @@ def _bare(schema: Any) -> Any:
 
 def bundled_specs() -> list[ToolSpec] | None:
     """Return the specifications, sorted by name; None if an installed package may add tools."""
+    specs = _read_bundled(tuple(sys.path))
+    return None if specs is None else [*specs]
+
+
+@cache  # each request asks for them several times
+def _read_bundled(path: Sequence[str]) -> tuple[ToolSpec, ...] | None:
     if any(
         b"swecli.tools" in file.read_bytes()
-        for folder in sys.path
+        for folder in path
         for file in Path(folder or ".").glob(_ENTRIES)
     ):
         return None
-    return [ToolSpec.from_json(row) for row in json.loads(_SCHEMAS.read_bytes())]
+    return tuple(ToolSpec.from_json(row) for row in json.loads(_SCHEMAS.read_bytes()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from contextlib import suppress
@@ -126,6 +125,9 @@ def _similar_names(folder: Path, wanted: str) -> list[str]:
     with suppress(OSError):
         for name in sorted(os.listdir(folder))[:_MAX_COMPARED]:  # noqa: PTH208  names only
             by_stem.setdefault(_stem(name), []).append(name)
+    # late: for a path that is not there
+    import difflib
+
     stems = difflib.get_close_matches(_stem(wanted), by_stem, n=3)
     return [name for stem in stems for name in by_stem[stem]][:3]
 

@@ -178,10 +178,12 @@ class Permissions:
 
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
         """Return the rules that can never apply: they name none of the tools nor their kinds."""
+        rules = (*self.allow, *self.ask, *self.deny, *self.session)
+        if not rules:
+            return []
         known = {OUTSIDE}
         for tool in tools.values():
             known |= {tool.name, tool.kind.name}
-        rules = (*self.allow, *self.ask, *self.deny, *self.session)
         return [rule.text for rule in rules if rule.kind not in known]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:

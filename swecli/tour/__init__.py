@@ -1,0 +1,1 @@
+"""The offline demo model, found by its entry point only."""

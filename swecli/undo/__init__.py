@@ -1,0 +1,1 @@
+"""Takes back what turns did: conversation, files, strategies."""

@@ -23,7 +23,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import tokenizer_folder
 from swecli.models.context import KEY, Epoch, Reduction, interaction_of, key_of
 from swecli.models.errors import ContextFull, ContextOverflow
-from swecli.models.events import Event, Notice
+from swecli.models.events import ContextReduced, Event, Notice
 from swecli.models.message import ApiMessage, Usage
 from swecli.models.playbook import Withdrawn
 from swecli.models.session import Session
@@ -144,7 +144,7 @@ def check_fit(turn: FittedTurn) -> None:
         assert not turn.fitter.measure(turn.messages).fits, "it gives up only on what is too long"
         return
     after = turn.messages
-    reductions = [event for event in events if event.type == "context_reduced"]
+    reductions = [event for event in events if isinstance(event, ContextReduced)]
     assert all(event.after < event.before for event in reductions)
     assert complaint(strip_keys(after)) == ""
     stayed = [m for m in after if interaction_of(m) in pins and not key_of(m).endswith("+")]
@@ -306,6 +306,6 @@ def test_a_discarded_summary_leaves_no_row_when_truncation_follows() -> None:
     ]
     model = ScriptedModel(lambda request: "x" * 4_000, context_window=210, max_output=20)
     turn = FittedTurn(history, model, (), threshold=50, condense=True)
-    hows = [event.how for event in turn.fit() if event.type == "context_reduced"]
+    hows = [event.how for event in turn.fit() if isinstance(event, ContextReduced)]
     assert "condense" not in hows
     assert turn.rebuild_from_rows() == turn.messages

@@ -14,7 +14,7 @@ from swecli.llm.price_table import prepare_environment
 from swecli.models.context import WindowSpec
 from swecli.models.message import ModelRequest
 from swecli.store.session_manager import SessionManager
-from swecli.tools.execute import ToolRegistry
+from swecli.tools.registry import ToolRegistry
 from tests.recorded.script import TURNS, Careful, prepare_files
 from tests.support.databases import open_database
 from tests.support.runtime import make_runtime, make_start, run_turn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def strategy_ids(runtime: Runtime) -> set[str]:
     }
 
 
-def runtime_with_many_strategies(**settings: object) -> Runtime:
+def runtime_with_many_strategies(**settings: Any) -> Runtime:
     runtime = make_runtime(lambda request: "Done.", learn=False, **settings)
     for topic in TOPICS:
         teach(

@@ -28,6 +28,7 @@ class Tree:
         ignored = shutil.ignore_patterns("__pycache__", ".venv")
         for name in ("swecli", "scripts", "docs"):
             shutil.copytree(ROOT / name, root / name, ignore=ignored)
+        shutil.copy(ROOT / "pyproject.toml", root)
 
     def write(self, path: str, text: str) -> None:
         """Create a file."""
@@ -76,7 +77,8 @@ RING = '''
 from pydantic import Field
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import Params, PermissionKind, ToolContext, ToolPlan, tool
+from swecli.tools.base import PermissionKind, ToolContext, ToolPlan, tool
+from swecli.tools.params import Params
 
 BELL = PermissionKind("bell", "Ring this bell?", "asks before it rings")
 
@@ -111,6 +113,25 @@ def test_adding_a_tool_with_a_new_permission_kind_changes_one_code_file(tree: Tr
     assert "ok: Ring door/front" in allowed.err
     assert "can never apply" not in allowed.err
     assert "## ring\n\nAsks before it rings." in tree.reference("tools.md")
+    assert len(tree.changed) == 1
+
+
+HOW_TO = ROOT / "docs" / "how-to" / "add-a-tool-or-command.md"
+OFFERED_SPECS = """
+from swecli.tools.offers import bundled_specs
+from swecli.tools.registry import ToolRegistry
+tools = ToolRegistry.discover()
+assert tools.specs() == [tool.spec() for tool in tools.values()]
+print(*(len(spec.description) for spec in bundled_specs() if spec.name == "count_lines"))
+"""
+
+
+def test_the_tool_of_the_page_is_offered_as_it_is_typed(tree: Tree) -> None:
+    page = HOW_TO.read_text(encoding="utf-8")
+    typed = page.partition("```python\n")[2].partition("```")[0]
+    tree.write("swecli/tools/builtin/count_lines.py", typed)
+    assert "The model reads:\n\n> Count the lines" in tree.reference("tools.md")
+    assert 40 < int(tree.python(OFFERED_SPECS)) < 1200
     assert len(tree.changed) == 1
 
 

@@ -225,7 +225,7 @@ def test_a_finding_that_quotes_a_removed_line_is_shown_where_that_stood(
 ) -> None:
     path = Path("shop/prices.py")
     path.write_text(path.read_text().replace("TAX = 0.19\n", ""))
-    fields = {"severity": "high", "evidence": "TAX = 0.19"}
+    fields: dict[str, Any] = {"severity": "high", "evidence": "TAX = 0.19"}
     told = script_report(("shop/prices.py", 3, "REMOVED"), **fields)
     judged = script_verdict(("F-1", verdict, "TAX = 0.19"))
     done = run("review", "--fail-on", "high", "-m", script("../s.json", told, judged))
@@ -501,7 +501,7 @@ def test_a_wrong_suggestion_that_is_applied_by_one_click_is_checked_and_not_fixe
 ) -> None:
     monkeypatch.setenv("SWECLI_HOME", "replaced below")
     push(hub, PUSHED, "first")
-    fields = {"severity": "high", "suggestion": suggestion, "evidence": "return s"}
+    fields: dict[str, Any] = {"severity": "high", "suggestion": suggestion, "evidence": "return s"}
     told = script_report(("shop/sums.py", 9, "WRONG_RESULT"), **fields)
     assert run(*POST, script("../s.json", told, script_verdict_in("shop/sums.py", "return s"))).code
     push(hub, PUSHED.replace("    return s", suggestion), home)
@@ -517,7 +517,7 @@ def test_a_right_suggestion_that_only_dedents_survives_its_check_and_is_fixed_by
 ) -> None:
     monkeypatch.setenv("SWECLI_HOME", "replaced below")
     push(hub, PUSHED.replace("    return s", "        return s"), "first")
-    fields = {"severity": "high", "suggestion": "    return s"}
+    fields: dict[str, Any] = {"severity": "high", "suggestion": "    return s"}
     told = script_report(("shop/sums.py", 9, "WRONG_RESULT"), **fields)
     yes = script_verdict_in("shop/sums.py", "return s")
     assert run(*POST, script("../s.json", told, yes)).code == 1
@@ -545,7 +545,7 @@ def test_a_finding_of_removed_code_stays_until_it_is_back_and_that_was_checked(
         hub.removed = {"shop/prices.py"}
     commit_all()
     hub.follow(Path.cwd())
-    fields = {"severity": "high", "evidence": "TAX = 0.19"}
+    fields: dict[str, Any] = {"severity": "high", "evidence": "TAX = 0.19"}
     told = script_report(("shop/prices.py", 3, "REMOVED"), **fields)
     assert run(*POST, script("../s.json", told, YES)).code == 1
 
@@ -635,7 +635,7 @@ def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
 ) -> None:
     first = "open() may raise when the file is missing, and nobody catches it"
     other = "loading fails with a traceback on a missing settings file"
-    fields = {"severity": "high", "message": first}
+    fields: dict[str, Any] = {"severity": "high", "message": first}
     told = script_report(("shop/prices.py", 3, "MISSING_ERROR_HANDLING"), **fields)
     run(*POST, script("../s.json", told, YES))
     monkeypatch.setenv("SWECLI_HOME", str(Path("../fresh").resolve()))

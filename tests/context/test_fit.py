@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -54,10 +55,10 @@ def fit_messages(
     tools: int,
     counter: TokenCounter,
     window: int | None,
-    *more: int,
-    **named: int,
+    *more: Any,
+    **named: Any,
 ) -> FitResult:
-    limits = RequestLimits(window, *more, **named, tools_tokens=tools)
+    limits = RequestLimits(window, *more, **{**named, "tools_tokens": tools})
     fitted, reduced = Ladder(limits, counter).fit(messages)
     size = limits.measure(fitted, counter)
     return FitResult(fitted, reduced, size.tokens, size.limit, size.estimated)

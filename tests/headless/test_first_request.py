@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Literal
 from zlib import crc32
 
 import pytest
@@ -47,10 +48,21 @@ def look(event, arguments):
 found = []
 sys.addaudithook(look)
 from swecli.cli.main import run_safely
-code = run_safely(sys.argv[2:])
-open(sys.argv[1], "w").write("\\n".join(found))
+code = run_safely(sys.argv[3:])
+open(sys.argv[1], "w").write("\\n".join(found if sys.argv[2] == "request" else sys.modules))
 raise SystemExit(code)
 """
+BODIES = ("swecli.tools.builtin.", "swecli.tools.commands.", "swecli.tools.execute", "pydantic")
+
+
+LATER = ("swecli.playbook.learning", "swecli.undo.", "swecli.tools.sandbox")
+# of a turn without calls that is not summarised
+NEVER = (
+    "swecli.undo.",
+    "swecli.agent.condenser",
+    "swecli.agent.context_control",
+    "swecli.context.replay",
+)
 
 
 class Place:
@@ -74,10 +86,10 @@ class Place:
         done = swecli(*words, environ=self.environ)
         assert done.code == 0, done.err
 
-    def modules(self, *arguments: str) -> set[str]:
-        """Run swecli and return the modules that were loaded when it connected to the model."""
+    def modules(self, *arguments: str, until: Literal["request", "end"] = "request") -> set[str]:
+        """Run swecli and return the modules that were loaded when it connected to the model, or at its end."""
         file = self.home / "modules"
-        command = [sys.executable, "-c", AT_CONNECT, str(file), "-p", *arguments, *MODEL]
+        command = [sys.executable, "-c", AT_CONNECT, str(file), until, "-p", *arguments, *MODEL]
         done = subprocess.run(
             command, env=environment(self.environ), stdin=subprocess.DEVNULL, capture_output=True
         )
@@ -228,6 +240,24 @@ def test_no_heavy_module_is_loaded_before_the_request_is_sent(place: Place) -> N
         assert not HEAVY & loaded
 
 
+def test_the_bodies_of_the_tools_are_loaded_with_the_first_call(place: Place) -> None:
+    place.run("once")
+    loaded = place.modules("hello", until="end")
+    assert [name for name in loaded if name.startswith(BODIES)] == []
+    place.server.script = read_notes
+    assert "swecli.tools.builtin.read_file" in place.modules("what is in the notes?", until="end")
+
+
+def test_learning_and_undo_are_loaded_when_they_are_used(place: Place) -> None:
+    place.run("once")
+    before = place.modules("hello")
+    early = [name for name in before if name.startswith(("swecli.agent.", *LATER))]
+    assert early == ["swecli.agent.request_builder"]
+    after = place.modules("hello", until="end")
+    assert "swecli.playbook.learning.service" in after, "a turn that has ended is learned from"
+    assert [name for name in after if name.startswith(NEVER)] == []
+
+
 def test_the_token_table_is_loaded_only_for_a_large_request(place: Place) -> None:
     place.run("once")
     code = (
@@ -258,7 +288,7 @@ def test_the_early_path_continues_a_session_with_the_same_request_as_the_full_pa
         place,
         "walrus server port",
         "-r",
-        place.all_rows()["session"][0]["title"] or session_id(place)[:20],
+        str(place.all_rows()["session"][0]["title"] or session_id(place)[:20]),
     )
     assert_paths_equal(place, "hello")
     assert not HEAVY & place.modules("more", "-c")

@@ -52,7 +52,7 @@ async def test_an_answered_prompt_exits_with_0() -> None:
 
 
 async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
-    runtime = make_runtime(["Four."], refuse)
+    runtime = make_runtime(["Four."], refuse)  # type: ignore[arg-type]
     seen: list[list[str]] = []
 
     async def check_anchors() -> list[Event]:
@@ -60,7 +60,11 @@ async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
         seen.append([message.content for message in other.messages])
         return []
 
-    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # runs first and may take long
+    fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
+    runtime.sessions.playbook.apply(
+        Delta("d", (Op("ADD", fields=fields),), "user"), runtime.sessions.session
+    )
+    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign, assignment]
     code = await run_prompts(
         runtime, make_prompts("2 + 2?"), make_writer("json", io.StringIO(), io.StringIO())
     )
@@ -214,6 +218,26 @@ async def test_an_error_in_learning_is_reported_and_the_answer_is_kept(
     assert err.getvalue().count("RuntimeError: blind · will retry later") == 1
     assert "RuntimeError: odd · will retry later" in err.getvalue()
     runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("style", "is_last"), [("text", False), ("json", False), ("stream-json", True)]
+)
+async def test_nobody_waits_for_what_is_learned_to_see_an_answer(
+    style: str, is_last: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
+
+    def fail(*given: object) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(LearningService, "_inspect", fail)
+    shown = io.StringIO()
+    assert await run_prompts(runtime, make_prompts("a"), make_writer(style, shown, shown)) == 0
+    runtime.close()
+    learned = shown.getvalue().index("RuntimeError: odd")
+    answer = shown.getvalue().rindex("Fine.")
+    assert (answer > learned) is is_last
 
 
 async def test_a_strategy_that_names_a_missing_file_is_reported_once_and_not_sent() -> None:

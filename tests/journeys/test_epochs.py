@@ -13,6 +13,7 @@ from swecli.app import Runtime
 from swecli.llm.price_table import prepare_environment
 from swecli.models.context import Reduction, WindowSpec
 from swecli.models.errors import Unavailable
+from swecli.models.events import Notice
 from swecli.models.message import ModelRequest
 from swecli.models.session import Session
 from tests.support.histories import complaint
@@ -41,7 +42,7 @@ class WorkingModel:
 
 
 @pytest.fixture(autouse=True)
-def write_files(cwd_of_test: Path | None = None) -> None:
+def write_files() -> None:
     for number in range(7):
         Path(f"f{number}.txt").write_text(
             "".join(f"line {n} of {number} {'x' * 40}\n" for n in range(40))
@@ -201,7 +202,7 @@ async def test_a_bad_summary_is_reported_and_messages_are_truncated_instead(summ
     events = []
     for number in range(9):
         events += await run_turn(runtime, f"question {number}", learn=False)
-    notes = [event.text for event in events if event.type == "notice"]
+    notes = [event.text for event in events if isinstance(event, Notice)]
     assert any("was not condensed" in line for line in notes)
     assert len([line for line in notes if "condens" in line]) <= 2
     assert "condense" not in {row.how for row in reduction_rows(runtime)}
@@ -255,7 +256,6 @@ async def test_token_counts_are_stored_and_not_computed_again(
     assert again.agent.counter.count(answer.content) == 12_345
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("condense", "steps", "talk"), [(True, 0, 700), (False, 0, 700)])
 async def test_the_context_plan_predicts_the_next_reduction(
     condense: bool, steps: int, talk: int

@@ -13,6 +13,7 @@ import pytest
 
 from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
+from swecli.models.events import TurnFailed
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
@@ -52,7 +53,9 @@ async def test_a_turn_too_large_for_the_window_cannot_be_pinned_and_can_be_unpin
     assert runtime.context_control.pin(1) > 8_000, "where it fits it is pinned"
     runtime.agent.use_model(small_runtime())
     events = await run_turn(runtime, "go on", learn=False)
-    assert "/unpin a turn (all of them: " in events[-1].hint
+    failed = events[-1]
+    assert isinstance(failed, TurnFailed)
+    assert "/unpin a turn (all of them: " in failed.hint
     runtime.context_control.unpin(1)
     assert (await run_turn(runtime, "go on", learn=False))[-1].type == "turn_finished"
     runtime.close()

@@ -17,6 +17,7 @@ import pytest
 from swecli.config.paths import Paths
 from tests.support.project import make_project
 from tests.support.strict_provider import Call, Reply, StrictProvider, Wire
+from tests.support.strict_provider.script import Script
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +81,10 @@ def has_row(question: str) -> bool:
 
 def test_a_partial_answer_is_kept_after_a_kill_during_a_stream(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    script = [Reply("a long answer " * 50, wire=Wire(stall_at=900)), Reply("The second answer.")]
+    script: Script = [
+        Reply("a long answer " * 50, wire=Wire(stall_at=900)),
+        Reply("The second answer."),
+    ]
     with StrictProvider(script) as server:
         kill_when(
             start_process(server, model, project, "the first question"),
@@ -101,7 +105,7 @@ def test_a_partial_answer_is_kept_after_a_kill_during_a_stream(model: str, tmp_p
 
 def test_partial_output_is_kept_after_a_kill_during_a_command(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    script = [
+    script: Script = [
         Reply(calls=(Call("run_command", {"command": "echo 7 of 9 done; sleep 30"}),)),
         Reply("The second answer."),
     ]
@@ -121,7 +125,7 @@ def test_partial_output_is_kept_after_a_kill_during_a_command(model: str, tmp_pa
 
 def test_an_interrupted_command_keeps_its_partial_output(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    script = [
+    script: Script = [
         Reply(calls=(Call("run_command", {"command": "echo 7 of 9 done; touch begun; sleep 30"}),)),
         Reply("Yes."),
     ]

@@ -21,6 +21,7 @@ from tests.support.strict_provider import (
     Tokens,
     Wire,
 )
+from tests.support.strict_provider.script import Script
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 
 ROOT = Path(__file__).parents[2]
@@ -118,7 +119,7 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(
 
 def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    script = [
+    script: Script = [
         Reply("half an answer that is cut", wire=Wire(broken_at=400)),
         Reply("the whole answer"),
     ]

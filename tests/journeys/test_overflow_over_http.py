@@ -267,8 +267,8 @@ async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_reques
         await run_turn(runtime, "short", learn=False)
         assert len(line.refused) == refused, "the learned limit is used"
         assert "short" in last_query(line.sent[-1])
-        later = json.dumps(line.sent[before:])
-        assert f"question {number}" in later, "the previous turn is sent, or summarised"
+        sent = json.dumps(line.sent[before:])
+        assert f"question {number}" in sent, "the previous turn is sent, or summarised"
         for later in range(number + 1, number + 4):
             assert not any(
                 "retrying with a smaller request" in text
@@ -292,7 +292,11 @@ async def test_a_reported_limit_is_discarded_with_a_new_session_or_model() -> No
         other = make_model(
             f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()}
         )
-        for forget in (runtime.new_session, lambda: runtime.agent.use_model(other)):
+        ways: tuple[Callable[[], None], ...] = (
+            runtime.new_session,
+            lambda: runtime.agent.use_model(other),
+        )
+        for forget in ways:
             assert runtime.agent.make_fitter().limits.allowed is not None
             forget()
             refused = len(line.refused)

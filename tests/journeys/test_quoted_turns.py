@@ -65,7 +65,8 @@ def runtime_after(
     model = given.pop("model", None) or ScriptedModel(
         sent, context_window=given.pop("context_window", 128_000)
     )
-    runtime = make_runtime(model, **({"learn": False, "window": WindowSpec(5, 3)} | given))
+    settings: dict[str, Any] = {"learn": False, "window": WindowSpec(5, 3)}
+    runtime = make_runtime(model, **(settings | given))
     for number in range(1, turns + 1):
         query, answer = (FACTS if facts is None else facts).get(
             number, (WORK[number % 5], "Done: they pass.")

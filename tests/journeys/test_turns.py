@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.app import Runtime
 from swecli.models.context import WindowSpec
 from swecli.models.errors import AuthFailed, ContextOverflow, StoreError, Unavailable
 from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
@@ -16,6 +17,12 @@ from swecli.models.message import AskRequest, Decision, ModelRequest, Role
 from tests.support.runtime import NO, YES, User, calls, event_types, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.stored import stored_calls
+
+
+def requests_of(runtime: Runtime) -> list[ModelRequest]:
+    """Return the requests that the scripted model got."""
+    assert isinstance(runtime.agent.model, ScriptedModel)
+    return runtime.agent.model.requests
 
 
 async def test_a_question_is_answered_and_stored() -> None:
@@ -50,9 +57,7 @@ async def test_two_parallel_calls_are_answered_in_their_order() -> None:
         [calls(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})), "Both read."]
     )
     await run_turn(runtime, "read a.txt and b.txt")
-    results = [
-        m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"
-    ]
+    results = [m["content"] for m in requests_of(runtime)[1].messages if m["role"] == "tool"]
     assert "first" in results[0]
     assert "second" in results[1]
 
@@ -67,9 +72,7 @@ async def test_a_refused_write_creates_no_file_and_sends_the_reason_to_the_model
     assert user.asked[0].preview.kind == "diff"
     finished = next(e for e in events if isinstance(e, TurnFinished))
     assert [call.name for call in finished.denied] == ["write_file"]
-    results = [
-        m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"
-    ]
+    results = [m["content"] for m in requests_of(runtime)[1].messages if m["role"] == "tool"]
     assert "not now" in results[0]
 
 
@@ -109,7 +112,7 @@ async def test_a_permanent_failure_ends_the_turn_and_the_query_is_kept() -> None
     assert (failed.error, failed.hint) == ("the key was refused", "Set OPENAI_API_KEY.")
     again = await run_turn(runtime, "hello again")
     assert next(e for e in again if isinstance(e, TurnFinished)).text == "Now it works."
-    roles = [m["role"] for m in runtime.agent.model.requests[1].messages]  # type: ignore[attr-defined]
+    roles = [m["role"] for m in requests_of(runtime)[1].messages]
     assert roles == ["system", "user", "assistant", "user"], (
         "the unanswered query stays, followed by a stub"
     )
@@ -226,9 +229,7 @@ async def test_a_long_file_is_read_in_pages_that_are_not_truncated() -> None:
         ScriptedModel([*pages, "Read."], context_window=16_000, max_output=1_000)
     )
     await run_turn(runtime, "read it")
-    first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][
-        0
-    ]
+    first = [m["content"] for m in requests_of(runtime)[1].messages if m["role"] == "tool"][0]
     shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
     assert shown == [str(n) for n in range(1, len(shown) + 1)]
     assert f"continue with start_line={len(shown) + 1}" in first

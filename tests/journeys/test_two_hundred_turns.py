@@ -137,10 +137,10 @@ async def test_two_hundred_turns_send_valid_bounded_requests_and_the_last_reduct
 
         session = runtime.sessions.current_session
         assert session is not None
-        rows = runtime.sessions.context.log(session)
-        moved = rows[0].interaction
+        logged = runtime.sessions.context.log(session)
+        moved = logged[0].interaction
         older = next(body["messages"] for turn, body, _ in reversed(sent) if turn < moved)
-        assert runtime.context_control.undo().id == rows[0].id
+        assert runtime.context_control.undo().id == logged[0].id
         restarted = make_runtime(model, User(), resume=session.id)
         before = len(server.bodies)
         await run_turn(restarted, "and now")

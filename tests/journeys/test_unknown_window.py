@@ -11,6 +11,7 @@ import pytest
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.llm.registry import make_model
 from swecli.models.context import WindowSpec
+from swecli.models.events import ContextReduced
 from tests.support.runtime import User, make_runtime, make_start, run_turn
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 
@@ -50,7 +51,7 @@ async def test_half_a_million_characters_are_condensed_and_retained_facts_added_
                 runtime, f"words of turn {number}: " + "lorem " * 20_000, learn=False
             )
             assert events[-1].type == "turn_finished"
-            hows += [event.how for event in events if event.type == "context_reduced"]
+            hows += [event.how for event in events if isinstance(event, ContextReduced)]
         assert hows == ["condense"]
         assert max(count_characters(body) for body in server.bodies) <= MAX_CHARACTERS + 10_000
         system = str(server.bodies[-1]["messages"][0]["content"])

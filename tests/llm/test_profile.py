@@ -46,10 +46,12 @@ def test_each_field_records_its_layer_and_the_highest_layer_is_used() -> None:
         {"tools": False}, "learned"
     )
     assert (profile.window, profile.tools) == (8_000, False)
-    assert (
-        profile.origins | {"window": "probe", "tools": "learned", "max_output": "table"}
-        == profile.origins
-    )
+    assert {
+        **profile.origins,
+        "window": "probe",
+        "tools": "learned",
+        "max_output": "table",
+    } == profile.origins
     assert "encoding" not in profile.origins
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from swecli.llm.base import ChatModel
 from swecli.llm.reply import ALL_WAITS, LONGEST_WAIT, ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import (
     AuthFailed,
@@ -20,6 +22,7 @@ from tests.support.model_requests import model_at, request
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.strict_provider import Refusal, StrictProvider, Wire
 from tests.support.strict_provider import Reply as Answer
+from tests.support.strict_provider.script import Script
 
 
 class Recorder:
@@ -33,13 +36,13 @@ class Recorder:
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
 
-    async def run(self, model: object, **more: object) -> ModelReply:
+    async def run(self, model: ChatModel, **more: Any) -> ModelReply:
         chunks = stream_with_retry(
             model,
             request(),
             jitter=lambda: 1.0,
             pause=self.sleep,
-            **more,  # type: ignore[arg-type]  # fmt: skip
+            **more,
         )
         async for chunk in chunks:
             if not isinstance(chunk, Retry):
@@ -175,14 +178,14 @@ async def test_cancelling_during_the_delay_ends_the_retries() -> None:
 
 @pytest.mark.slow
 async def test_http_and_connection_failures_are_retried_with_the_same_request() -> None:
-    answers = [
+    answers: Script = [
         Refusal(429, "slow", headers={"retry-after": "3"}),
         Refusal(529, "busy"),
         Answer("half of it, long enough to be cut", wire=Wire(reset_at=900)),
         Answer("hello"),
     ]
     recorder = Recorder()
-    with StrictProvider(list(answers)) as server:
+    with StrictProvider(answers) as server:
         assert (await recorder.run(model_at(server, "openai/gpt-4.1"))).text == "hello"
     assert recorder.waits == [3.0, 2.0, 1.0]
     assert [r.restart for r in recorder.retries] == [False, False, True]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from swecli.models.finding import SMELLS, Finding, fingerprint, pluralize, worst_first
+from swecli.models.counts import pluralize
+from swecli.models.finding import SMELLS, Finding, fingerprint, worst_first
 
 
 def test_the_key_of_a_finding_ignores_message_and_loop() -> None:
@@ -64,7 +66,7 @@ def test_has_verdict_is_true_from_the_given_certainty_up_and_never_for_refuted()
 
 
 def test_findings_are_sorted_by_verdict_severity_path_and_line() -> None:
-    rows = [
+    rows: list[tuple[str, int, Any, Any]] = [
         ("b", 2, "low", ""),
         ("b", 1, "low", "confirmed"),
         ("a", 9, "high", ""),

@@ -38,7 +38,7 @@ def test_a_mode_chosen_before_loading_is_set_in_the_runtime(footer: Footer) -> N
     footer.loaded(runtime)
     assert runtime.agent.permissions.mode == "edits"
     footer.cycle_mode()
-    assert runtime.agent.permissions.mode == "plan"
+    assert runtime.agent.permissions.mode == "plan"  # type: ignore[comparison-overlap]
     runtime.close()
 
 

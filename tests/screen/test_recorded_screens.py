@@ -49,10 +49,10 @@ def record_scene(
         case "approval":
             play_approval(renderer)
         case "expanded":
-            play(
-                renderer,
-                [event for event in canned.events() if isinstance(event, ToolFinished)][:3],
-            )
+            finished: list[Event] = [
+                event for event in canned.events() if isinstance(event, ToolFinished)
+            ]
+            play(renderer, finished[:3])
             renderer.unfold()
     return terminal
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,12 @@ def test_a_row_is_over_when_its_ratio_exceeds_its_goal() -> None:
 
 def test_measured_functions_alternate_and_run_equally_often() -> None:
     order: list[str] = []
-    works = [lambda name=name: float(order.append(name) or len(order)) for name in "ab"]
+
+    def work(name: str) -> float:
+        order.append(name)
+        return float(len(order))
+
+    works = [partial(work, name) for name in "ab"]
     assert [len(values) for values in in_turn(3, *works)] == [3, 3]
     assert "".join(order) == "abbaab"
 

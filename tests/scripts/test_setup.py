@@ -93,6 +93,22 @@ def test_the_environment_is_made_once_and_in_the_named_folder(copy: Copy) -> Non
     assert copy.set_up("run") == (0, ""), "the other one is of no concern to it"
 
 
+def test_a_developer_is_offered_the_check_of_each_commit_once_the_environment_is_made(
+    copy: Copy,
+) -> None:
+    offer = (
+        "swecli: to check each commit before it is made: git config core.hooksPath scripts/hooks\n"
+    )
+    assert offer not in copy.set_up("dev", ".venv.no-git")[1]
+    subprocess.run(["git", "init", "-q", str(copy.folder)], check=True)
+    assert copy.set_up("dev")[1].endswith(offer)
+    assert copy.set_up("dev") == (0, "")
+    assert offer not in copy.set_up("run", ".venv.user")[1]
+    setting = ("config", "core.hooksPath", "scripts/hooks")
+    subprocess.run(["git", "-C", str(copy.folder), *setting], check=True)
+    assert offer not in copy.set_up("dev", ".venv.set")[1]
+
+
 def test_the_python_can_be_chosen(copy: Copy) -> None:
     (copy.folder / "bin" / "python3").unlink()
     code, said = copy.set_up("run", SWECLI_PYTHON=sys.executable)

@@ -11,7 +11,7 @@ import pwd
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ _REPLACED = ("/tmp", "/var/tmp", "/run", "/dev")  # where a command in the sandb
 
 def print_as_user(
     user: str,
-    work: Callable[[Path], Awaitable[list[dict[str, Any]]]],
+    work: Callable[[Path], Coroutine[Any, Any, list[dict[str, Any]]]],
     prepare: Callable[[Path], None] = lambda base: None,
 ) -> None:
     """Print the rows that `work` returns for a new folder, as JSON. As root with a `user` it is done as that one, after

@@ -39,7 +39,7 @@ class Conversation:
         cwd: Path | None = None,
     ) -> None:
         self._screen = pyte.HistoryScreen(columns, rows, history=5000, ratio=0.5)
-        self._screen.write_process_input = lambda data: self.child.send(data.encode())
+        self._screen.write_process_input = self._answer  # type: ignore[method-assign]
         self._stream = pyte.ByteStream(self._screen)
         environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
         where = str(cwd) if cwd else None
@@ -52,6 +52,9 @@ class Conversation:
             timeout=5,
         )
         self.child.delaybeforesend = None
+
+    def _answer(self, data: str) -> None:
+        self.child.send(data.encode())
 
     def __enter__(self) -> Conversation:
         return self

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.context import WindowSpec
+from swecli.models.events import ContextReduced, Notice
 from swecli.models.message import ModelRequest
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
@@ -78,9 +79,9 @@ async def run_long_turn(
     for event in await run_turn(
         runtime, "Find the leak in these files; never touch setup.py.", learn=False
     ):
-        if event.type == "context_reduced":
+        if isinstance(event, ContextReduced):
             found.rungs[event.how] += 1
-        elif event.type == "notice":
+        elif isinstance(event, Notice):
             found.notices.append(event.text)
         elif event.type in ("turn_finished", "turn_failed"):
             found.end = getattr(event, "reason", "failed")
@@ -97,7 +98,7 @@ async def run_long_turn(
         found.asked += request.purpose == "condense"
         found.illegal += [problem] if (problem := complaint(request.messages)) else []
         before = text
-    found.system = model.requests[-1].messages[0]["content"]
+    found.system = model.requests[-1].messages[0]["content"] or ""
     runtime.close()
     return found
 

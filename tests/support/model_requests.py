@@ -17,7 +17,7 @@ from tests.support.strict_provider import StrictProvider
 READ = ToolSpec(
     "read_file", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}
 )
-HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
+HELLO: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
 
 
 def request(messages: Sequence[Any] = HELLO, **more: Any) -> ModelRequest:

@@ -41,7 +41,7 @@ class Terminal:
             timeout=None,
         )
         # replies to the program's terminal queries
-        self._screen.write_process_input = lambda data: self.process.send(data.encode())
+        self._screen.write_process_input = self._answer  # type: ignore[method-assign]
 
     def __enter__(self) -> Terminal:
         return self
@@ -98,14 +98,14 @@ class Terminal:
             f"{pattern!r} is still there",
         )
 
+    def _answer(self, data: str) -> None:
+        self.process.send(data.encode())
+
     def wait_for_exit(self) -> int:
         """Wait for the program to end and return its exit code."""
         self._until(lambda: not self.process.isalive(), "it still runs")
-        return (
-            self.process.exitstatus
-            if self.process.exitstatus is not None
-            else -self.process.signalstatus
-        )
+        code = self.process.exitstatus
+        return int(-self.process.signalstatus if code is None else code)
 
     def _until(self, true, complaint: str) -> str:  # type: ignore[no-untyped-def]
         deadline = time.monotonic() + PATIENCE

@@ -16,8 +16,9 @@ from typing import Any
 
 from swecli.models.message import AskRequest, Decision, ToolCall
 from swecli.tools.base import CommandAccess, ToolContext
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from tests.support.as_user import print_as_user
 
 SECONDS = "47110816"  # that the process sleeps: nobody else has them on a command line
@@ -32,7 +33,7 @@ def make_helper(base: Path) -> None:
         raise SystemExit("no setpriv, which becomes another user")
     if os.statvfs(base).f_flag & os.ST_NOSUID:
         raise SystemExit("no program may become another user here")
-    helper = shutil.copy(program, base / _HELPER)
+    helper = Path(shutil.copy(program, base / _HELPER))
     helper.chmod(0o4755)
 
 

@@ -96,7 +96,11 @@ async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, environ)
         wanted = reflector != "none"
         spec = WindowSpec.parse(window)
-        learning = {"reflect_with_model": wanted, "reflect_percent": 100, "reflect": "always"}
+        learning: dict[str, Any] = {
+            "reflect_with_model": wanted,
+            "reflect_percent": 100,
+            "reflect": "always",
+        }
         runtime = make_runtime(model, User(), max_turns=30, window=spec, **learning)
         sent: list[dict[str, Any]] = []
         for turn in range(1, turns + 1):

@@ -11,8 +11,9 @@ import pytest
 
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import CommandAccess, Progress, ToolContext
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import Field, ValidationError
 
-from swecli.tools.base import Params
+from swecli.tools.params import Params
 from swecli.tools.tool_schema import plain_schema
 
 

@@ -14,10 +14,12 @@ import pytest
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
-from swecli.tools.base import READ, Params, Progress, Tool, ToolContext, ToolError, ToolPlan
+from swecli.tools.base import READ, Progress, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.commands.rules import RUN
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
+from swecli.tools.params import Params
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 
 
 class NoParams(Params):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from swecli.context.budget import _LEAN_WINDOW
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import bundled_specs, lean_specs
+from swecli.tools.registry import ToolRegistry
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -14,7 +14,8 @@ FIVE = ["edit_file", "read_file", "run_command", "search_files", "write_file"]
 
 
 def test_the_bundled_specifications_equal_those_of_the_tools() -> None:
-    assert bundled_specs() == ToolRegistry.discover().specs()
+    tools = ToolRegistry.discover()
+    assert bundled_specs() == tools.specs() == [tool.spec() for tool in tools.values()]
 
 
 def test_a_small_context_window_gets_five_tools_and_a_short_prompt() -> None:

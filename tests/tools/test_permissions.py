@@ -14,9 +14,9 @@ from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
-from swecli.tools.execute import ToolRegistry
 from swecli.tools.permission_rules import PermissionRule
 from swecli.tools.permissions import Permissions, PermissionVerdict
+from swecli.tools.registry import ToolRegistry
 
 TOOLS = ToolRegistry.discover()
 

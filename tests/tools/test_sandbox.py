@@ -16,8 +16,9 @@ import pytest
 
 from swecli.models.message import Decision, Mode, ToolCall, ToolResult
 from swecli.tools.base import ToolContext, ToolPlan
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox, looks_denied
 from tests.tools.conftest import Answers, make_run
@@ -196,7 +197,7 @@ async def test_a_rule_of_the_kind_run_does_not_let_a_command_out(
 async def test_deny_and_ask_rules_hold_for_commands_outside_too(
     ctx: ToolContext, answers: Answers, sandbox: Sandbox
 ) -> None:
-    async def outside(command: str, **rules: list[str]) -> ToolResult:
+    async def outside(command: str, **rules: Any) -> ToolResult:
         call = ToolCall(
             "call-1", "run_command", {"command": command, "outside": True, "why": "to see"}
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.tools.execute import ToolRegistry
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.time_limit import READ_ONLY_SECONDS, TimeLimit
 
 

@@ -12,7 +12,8 @@ from swecli.app import Runtime
 from swecli.models.message import Effects, ToolResult
 from swecli.playbook.learning.evidence import TurnDigest
 from swecli.store.records import CheckResult
-from swecli.tools.base import EDIT, Params, PermissionKind, Tool, ToolContext, ToolPlan
+from swecli.tools.base import EDIT, PermissionKind, Tool, ToolContext, ToolPlan
+from swecli.tools.params import Params
 from tests.support.runtime import calls, make_runtime, run_turn
 
 CHECK = "python -m pytest"
@@ -49,7 +50,7 @@ def with_tools(*replies: object) -> Runtime:
     Path("a.py").write_text("one\n")
     runtime = make_runtime([*replies, "done"], mode="auto")
     for tool in (apply_patch, reformat, ring):
-        runtime.agent.tools[tool.name] = tool
+        runtime.agent.tools.load()[tool.name] = tool
     return runtime
 
 

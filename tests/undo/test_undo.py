@@ -8,11 +8,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.events import Notice
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
@@ -160,7 +162,7 @@ async def test_undo_and_redo_work_after_a_restart() -> None:
     third.close()
 
 
-async def runtime_with(*turns: Reply, **settings: object) -> Runtime:
+async def runtime_with(*turns: Reply, **settings: Any) -> Runtime:
     runtime = make_runtime(replies(list(turns)), mode="auto", reflect_with_model=False, **settings)
     for number in range(1, len(turns) + 1):
         await run_turn(runtime, f"turn {number}")
@@ -320,7 +322,7 @@ async def test_a_file_over_the_size_limit_is_reported_when_it_changes_and_by_und
     Path("small").write_text("s")
     runtime = make_runtime(replies([shell("printf x >> big.bin; echo t > small")]), mode="auto")
     events = await run_turn(runtime, "grow it")
-    lines = [event.text for event in events if event.type == "notice"]
+    lines = [event.text for event in events if isinstance(event, Notice)]
     assert any("big.bin" in line and "too large" in line for line in lines), lines
     printed = await ScriptedContext(runtime).type("/undo")
     assert "big.bin is not restored: it was too large" in printed
@@ -450,9 +452,9 @@ async def test_after_an_undo_the_next_request_equals_the_one_before_the_undone_t
         await run_turn(runtime, f"never touch file {number}", learn=False)
     await ScriptedContext(runtime).type("/undo 9")
     assert runtime.agent.prepare("and now?").request.messages == before
-    assert {
-        key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()
-    } == {key: fact.text for key, fact in facts.items()}
+    assert {key: fact.text for key, fact in runtime.sessions.session.context.facts.items()} == {
+        key: fact.text for key, fact in facts.items()
+    }
     runtime.close()
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 
 
-def open_versions(tmp_path: Path, **limits: int) -> FileVersions:
+def open_versions(tmp_path: Path, **limits: Any) -> FileVersions:
     return FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ), **limits)
 
 
@@ -45,7 +46,12 @@ def test_a_scan_reads_only_changed_files_even_in_a_new_process(
     again = open_versions(tmp_path)
     read: list[str] = []
     keep = again._state
-    again._state = lambda path, status: (read.append(path), keep(path, status))[1]  # type: ignore[method-assign]
+
+    def note(path: str, status: os.stat_result) -> FileState:
+        read.append(path)
+        return keep(path, status)
+
+    again._state = note  # type: ignore[method-assign]
     Path("f7").write_text("other")
     assert content(versions, again.scan()[str(Path("f7").absolute())]) == b"other"
     assert read == [str(Path("f7").absolute())]

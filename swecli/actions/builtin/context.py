@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from swecli.actions.prompt import FULL, show_prompt
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Values, Words
 from swecli.models.context import WindowSpec
-from swecli.models.counts import format_tokens, percent
+from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import ContextReduced, Notice, to_json
-from swecli.models.finding import pluralize
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars

@@ -139,7 +139,10 @@ def make_writer(name: str, out: TextIO, err: TextIO, facts: RunFacts = RunFacts(
 class Writer:
     """Writes turns: the answer to `out`, in a format, and notes to `err`, the same in every format. For each turn call
     `begin`, then `write` for each event, then `close`. A format overrides `answer`, and `begin` and `write` if it needs
-    to, in its own module, where `FORMAT` names the class; `put` writes to stdout."""
+    to, in its own module, where `FORMAT` names the class; `put` writes to stdout. `answers_last`: what is learned from
+    the turn is written before its answer; otherwise nobody waits for that."""
+
+    answers_last = False
 
     def __init__(self, out: TextIO, err: TextIO, facts: RunFacts = RunFacts()) -> None:
         self.facts = facts

@@ -10,6 +10,8 @@ from swecli.models.events import Event, to_json
 class _StreamJson(json.FORMAT):
     """Writes every event at once."""
 
+    answers_last = True
+
     def write(self, event: Event) -> None:
         """Write the event as a line."""
         self.put(dumps(to_json(event)))

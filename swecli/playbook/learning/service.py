@@ -108,10 +108,6 @@ class LearningService:
             tidy_template,
         )
 
-    def open_stale_strategies(self) -> StaleStrategies:
-        """Create the finder of stale strategies for a request builder."""
-        return StaleStrategies()
-
     def open_memory(self, count: Count) -> lessons.PlaybookMemory:
         """Create the memory of the tools `remember` and `recall`. `count` returns the tokens of a text."""
         return lessons.PlaybookMemory(self.sessions, self.instructions, count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 from swecli.repl.render.excerpt import Limit, start_of
 from swecli.repl.render.formatting import format_age, format_dollars
 

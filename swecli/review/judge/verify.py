@@ -18,15 +18,9 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
+from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
-from swecli.models.finding import (
-    Finding,
-    Judgement,
-    Verdict,
-    collapse_whitespace,
-    pluralize,
-    worst_first,
-)
+from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, worst_first
 from swecli.models.message import (
     ApiMessage,
     ModelReply,

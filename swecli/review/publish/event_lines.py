@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from swecli.models.counts import pluralize
 from swecli.models.events import Event
-from swecli.models.finding import pluralize
 from swecli.models.review_events import (
     Estimate,
     FileCoverage,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from swecli.models.finding import Finding, pluralize
+from swecli.models.counts import pluralize
+from swecli.models.finding import Finding
 
 
 @dataclass(frozen=True, slots=True)

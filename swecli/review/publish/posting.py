@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
-from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, pluralize, worst_first
+from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
 from swecli.review.publish.event_lines import format_coverage

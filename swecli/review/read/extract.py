@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.llm.lenient_json import Found, find_json_values
-from swecli.models.finding import Finding, pluralize
+from swecli.models.counts import pluralize
+from swecli.models.finding import Finding
 from swecli.models.finding_parser import find_rows, parse_finding
 from swecli.models.message import ModelReply
 from swecli.review.judge.sources import strip_whitespace

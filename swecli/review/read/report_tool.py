@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import Field
 
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
-from swecli.tools.execute import ToolRegistry
+from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
+from swecli.tools.params import Params
+from swecli.tools.registry import ToolRegistry
 
 REPORT_TOOL = "report_findings"
 _ITEM: dict[str, Any] = json.loads(

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
+from swecli.tools.params import Params
 
 _MAX_CHOICES = 5  # a longer list is not read before it is answered
 _MAX_CHOICE = 200  # characters, so that each is one or two lines of a terminal

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.builtin.run_command import RunCommandParams, plan_command
 from swecli.tools.commands.rules import RUN
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, count_of, fit_rows, strip_terminal_codes
+from swecli.tools.params import Params
 from swecli.tools.paths import display_path
 from swecli.tools.problems import count_lines, new_lines
 from swecli.tools.processes import child_environment

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from swecli.models.message import Offer, ToolResult
-from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import EDIT, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.edits import Edit, EditedText, apply_edits
 from swecli.tools.file_changes import FileChange, make_change, plan_change, read_base
 from swecli.tools.guards import when_ignored
+from swecli.tools.params import Params
 from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.spans import changed_lines
 

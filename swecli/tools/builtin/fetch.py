@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from swecli.models.message import Display, Effects, ToolResult
-from swecli.tools.base import Params, PermissionKind, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import PermissionKind, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 from swecli.tools.page_text import page_text
+from swecli.tools.params import Params
 from swecli.tools.web_addresses import check_host, normalize_url
 from swecli.tools.web_client import MAX_BYTES, SECONDS, WebRequest, get
 

@@ -12,11 +12,12 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.globs import Glob
 from swecli.tools.guards import visible_files, when_ignored
 from swecli.tools.limits import count_of
 from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 
 _MAX_ENTRIES = 500  # stated in list_files.md

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from pydantic import Field
 
 from swecli.models.message import Decision, Display, Effects, Offer, PlanMode, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import count_of
+from swecli.tools.params import Params
 
 _MAX_STEPS = 30  # a longer list is not read before it is accepted
 _MAX_STEP = 500  # characters, as of a step of the to-do list

@@ -9,12 +9,13 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.guards import before_reading
 from swecli.tools.limits import escape_invalid_bytes
 from swecli.tools.outside import plan_outside
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
+from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, relative_path, resolve_for_reading
 from swecli.tools.text_files import decode, split_lines
 

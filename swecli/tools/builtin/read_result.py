@@ -7,9 +7,10 @@ import asyncio
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page, wrap_lines
+from swecli.tools.params import Params
 
 _JOB = "job-"  # begins the ids of background commands
 _MAX_WAIT = 600  # seconds: as long as a long build; the model can wait again

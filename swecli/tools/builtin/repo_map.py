@@ -11,10 +11,11 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.guards import before_reading, visible_files, when_ignored
 from swecli.tools.limits import count_of
 from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 from swecli.tools.reference_rank import Definition, rank_definitions
 from swecli.tools.source_tags import GRAMMARS

@@ -11,12 +11,13 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands.rules import RUN, find_guarded, objection
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.commands.shell_words import name_pipeline
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.params import Params
 from swecli.tools.processes import ProcessExit, child_environment
 from swecli.tools.sandbox import looks_denied
 from swecli.tools.shell import OutputThrottle, run_shell

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.guards import before_reading, when_ignored
 from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.matches import FileMatches, Query, Search, Show
 from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.params import Params
 
 
 class _SearchSessionParams(Params):

@@ -11,8 +11,9 @@ from swecli.config.trust import Skill
 from swecli.folders import walk
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.regular_files import open_regular
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
+from swecli.tools.params import Params
 
 _MAIN = "SKILL.md"
 _MAX_BYTES = 1_000_000

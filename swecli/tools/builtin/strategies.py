@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.params import Params
 
 
 class _RecallParams(Params):
@@ -23,9 +24,9 @@ class _RecallParams(Params):
     Offer(in_tasks=False, needs="strategies"),
 )
 async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    if ctx.memory is None:
+    if ctx.open_memory is None:
         raise ToolError("There is no playbook in this run.")
-    text = ctx.memory.recall(params.query) or "No strategy matches."
+    text = ctx.open_memory().recall(params.query) or "No strategy matches."
     return ToolResult(True, text, Display(title="Playbook", body=text))
 
 
@@ -58,7 +59,9 @@ def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
     summary = f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
-    why = ctx.memory.objection(params.text, params.scope, params.replaces) if ctx.memory else ""
+    why = ""
+    if ctx.open_memory is not None:
+        why = ctx.open_memory().objection(params.text, params.scope, params.replaces)
     if not why:
         return ToolPlan(summary)
     # `state` is whether the user said yes; without a user, what needs a yes waits
@@ -76,9 +79,9 @@ def _preview(params: _RememberParams) -> Display:
 
 @tool(READ, _RememberParams, _plan_remember, Offer(in_tasks=False))
 async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    if ctx.memory is None:
+    if ctx.open_memory is None:
         raise ToolError("There is no playbook in this run.")
-    line = ctx.memory.remember(
+    line = ctx.open_memory().remember(
         params.text,
         params.quote,
         params.when,

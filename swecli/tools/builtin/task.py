@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Offer, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.params import Params
 
 
 class _TaskParams(Params):

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
-from swecli.tools.base import READ, Params, ToolContext, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolPlan, tool
+from swecli.tools.params import Params
 
 _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
-from swecli.tools.base import Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.builtin.fetch import FETCH, environ_of
 from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.page_text import page_text
+from swecli.tools.params import Params
 from swecli.tools.web_addresses import check_host, normalize_url
 from swecli.tools.web_client import WebRequest, get
 

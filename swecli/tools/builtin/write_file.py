@@ -5,8 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Offer, ToolResult
-from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import EDIT, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.file_changes import Base, make_change, plan_change, read_base
+from swecli.tools.params import Params
 from swecli.tools.paths import resolve_path
 from swecli.tools.text_files import TextFile
 

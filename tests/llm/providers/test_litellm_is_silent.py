@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.strict_provider import Refusal, Reply, StrictProvider, Wire
+from tests.support.strict_provider.script import Script
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -77,7 +78,7 @@ def run(
 def test_answers_and_failures_print_nothing_and_connect_only_to_the_provider(
     tmp_path: Path, more: dict[str, str]
 ) -> None:
-    answers = [
+    answers: list[Reply | Refusal] = [
         Reply("Hello"),
         Refusal(401, "bad key"),
         Refusal(500, "broken"),
@@ -85,9 +86,9 @@ def test_answers_and_failures_print_nothing_and_connect_only_to_the_provider(
         Reply("Hello", usage=None),
         Reply("Hello", finish=None),
     ]
-    twice = [answer for answer in answers for _ in range(2)]
+    twice: Script = [answer for answer in answers for _ in range(2)]
     names = ["openai/gpt-4.1", "anthropic/claude-haiku-4-5"] * len(answers)
-    with StrictProvider(list(twice)) as server:
+    with StrictProvider(twice) as server:
         code, out, err, outcomes = run(
             server, tmp_path, *names, "openai/nonesuch", "anthropic/nonesuch", **more
         )

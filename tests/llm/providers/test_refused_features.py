@@ -19,6 +19,7 @@ from swecli.models.message import ModelReply, ToolSpec
 from tests.support.model_requests import READ, ask, request
 from tests.support.runtime import event_types, make_runtime, run_turn
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider, Wire
+from tests.support.strict_provider.script import Script
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +98,7 @@ async def test_a_refused_field_of_a_schema_leaves_an_argument_of_that_name() -> 
     schema = {"type": "object", "properties": {"default": argument}, "required": ["default"]}
     with StrictProvider([Reply("Hello.")]) as server:
         model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
-        model.profile = replace(model.profile, off=frozenset({"default"}))  # type: ignore[attr-defined]
+        model.profile = replace(model.profile, off=frozenset({"default"}))
         await ask(model, request(tools=[ToolSpec("choose", "Chooses.", schema)]))
     sent = server.bodies[0]["tools"][0]["function"]["parameters"]
     assert sent == schema | {"properties": {"default": {"type": "string"}}}
@@ -183,7 +184,7 @@ async def test_a_repeated_refusal_ends_the_retries_and_is_not_learned(
 
 async def test_a_refusal_at_the_last_try_is_reported_with_its_message(tmp_path: Path) -> None:
     busy = [Refusal(503, "busy", headers={"retry-after": "0"})] * 4
-    answers = [*busy, Refusal(400, "System role not supported")]
+    answers: Script = [*busy, Refusal(400, "System role not supported")]
     with StrictProvider(answers) as server, pytest.raises(ProviderError) as caught:
         await RetryingClient(server, tmp_path).reply()
     assert "System role not supported" in caught.value.hint

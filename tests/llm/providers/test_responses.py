@@ -40,7 +40,7 @@ NEEDS_RESPONSES = (
 )
 
 
-def history(reply: ModelReply, *more: dict[str, Any]) -> list[dict[str, Any]]:
+def history(reply: ModelReply, *more: Any) -> list[Any]:
     """Return the messages of a later request: the reply with its calls answered."""
     for call in reply.calls:
         call.result = f"text of {call.id}"

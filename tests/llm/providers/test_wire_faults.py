@@ -249,7 +249,8 @@ async def test_a_connection_closed_before_the_first_event_is_reported_as_unavail
 @pytest.mark.parametrize("at", ["start", "middle", "before the end"])
 async def test_a_stream_without_its_end_is_a_retryable_error(name: str, harm: str, at: str) -> None:
     offset = {"start": 30, "middle": MIDDLE[name], "before the end": MIDDLE[name] + 300}[at]
-    with StrictProvider([Reply(LONG, wire=Wire(**{harm: offset}))]) as server:
+    harmed: dict[str, Any] = {harm: offset}
+    with StrictProvider([Reply(LONG, wire=Wire(**harmed))]) as server:
         error = await failure(server, name)
     assert (error_type(error), error.retryable) == (Unavailable, True)
 
@@ -272,7 +273,7 @@ async def test_a_tool_call_without_a_finish_reason_is_an_error(name: str) -> Non
 @both
 async def test_a_stream_cut_at_any_offset_is_either_complete_or_an_error(name: str) -> None:
     whole = Reply("Reading.", calls=(Call("read_file", {"path": "a.py"}),), piece=6)
-    outcomes = []
+    outcomes: list[tuple[str, dict[str, Any], dict[str, str]] | None] = []
     with StrictProvider([]) as server:
         server.script = [replace(whole, wire=Wire(cut_at=at)) for at in range(0, 2400, 97)]
         for _ in range(len(server.script)):

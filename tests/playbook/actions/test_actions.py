@@ -130,7 +130,7 @@ def test_edit_changes_text_state_scope_and_when_and_refuses_invalid_arguments(
     perform(runtime, "edit P-1 --off")
     assert session.playbook.bullets["P-1"].state == "disabled"
     perform(runtime, "edit P-1 --on")
-    assert session.playbook.bullets["P-1"].state == "active"
+    assert session.playbook.bullets["P-1"].state == "active"  # type: ignore[comparison-overlap]
     for line in (
         "edit P-1",
         "edit P-1 --scope moon",

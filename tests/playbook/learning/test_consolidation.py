@@ -17,8 +17,6 @@ from swecli.playbook.learning.curator import needs_approval
 from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
-pytestmark = pytest.mark.slow
-
 FORMAT = "A commit subject begins with a ticket id"
 AGAIN = "The hook rejects commits without a ticket in the subject"
 ASKED = {name: Bullet(name, f"text of {name}") for name in ("P-1", "P-2", "P-3")}
@@ -84,6 +82,7 @@ def same(keep: str, *ids: str, what: str = "same", text: str = "") -> dict[str, 
 WAITS = {"state": "quarantined"}
 
 
+@pytest.mark.slow
 async def test_one_lesson_seen_in_two_sessions_becomes_one_unconfirmed_entry() -> None:
     consolidator = Consolidator([same("P-1", "P-2")])
     runtime = await consolidator.left_session(

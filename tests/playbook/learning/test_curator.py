@@ -14,8 +14,6 @@ from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from tests.support.playbook import perform
 from tests.support.runtime import calls, make_runtime, run_turn
 
-pytestmark = pytest.mark.slow
-
 TASK = (
     "please run the tests with make check and fix what fails, but never touch the migrations folder, "
     "and read notes.md first"
@@ -176,6 +174,7 @@ async def test_a_second_result_confirms_what_it_shows_again_and_nothing_that_was
     assert bullets_of(runtime)["P-1"].state == state
 
 
+@pytest.mark.slow
 async def test_a_proposal_that_a_result_reworded_is_confirmed_by_its_new_words_only() -> None:
     other = "always push to the remote named backup"
     first = lesson(SHOWN, SHOWN, "result")

@@ -19,8 +19,6 @@ from tests.support.playbook import perform
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
-pytestmark = pytest.mark.slow
-
 RULE = "the changelog entry comes with the change"
 HOOK = "commit subject needs a ticket id"
 

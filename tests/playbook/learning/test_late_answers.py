@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from swecli.agent.sender import send
+from swecli.app import Runtime
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
@@ -17,7 +18,7 @@ from swecli.playbook.learning.answer import Asked, read_answer
 from swecli.playbook.learning.reflector_model import Question, ReflectorCall, ReflectorModel
 from swecli.playbook.transfer import to_markdown
 from tests.support.playbook import perform
-from tests.support.runtime import Runtime, calls, make_runtime, run_turn
+from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.virtual_time import run_virtually
 
@@ -50,7 +51,6 @@ async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_no_
     assert (bullet.content, bullet.helpful) == ("Answers are long", 0)
 
 
-@pytest.mark.slow
 async def test_a_strategy_removed_during_a_reflection_stays_removed_until_undo() -> None:
     runtime = tagging_runtime(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
@@ -134,7 +134,7 @@ async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> 
     await runtime.learning.mark(True)
     assert bullets_of(runtime)["P-1"].helpful > before.helpful
     runtime.sessions.playbook.apply(
-        Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session
+        Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.session
     )
     perform(runtime, "undo", [])
     assert bullets_of(runtime)["P-1"].state == "active"

@@ -14,8 +14,6 @@ from swecli.models.playbook import Bullet, Delta, Op
 from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
-pytestmark = pytest.mark.slow
-
 PASTE = "why?\n```\nno, wrong: always push to main\n```\n> no, wrong: always push to main"
 
 

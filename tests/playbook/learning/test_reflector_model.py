@@ -14,7 +14,7 @@ CHEAP = {"input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7}
 
 def reflector(price: dict[str, float] | None) -> ReflectorModel:
     model = ScriptedModel()
-    model.profile = Profile(128_000, price=price)
+    model.profile = Profile(128_000, price=price or {})
     return ReflectorModel("template", model, every_turn=True)
 
 

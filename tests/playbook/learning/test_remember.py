@@ -382,7 +382,6 @@ async def test_a_secret_in_the_when_field_is_redacted() -> None:
     assert "abcdefghij" not in bullet.when
 
 
-@pytest.mark.slow
 async def test_remember_with_empty_text_removes_the_replaced_strategy_and_undo_restores_it() -> (
     None
 ):

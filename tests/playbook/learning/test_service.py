@@ -23,8 +23,6 @@ from tests.support.playbook import perform
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
-pytestmark = pytest.mark.slow
-
 LEARNING = ("playbook_updated", "reflection_failed")
 CHECK = ("run_command", {"command": "./check.sh"})
 EDIT = ("run_command", {"command": "echo green > state"})
@@ -64,6 +62,7 @@ def runtime_with_check(
     return make_runtime(answer, settings.pop("user", None), mode="auto", **settings)
 
 
+@pytest.mark.slow
 async def test_a_check_that_turns_green_counts_for_the_linked_bullet_and_not_for_the_others() -> (
     None
 ):
@@ -329,6 +328,7 @@ async def test_a_failed_reflection_that_was_paid_has_one_line_with_its_cost() ->
     assert len(lines) == 1
 
 
+@pytest.mark.slow
 async def test_waiting_proposals_are_reported_at_the_start_when_there_are_three() -> None:
     quotes = [
         "alpha reads amber",
@@ -398,6 +398,7 @@ def run(command: str) -> tuple[str, dict[str, str]]:
     return "run_command", {"command": command}
 
 
+@pytest.mark.slow
 async def test_a_strategy_that_the_answer_cites_as_wrong_gets_no_credit_for_what_passed() -> None:
     Path("suite.sh").write_text('test "$1" = dev || { echo "FAILED"; exit 1; }')
     replies = [
@@ -498,6 +499,7 @@ async def test_words_typed_into_a_refusal_or_a_mark_can_be_remembered_as_the_use
     assert [(one.state, one.trust) for one in bullets] == [("active", "user"), ("active", "user")]
 
 
+@pytest.mark.slow
 async def test_a_shared_interpreter_links_no_strategy_to_a_check() -> None:
     Path("test_x.py").write_text(
         "import pathlib; assert 'green' in pathlib.Path('state').read_text()"
@@ -539,6 +541,7 @@ async def outcomes(runtime: Runtime) -> list[tuple[bool | None, str]]:
     return [(turn.good, turn.reason) for turn in turns if turn is not None]
 
 
+@pytest.mark.slow
 async def test_the_state_of_checks_is_seen_through_pipes_and_wider_runs() -> None:
     Path("suite_test.py").write_text(SUITE)
     piped, narrow, wide = (
@@ -561,6 +564,7 @@ async def test_the_state_of_checks_is_seen_through_pipes_and_wider_runs() -> Non
     ]
 
 
+@pytest.mark.slow
 async def test_undo_takes_the_state_of_checks_back_and_redo_restores_it() -> None:
     replies = [
         calls(EDIT),

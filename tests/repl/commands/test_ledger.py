@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,12 @@ from tests.support.scripted import Reply, ScriptedCall
 PRICES = Path("shop/prices.py")
 
 
-def report(*rows: tuple[str, int, str], **fields: object) -> Reply:
+def report(*rows: tuple[str, int, str], **fields: Any) -> Reply:
     return Reply("", (ScriptedCall(*report_call(*rows, **fields)),))
 
 
 async def open_walk(
-    monkeypatch: pytest.MonkeyPatch, *replies: Reply | str, **fields: object
+    monkeypatch: pytest.MonkeyPatch, *replies: Reply | str, **fields: Any
 ) -> tuple[ScriptedContext, ReviewStore]:
     monkeypatch.chdir(make_project(Path("shop")))
     fields = {"suggestion": "TAX = Decimal('0.19')", "severity": "high", **fields}

@@ -58,8 +58,9 @@ CHIP = "[Pasted text #1 · 20,000 lines]"
 
 def make_line(tmp_path: Path) -> LineBuffer:
     """Return a line with a paste in the middle."""
-    buffer = LineBuffer(LineHistory(tmp_path / "history"), multiline=True)
-    buffer.document = Document(f"see {buffer.history.pastes.add_text(TEXT)} there")
+    history = LineHistory(tmp_path / "history")
+    buffer = LineBuffer(history, multiline=True)
+    buffer.document = Document(f"see {history.pastes.add_text(TEXT)} there")
     return buffer
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.review.read.report_tool import review_tools
-from swecli.tools.execute import ToolRegistry
+from swecli.tools.registry import ToolRegistry
 
 
 def test_a_review_has_only_tools_that_read_and_report_findings() -> None:

@@ -230,7 +230,7 @@ async def test_identical_lines_of_a_part_that_was_not_sent_do_not_count_as_read(
 
 
 async def test_a_review_is_incomplete_if_the_request_of_the_verifier_fails() -> None:
-    row = {"severity": "high"}
+    row: dict[str, Any] = {"severity": "high"}
     runtime = make_runtime([calls(report_call(A, **row)), ProviderError("It broke.")])
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py", verify=True)))
     assert (end.findings[0].verdict, end.coverage.unverified, end.complete) == (
@@ -491,10 +491,9 @@ async def test_project_checks_are_in_the_system_message_only_if_the_folder_is_tr
     )
     runtime = make_runtime([read_call(), END])
     await collect(await begin_review(runtime, "shop/prices.py"))
-    assert (
-        "severity-default: high\n---\nMoney is Decimal."
-        in runtime.agent.model.requests[0].messages[0]["content"]
-    )
+    assert isinstance(runtime.agent.model, ScriptedModel)
+    system = runtime.agent.model.requests[0].messages[0]["content"] or ""
+    assert "severity-default: high\n---\nMoney is Decimal." in system
     stranger = make_runtime([read_call(), END])
     events = await collect(await begin_review(stranger, "shop/prices.py", trusted=False))
     assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]

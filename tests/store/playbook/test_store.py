@@ -406,7 +406,7 @@ def test_the_changes_of_one_turn_are_limited_except_those_of_the_user(
             "600 characters, this has 601",
         ),
         (Op("UPDATE", "P-1", fields={"content": "other"}), "only the user"),
-        (Op("TAG", "P-1"), "Unknown playbook operation"),
+        (Op("TAG", "P-1"), "Unknown playbook operation"),  # type: ignore[arg-type]
     ],
 )
 def test_operations_that_a_reflector_may_not_make_are_refused(

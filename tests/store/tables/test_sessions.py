@@ -12,7 +12,7 @@ from swecli.store.tables.sessions import Row
 
 
 def test_the_tables_compile_for_postgresql() -> None:
-    dialect = postgresql.dialect()
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for table in Row.metadata.sorted_tables:
         assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
         for index in table.indexes:

@@ -105,7 +105,7 @@ def _blocks(reply: Reply, number: int) -> list[tuple[dict[str, Any], list[dict[s
     return blocks
 
 
-def _input_usage(tokens: Tokens | None) -> dict[str, int]:
+def _input_usage(tokens: Tokens | None) -> dict[str, int | None]:
     if tokens is None:
         return {}
     return {

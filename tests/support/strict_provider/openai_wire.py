@@ -26,7 +26,9 @@ def events(reply: Reply, model: str, number: int, with_usage: bool) -> list[byte
             {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
             for piece in reply.pieces(call.raw)
         ]
-    choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices: list[list[dict[str, Any]]] = [
+        [{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas
+    ]
     if reply.finish is None:
         return [_event(_chunk(model, number, choice)) for choice in choices]
     choices.append([{"index": 0, "delta": {}, "finish_reason": finish_reason(reply)}])

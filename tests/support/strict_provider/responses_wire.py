@@ -50,7 +50,8 @@ def _item_events(
         bare = item | {"status": "in_progress", "content": []}
         yield "response.output_item.added", {"output_index": index, "item": bare}
         where = at | {"content_index": 0}
-        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        text_part: dict[str, Any] = {"type": "output_text", "text": ""}
+        part = text_part | {"annotations": [], "logprobs": []}
         yield "response.content_part.added", where | {"part": part}
         for piece in reply.pieces(reply.text):
             yield "response.output_text.delta", where | {"delta": piece, "logprobs": []}

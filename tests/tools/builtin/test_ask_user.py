@@ -9,8 +9,9 @@ import pytest
 
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from tests.tools.conftest import Answers
 
 RunTool = Callable[..., Awaitable[ToolResult]]

@@ -10,10 +10,10 @@ import pytest
 from swecli.config.settings import Settings
 from swecli.models.message import Decision, ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import usable_specs
 from swecli.tools.permission_rules import PermissionRule
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from tests.tools.conftest import Answers
 
 RunTool = Callable[..., Awaitable[ToolResult]]

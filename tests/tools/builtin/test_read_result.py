@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.message import ToolResult
-from swecli.store.found import FoundInteraction
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from tests.tools.conftest import Answers, make_run
@@ -25,9 +24,6 @@ class Results:
     def read_result(self, call_id: str) -> str | None:
         return self.texts.get(call_id)
 
-    def search_earlier(self, query: str) -> list[FoundInteraction]:
-        return []
-
 
 @pytest.mark.parametrize(
     "text", ["\n".join(f"line {n}" for n in range(9000)), "x" * 200_000, "a\n\nb\n"]
@@ -35,7 +31,8 @@ class Results:
 async def test_the_pages_of_a_result_contain_every_character(
     ctx: ToolContext, permissions: Permissions, answers: Answers, text: str
 ) -> None:
-    run = make_run(replace(ctx, sessions=Results(c9=text)), permissions, answers)
+    stored = replace(ctx, sessions=Results(c9=text))  # type: ignore[arg-type]
+    run = make_run(stored, permissions, answers)
     start, seen = 1, []
     while start:
         page = (await run("read_result", call_id="c9", start_line=start)).for_model
@@ -49,7 +46,8 @@ async def test_the_pages_of_a_result_contain_every_character(
 async def test_a_range_of_lines_can_be_read_up_to_the_last_line(
     ctx: ToolContext, permissions: Permissions, answers: Answers
 ) -> None:
-    run = make_run(replace(ctx, sessions=Results(c9="a\nb\nc")), permissions, answers)
+    stored = replace(ctx, sessions=Results(c9="a\nb\nc"))  # type: ignore[arg-type]
+    run = make_run(stored, permissions, answers)
     assert (
         await run("read_result", call_id="c9", start_line=2, end_line=2)
     ).for_model == "     2\tb\n[lines 2-2 of 3]"
@@ -64,7 +62,8 @@ async def test_an_unknown_call_id_is_reported(
     ctx: ToolContext, permissions: Permissions, answers: Answers
 ) -> None:
     for results in (None, Results()):
-        run = make_run(replace(ctx, sessions=results), permissions, answers)
+        stored = replace(ctx, sessions=results)  # type: ignore[arg-type]
+        run = make_run(stored, permissions, answers)
         assert (
             "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model
         )

@@ -11,8 +11,9 @@ import pytest
 
 from swecli.models.message import Decision, ToolCall, ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 
 Find = Callable[..., Awaitable[ToolResult]]
 

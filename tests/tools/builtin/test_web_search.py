@@ -15,9 +15,9 @@ from swecli.config.settings import Settings
 from swecli.models.errors import ConfigError
 from swecli.models.message import Decision, ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.execute import ToolRegistry
 from swecli.tools.offers import usable_specs
 from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.search_provider import SearchProvider
 from swecli.tools.web_addresses import ALLOW_PRIVATE
 from tests.tools.conftest import Answers, make_run

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
-from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
 
 _COPIERS = (["pbcopy"], ["wl-copy"], ["xclip", "-selection", "clipboard"], ["clip.exe"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
-from swecli.models.finding import pluralize
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import short_path

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
-from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import format_dollars
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.models.finding import pluralize
+from swecli.models.counts import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import short_path
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from swecli.config.project_files import read_project_files
 from swecli.config.trust import FolderTrust
+from swecli.models.counts import pluralize
 from swecli.models.errors import StoreError
-from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import short_path
 

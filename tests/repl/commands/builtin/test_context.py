@@ -12,12 +12,12 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.message import ModelRequest
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
-from tests.support.scripted import ScriptedModel
+from tests.support.scripted import Reply, ScriptedModel
 
 pytestmark = pytest.mark.slow
 
 
-def answer(request: ModelRequest) -> object:
+def answer(request: ModelRequest) -> Reply | str:
     if request.purpose == "condense":
         return "SUMMARY: they counted."
     last = request.messages[-1]

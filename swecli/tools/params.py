@@ -1,0 +1,11 @@
+"""The parameters of a tool, which pydantic reads: loaded with the tools themselves, not with what surrounds them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Params(BaseModel):
+    """Base class of a tool's parameters. Instances are immutable; what happens to unknown names: see `arguments`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
