@@ -82,7 +82,7 @@ def test_an_installed_tool_that_cannot_be_loaded_is_named_in_one_line(
 ) -> None:
     package.write_text(source)
     with pytest.raises(BadInput) as caught:
-        ToolRegistry.discover()
+        ToolRegistry.discover().load()
     assert caught.value.message.startswith(f"The plug-in 'count' cannot be loaded: {why}")
     assert "\n" not in caught.value.message
     assert caught.value.hint == "Update or remove the package that brings swecli_count."
