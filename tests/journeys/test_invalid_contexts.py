@@ -17,10 +17,9 @@ from swecli.models.events import TurnFailed
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
+from tests.support.shell import ON_PATH
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[2]
 
 
 def small_runtime(**more: Any) -> ScriptedModel:
@@ -34,7 +33,7 @@ def shell(*args: str) -> subprocess.Popen[str]:
         "stderr": subprocess.STDOUT,
         "stdin": subprocess.DEVNULL,
     }
-    return subprocess.Popen(command, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
+    return subprocess.Popen(command, text=True, env=os.environ | {"PYTHONPATH": ON_PATH}, **pipes)
 
 
 async def test_a_turn_too_large_for_the_window_cannot_be_pinned_and_can_be_unpinned() -> None:

@@ -15,6 +15,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import swecli.tools.execute  # noqa: F401  as above
+from swecli.tools.registry import ToolRegistry
+
+ToolRegistry.discover().load()  # as above
+
 _REPLACED = ("/tmp", "/var/tmp", "/run", "/dev")  # where a command in the sandbox sees other files
 
 

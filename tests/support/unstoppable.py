@@ -24,6 +24,7 @@ from tests.support.as_user import print_as_user
 SECONDS = "47110816"  # that the process sleeps: nobody else has them on a command line
 _HELPER = "become-root"
 _REGISTRY = ToolRegistry.discover()
+_REGISTRY.load()  # now: an ordinary user may not be able to read the files later
 
 
 def make_helper(base: Path) -> None:

@@ -109,7 +109,7 @@ class Product:
             self.sessions, self.settings, self.root, "", StaleStrategies()
         )
         self.record = TurnRecord(self.sessions, self.counter)
-        self.memory = PlaybookMemory(self.sessions, count=self.counter.count)
+        self.memory = PlaybookMemory(self.sessions, str, self.counter.count)
         model = ScriptedModel(self._reflection, name="simulated/reflector", offline=False)
         reflector = ReflectorModel("simulated", model, every_turn=every_turn)
         self.learning = LearningService(self.sessions, reflector, send, percent=_ANY_BUDGET)

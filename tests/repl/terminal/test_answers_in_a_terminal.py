@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ def test_escape_at_a_plan_is_told_alike_to_the_user_and_to_the_model() -> None:
         screen = terminal.wait("stopped by you after")
     shown = re.search(r"stopped by you (after \d+ s)", screen)
     assert shown is not None
-    with sqlite3.connect(Paths.find(os.environ).data / "swecli.db") as database:
+    with closing(sqlite3.connect(Paths.find(os.environ).data / "swecli.db")) as database:
         [(result,)] = database.execute("select result from tool_call").fetchall()
     assert result == (
         f"Stopped by the user {shown[1]}, before the question was answered. Nothing was done."
