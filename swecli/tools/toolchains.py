@@ -21,7 +21,8 @@ def toolchains_below(
     places: tuple[str, ...], root: Path, environ: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the real paths, below some places, of the folders of programs on the PATH, of swecli's interpreter, of an
-    environment in the workspace, and of the toolchains that variables name; each before those that lie in it."""
+    environment in the workspace, and of the toolchains that variables name, each before those that lie in it; without
+    those that this user may not see, which no sandbox can show."""
     on_path = {Path(name).resolve() for name in _named(environ, "PATH")}
     found = set(on_path)
     for folder in on_path:
@@ -33,7 +34,7 @@ def toolchains_below(
         found |= _places_of_environment(root / name, places)
     for name in _VARIABLES:
         found |= {Path(path).resolve() for path in _named(environ, name)}
-    return tuple(sorted(str(path) for path in found if _is_below(places, path)))
+    return tuple(sorted(str(path) for path in found if _is_below(places, path) and _may_see(path)))
 
 
 def _named(environ: Mapping[str, str], variable: str) -> list[str]:
@@ -67,6 +68,17 @@ def _places_of_environment(folder: Path, places: tuple[str, ...]) -> set[Path]:
     if interpreter.name.startswith("python") and os.access(interpreter, os.X_OK):
         found.add(_with_neighbours(interpreter.parent, places))
     return found
+
+
+def _may_see(path: Path) -> bool:
+    """Return whether this user may look at a path, also if nothing is there."""
+    try:
+        path.stat()
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _is_below(places: tuple[str, ...], path: Path) -> bool:
