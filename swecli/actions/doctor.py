@@ -15,7 +15,7 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import locate
-from swecli.tools.own_programs import find_program, find_ripgrep
+from swecli.tools.own_programs import NO_RIPGREP, find_program, find_ripgrep
 from swecli.tools.sandbox import Sandbox
 
 
@@ -81,10 +81,7 @@ def _check_model(start: Start) -> str:
 def _check_search(start: Start) -> str:
     if program := find_ripgrep(start.environ, start.cwd):
         return f"ripgrep at {program}"
-    raise SwecliError(
-        "ripgrep is not installed: files are neither listed nor searched.",
-        "Run scripts/setup again.",
-    )
+    raise SwecliError(NO_RIPGREP, "Until then files are neither listed nor searched.")
 
 
 def _check_sandbox(start: Start) -> str:

@@ -121,6 +121,9 @@ class REPL(Program):
         await self._background.cancel(timeout=CLOSE_TIMEOUT)
         if self._job_watcher is not None:
             self._job_watcher.cancel()
+        if self._loading is not None:  # it would open the database after it was closed here
+            self._loading.cancel()
+            await asyncio.wait([self._loading])
         if not self._startup.is_loaded:
             self._startup.close()
         else:

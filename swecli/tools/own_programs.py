@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+NO_RIPGREP = (
+    "There is no ripgrep (rg) outside this folder, where no command can replace it. "
+    "Install it, or run scripts/setup again."
+)
 _MAX_LINKS = 40  # as many as the kernel follows in one path
 _PACKAGE = Path(__file__).parents[1]
 
@@ -38,24 +42,32 @@ def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
 
 def is_out_of_reach(path: Path, root: Path) -> bool:
     """Return whether no command in the workspace can put another program in place of this one: it lies outside, or in a
-    folder of swecli itself."""
+    folder of swecli itself, which the sandbox keeps as it is. It cannot where swecli runs through a link."""
     real = path.resolve()
-    if any(real.is_relative_to(folder) for folder in own_folders(root)):
+    if not own_link(root) and any(real.is_relative_to(folder) for folder in own_folders(root)):
         return True
     return not leads_into(root, path)
 
 
 def leads_into(root: Path, path: Path) -> bool:
-    """Return whether a path, or a link on the way to what it names, lies in the workspace. One that never ends does."""
+    """Return whether a path passes through the workspace, by its own folders or by those of a link on its way. One that
+    never ends does."""
     top = root.resolve()
-    for _ in range(_MAX_LINKS):
-        place = path.parent.resolve() / path.name
+    left = [*path.absolute().parts[:0:-1]]
+    place = Path("/")
+    links = 0
+    while left:
+        place = Path(os.path.normpath(place / left.pop()))
         if place.is_relative_to(top):
             return True
-        if not os.path.islink(place):  # noqa: PTH114  False also where nobody may look
-            return False
-        path = place.parent / place.readlink()
-    return True
+        if os.path.islink(place):  # noqa: PTH114  False also where nobody may look
+            links += 1
+            if links > _MAX_LINKS:
+                return True
+            target = place.readlink()
+            place = Path("/") if target.is_absolute() else place.parent
+            left += [part for part in reversed(target.parts) if part != "/"]
+    return False
 
 
 @cache

@@ -13,12 +13,11 @@ from swecli.config.paths import project_root
 from swecli.regular_files import open_regular, read_regular
 from swecli.text import escape_hidden
 from swecli.tools.base import ToolError
-from swecli.tools.own_programs import find_ripgrep
+from swecli.tools.own_programs import NO_RIPGREP, find_ripgrep
 from swecli.tools.processes import child_environment
 
 IGNORE_FILES = (".aiignore", ".swecliignore")
 DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
-_NO_RIPGREP = "ripgrep (rg) is not installed. Install it, or run scripts/setup again."
 PATIENCE = 0.5  # seconds in which ripgrep lists some 50,000 files
 _TREE_SECONDS = 20.0  # as long as the listing for undo may take
 _VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")
@@ -81,7 +80,7 @@ def ripgrep(root: Path, env: Mapping[str, str]) -> list[str]:
     version control are excluded."""
     program = find_ripgrep(env, root)
     if program is None:
-        raise ToolError(_NO_RIPGREP)
+        raise ToolError(NO_RIPGREP)
     argv = [
         program,
         "--no-config",
@@ -172,7 +171,7 @@ def list_tree(
     (none: all), and nothing that one of `excluding` matches. Raises ToolError if they cannot be listed."""
     program = find_ripgrep(environ, root)
     if program is None:
-        raise ToolError(_NO_RIPGREP)
+        raise ToolError(NO_RIPGREP)
     argv = [program, "--no-config", "--files", "--null", "--hidden", "--no-messages", "--no-ignore"]
     argv.append("--ignore-file-case-insensitive")
     argv += [f"--ignore-file={file}" for file in ignore_files]

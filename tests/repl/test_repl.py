@@ -17,6 +17,8 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask, ModelRequest, Role
+from swecli.repl import startup
+from swecli.repl.commands.registry import CommandTable
 from swecli.repl.repl import REPL
 from tests.support.runtime import calls, make_start
 from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, play
@@ -341,6 +343,19 @@ async def test_an_unexpected_error_while_starting_is_one_line() -> None:
     assert played.code == 1
     assert "RuntimeError: boom" in played.text
     assert "Traceback" not in played.text
+
+
+async def test_nothing_is_loaded_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    discover = startup._discover
+
+    def slow(start: Start) -> CommandTable:
+        time.sleep(0.3)
+        return discover(start)
+
+    monkeypatch.setattr(startup, "_discover", slow)
+    played = await play(CTRL_D)
+    await asyncio.sleep(0.5)
+    assert played.runtimes == []
 
 
 @pytest.mark.slow

@@ -132,6 +132,27 @@ def test_swecli_that_runs_through_a_link_in_the_workspace_has_no_sandbox(project
     assert found["problem"].startswith(f"swecli runs through the link {project}/env")
 
 
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_ripgrep_behind_a_link_that_a_command_can_replace_is_not_started(
+    project: Path, tmp_path: Path, is_inside: bool
+) -> None:
+    real = project / "real" if is_inside else tmp_path / "elsewhere"
+    (project / "env").rename(real)
+    (project / "env").symlink_to(real)
+    ripgrep = run_in(project, "env/bin/python", "true")["ripgrep"]
+    assert ripgrep is None or not ripgrep.startswith(str(tmp_path))
+
+
+def test_a_folder_of_the_path_behind_a_link_in_the_workspace_is_passed_over(
+    root: Path, tmp_path: Path
+) -> None:
+    make_program(tmp_path / "outside/bin/tool")
+    (root / "env").symlink_to(tmp_path / "outside")
+    assert find_program("tool", {"PATH": f"{root}/env/bin"}, root) is None
+    outside = f"{tmp_path}/outside/bin"
+    assert find_program("tool", {"PATH": f"{root}/env/bin:{outside}"}, root) == f"{outside}/tool"
+
+
 def test_programs_in_the_workspace_are_not_found(root: Path, tmp_path: Path) -> None:
     inside, outside = root / "bin", tmp_path / "tools"
     for folder in (inside, outside):
