@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from swecli.llm.masking import KeyFilter
@@ -35,51 +36,64 @@ class EventReader:
 
     def __init__(self) -> None:
         self.non_event_lines: list[bytes] = []
-        self._rest: list[bytes] = []  # an incomplete line
-        self._size = 0
-        self._data: list[bytes] = []
+        self._incomplete_line: list[bytes] = []  # its pieces
+        self._size = 0  # of all that is kept, in bytes
+        self._event_data: list[bytes] = []  # the `data` lines of an event that has not ended
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of the events that this piece completes. Raises ProviderError for one that is too long."""
-        self._rest.append(piece)
+        self._incomplete_line.append(piece)
         self._size += len(piece)
         if self._size > MAX_EVENT_BYTES:
             raise _too_long("an event", MAX_EVENT_BYTES)
-        return self._lines() if b"\n" in piece or b"\r" in piece else []
+        return self._read_lines() if b"\n" in piece or b"\r" in piece else []
 
     def end(self) -> list[bytes]:
         """Return the data of a last event without its closing empty line."""
-        self._rest.append(b"\n\n")
-        return self._lines()
+        self._incomplete_line.append(b"\n\n")
+        return self._read_lines()
 
-    def _lines(self) -> list[bytes]:
-        lines = b"".join(self._rest).splitlines(keepends=True)
+    def _read_lines(self) -> list[bytes]:
+        lines = b"".join(self._incomplete_line).splitlines(keepends=True)
         # the \n of a \r\n may arrive with the next piece
-        self._rest = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
-        found = [
-            data for line in lines if (data := self._line(line.rstrip(b"\r\n").removeprefix(_BOM)))
-        ]
-        self._size = sum(map(len, [*self._rest, *self._data, *self.non_event_lines]))
-        return found
+        self._incomplete_line = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
+        events: list[bytes] = []
+        for line in lines:
+            data = self._read_line(line.rstrip(b"\r\n").removeprefix(_BOM))
+            if data:
+                events.append(data)
+        kept = [*self._incomplete_line, *self._event_data, *self.non_event_lines]
+        self._size = sum(map(len, kept))
+        return events
 
-    def _line(self, line: bytes) -> bytes:
+    def _read_line(self, line: bytes) -> bytes:
         """Process one line; return the data of the event that it completes, b"" if it completes none."""
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
-        before = self._data
-        is_next = (
-            bool(before) and before[-1].endswith(b"}") and value[:1] in (b"{", b"[")
-        )  # no empty line between
-        if not line or (name == b"data" and is_next):
-            self._data = [value] if line else []
-            return b"\n".join(before)
+        pending = self._event_data
+        # some servers send the next object without an empty line before it
+        may_follow = bool(pending) and pending[-1].endswith(b"}")
+        begins_next = name == b"data" and may_follow and value[:1] in (b"{", b"[")
+        if not line or begins_next:
+            self._event_data = [value] if line else []
+            return b"\n".join(pending)
         if name == b"data":
-            before.append(value)
+            pending.append(value)
         elif name == b"error":  # older llama.cpp servers send `error: {...}`
-            before.append(b'{"error":%b}' % value)
+            pending.append(b'{"error":%b}' % value)
         elif name not in (b"", b"event", b"id", b"retry"):
             self.non_event_lines.append(line)
         return b""
+
+
+@dataclass(slots=True)
+class _CallPieces:
+    """What has arrived of a tool call since the last chunk."""
+
+    index: int
+    id: str
+    name: str
+    arguments: list[str]
 
 
 class Answer(ABC):
@@ -96,14 +110,13 @@ class Answer(ABC):
         self.has_call = False
         self.finished = False
         self.reasoning_start = ""  # for error messages
-        self.unknown: dict[
-            str, Any
-        ] = {}  # the last event of no known kind: it may say why the answer ends
+        # the last event of no known kind: it may say why the answer ends
+        self.unknown_event: dict[str, Any] = {}
         self.data_arrived = asyncio.Event()
         self.request_sent = asyncio.Event()
         self.size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
-        self._deltas: list[tuple[int, str, str, list[str]]] = []
+        self._new_calls: list[_CallPieces] = []
         self._filters: dict[str, KeyFilter] = {}
 
     def hide_key(self, key: str) -> None:
@@ -124,9 +137,9 @@ class Answer(ABC):
 
     def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
         """Append text deltas. Raises as `read`."""
-        for piece, where in zip((text, reasoning, refusal), self._texts.values(), strict=True):
+        for name, piece in (("text", text), ("reasoning", reasoning), ("refusal", refusal)):
             if piece:
-                where.append(piece)
+                self._texts[name].append(piece)
                 self._count_size(len(piece))
         self.has_content = self.has_content or bool(refusal or text and not text.isspace())
         if reasoning and len(self.reasoning_start) < EXCERPT_CHARS:
@@ -136,25 +149,25 @@ class Answer(ABC):
         """Append a tool call delta; one without id and name is merged into the previous one."""
         self.has_content = self.has_call = True
         self._count_size(len(arguments) + len(name))
-        if self._deltas and not call_id and not name and self._deltas[-1][0] == index:
-            self._deltas[-1][3].append(arguments)
+        continues = not call_id and not name
+        if continues and self._new_calls and self._new_calls[-1].index == index:
+            self._new_calls[-1].arguments.append(arguments)
         else:
-            self._deltas.append((index, call_id, name, [arguments]))
+            self._new_calls.append(_CallPieces(index, call_id, name, [arguments]))
 
     def pop_chunks(self, *, is_last: bool = False) -> list[ModelChunk]:
         """Return and clear the deltas so far, merged into as few chunks as possible."""
         texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
         for name, key_filter in self._filters.items():
             texts[name] = key_filter.feed(texts[name], is_last=is_last)
-        found = [ModelChunk(**texts)] if any(texts.values()) else []
-        found += [
-            ModelChunk(call=CallDelta(index, one, name, "".join(a)))
-            for index, one, name, a in self._deltas
-        ]
+        chunks = [ModelChunk(**texts)] if any(texts.values()) else []
+        for call in self._new_calls:
+            delta = CallDelta(call.index, call.id, call.name, "".join(call.arguments))
+            chunks.append(ModelChunk(call=delta))
         for parts in self._texts.values():
             parts.clear()
-        self._deltas.clear()
-        return found or [ModelChunk()]
+        self._new_calls.clear()
+        return chunks or [ModelChunk()]
 
     def _count_size(self, size: int) -> None:
         self.size += size
@@ -162,9 +175,9 @@ class Answer(ABC):
             raise _too_long("an answer", _MAX_ANSWER_BYTES)
 
 
-def _too_long(what: str, most: int) -> ProviderError:
+def _too_long(what: str, max_bytes: int) -> ProviderError:
     hint = "Ask for less, or choose another model."
-    return ProviderError(f"The service sent {what} of more than {most >> 20} MiB.", hint)
+    return ProviderError(f"The service sent {what} of more than {max_bytes >> 20} MiB.", hint)
 
 
 def typed_field(block: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
@@ -184,6 +197,7 @@ def parse_cost(reported: Any) -> float | None:
 
 
 def _dollars(holder: Any, name: str) -> float | None:
+    """Return the field as an amount, None if it is missing or none that can be true."""
     value = holder.get(name) if isinstance(holder, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -194,26 +208,32 @@ def parse_usage(reported: Any) -> Usage | None:
     """Convert usage in the format of OpenAI, litellm or Anthropic. Prompt tokens include cache reads and writes, input
     tokens do not; completion tokens include reasoning. Return None without a count of the request."""
     reported = reported if isinstance(reported, Mapping) else {}
-    details = reported.get("prompt_tokens_details")
-    made = reported.get("completion_tokens_details")
-    hits = token_count(
-        reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"
+    prompt_details = reported.get("prompt_tokens_details")
+    completion_details = reported.get("completion_tokens_details")
+    cache_read = max(
+        token_count(prompt_details, "cached_tokens"),
+        token_count(
+            reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"
+        ),
     )
-    read = max(token_count(details, "cached_tokens"), hits)
-    write = max(
+    cache_write = max(
         token_count(reported, "cache_creation_input_tokens"),
-        token_count(details, "cache_write_tokens"),
+        token_count(prompt_details, "cache_write_tokens"),
     )
-    fresh = token_count(reported, "input_tokens")
-    prompt = (
-        token_count(reported, "prompt_tokens")
-        if "prompt_tokens" in reported
-        else fresh + read + write
-    )
+    if "prompt_tokens" in reported:
+        prompt = token_count(reported, "prompt_tokens")
+    else:
+        prompt = token_count(reported, "input_tokens") + cache_read + cache_write
     if not prompt:
         return None
     completion = token_count(reported, "completion_tokens", "output_tokens")
-    reasoning = min(token_count(made, "reasoning_tokens"), completion)
-    read = min(read, prompt)
-    write = min(write, prompt - read)
-    return Usage(prompt - read - write, read, write, completion - reasoning, reasoning)
+    reasoning = min(token_count(completion_details, "reasoning_tokens"), completion)
+    cache_read = min(cache_read, prompt)
+    cache_write = min(cache_write, prompt - cache_read)
+    return Usage(
+        input=prompt - cache_read - cache_write,
+        cache_read=cache_read,
+        cache_write=cache_write,
+        output=completion - reasoning,
+        reasoning=reasoning,
+    )

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from swecli.llm.lenient_json import parse_unambiguously
+from swecli.llm.model_json import parse_json
 from swecli.text import join_surrogates
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
@@ -14,15 +14,14 @@ _EXCERPT = 80
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments. Faults
-    that leave one reading only are repaired, since asking again costs a request."""
-    excerpt = (
-        text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
-    )
+    """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
+    excerpt = text
+    if len(text) > _EXCERPT:
+        excerpt = f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
-        value = parse_unambiguously(text) if text.strip() not in ("", "null") else {}
+        value = parse_json(text) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers encode the object twice
-            value = parse_unambiguously(value)
+            value = parse_json(value)
         whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
         value = json.loads(join_surrogates(whole))
     except (ValueError, TypeError, RecursionError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -17,21 +17,23 @@ from swecli.llm.masking import mask_secrets
 from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
-_CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
+_CONNECT_SECONDS = 0.2
+_ANSWER_SECONDS = 0.5
 _MAX_RESPONSE_BYTES = 1 << 22
-_OLLAMA_DEFAULT = 4_096
-_NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
-# where a service lists its models with their windows, if not in /v1/models; the fields of their names and windows
-_LISTS = {"ollama": ("/api/ps",), "lm_studio": ("/api/v1/models", "/api/v0/models")}
-_NAMES = ("id", "key", "model", "name")
-_WINDOWS = (
+_OLLAMA_WINDOW = 4_096
+_NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
+# where a service lists its models with their windows, if not in /v1/models
+_LIST_PATHS = {"ollama": ("/api/ps",), "lm_studio": ("/api/v1/models", "/api/v0/models")}
+# the fields of their names and windows in these lists
+_NAME_FIELDS = ("id", "key", "model", "name")
+_WINDOW_FIELDS = (
     "n_ctx",
     "context_length",
     "loaded_context_length",
     "max_model_len",
     "max_context_length",
 )
-_CLOCKS = ("first_byte", "first_token", "quiet")
+_TIMEOUTS = ("first_byte", "first_token", "quiet")  # fields of `Endpoint` and of `ModelEntry`
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
 Api = Literal["openai", "responses", "anthropic", "litellm"]
@@ -40,14 +42,14 @@ Server = Literal["service", "local", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A model service. `keys` and `bases` name environment variables for API key and base URL (the first one set wins);
-    `address` is the default base URL. A local service has a `port`, needs no key and serves the OpenAI protocol under
-    `/v1`. `default_model` is used when only its key is set; `api` is its wire protocol, unless `make(name, settings,
-    environ)` creates its models."""
+    """A model service. `key_variables` and `base_variables` are the environment variables of its API key and base URL
+    (the first one set wins); `address` is the default base URL. A local service has a `port`, needs no key and serves
+    the OpenAI protocol under `/v1`. `default_model` is used when only its key is set; `api` is its wire protocol,
+    unless `make(name, settings, environ)` creates its models."""
 
     name: str
-    keys: tuple[str, ...] = ()
-    bases: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+    base_variables: tuple[str, ...] = ()
     address: str = ""
     port: int = 0
     default_model: str = ""
@@ -66,27 +68,27 @@ class Service:
         return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
 
 
-def _hosted(name: str, address: str, default: str = "", *keys: str, api: Api = "openai") -> Service:
+def _hosted(
+    name: str, address: str, default: str = "", *key_variables: str, api: Api = "openai"
+) -> Service:
     stem = name.upper()
-    bases = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
     return Service(
-        name,
-        keys or (f"{stem}_API_KEY",),
-        bases,
-        address,
-        0,
-        default and f"{name}/{default}",
-        (),
-        api,
+        name=name,
+        key_variables=key_variables or (f"{stem}_API_KEY",),
+        base_variables=(f"{stem}_BASE_URL", f"{stem}_API_BASE"),
+        address=address,
+        default_model=default and f"{name}/{default}",
+        api=api,
     )
 
 
-def _local_server(name: str, port: int, alias: str, *bases: str) -> Service:
-    known = _hosted(name, f"http://127.0.0.1:{port}/v1")
-    return replace(known, bases=(*bases, *known.bases), port=port, aliases=(alias,))
+def _local_server(name: str, port: int, alias: str, *base_variables: str) -> Service:
+    service = _hosted(name, f"http://127.0.0.1:{port}/v1")
+    variables = (*base_variables, *service.base_variables)
+    return replace(service, base_variables=variables, port=port, aliases=(alias,))
 
 
-def _model(name: str) -> str:
+def _without_provider(name: str) -> str:
     return name.partition("/")[2]
 
 
@@ -100,10 +102,13 @@ _GOOGLE, _TOGETHER = "https://generativelanguage.googleapis.com", "https://api.t
 _FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/glm-5p3"
 _DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 # default models are in the table with tools and prices; a service without one is not chosen by its key alone
-KEYED = (
-    _hosted("openai", "https://api.openai.com/v1", _model(default_models.OPENAI)),
+HOSTED = (
+    _hosted("openai", "https://api.openai.com/v1", _without_provider(default_models.OPENAI)),
     _hosted(
-        "anthropic", "https://api.anthropic.com", _model(default_models.ANTHROPIC), api="anthropic"
+        "anthropic",
+        "https://api.anthropic.com",
+        _without_provider(default_models.ANTHROPIC),
+        api="anthropic",
     ),
     _hosted(
         "gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"
@@ -134,7 +139,7 @@ def _domain(host: str) -> str:
 
 
 # of the services above, of their addresses in other countries, and of clouds that serve their models
-_DOMAINS = {_domain(urlsplit(service.address).hostname or "") for service in KEYED} | {
+_DOMAINS = {_domain(urlsplit(service.address).hostname or "") for service in HOSTED} | {
     "moonshot.cn",
     "bigmodel.cn",
     "minimaxi.com",
@@ -142,35 +147,32 @@ _DOMAINS = {_domain(urlsplit(service.address).hostname or "") for service in KEY
     "amazonaws.com",
 }
 SERVICES: Mapping[str, Service] = {
-    name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)
+    name: service for service in (*LOCAL, *HOSTED) for name in (service.name, *service.aliases)
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model at one address. `api` is the wire protocol. `base` and `key` are None if litellm resolves them itself;
-    `address` and `key_name` appear in messages. Timeouts in seconds: `first_byte` after the request was sent,
-    `first_token` while only keep-alives arrive, `quiet` between later bytes, `after_finish` for the usage that
-    may follow the finish reason. `headers`, `extra_body` and `thinking`
-    come from the user's configuration. `key_command` prints the key; it runs before the first request."""
+    """One model at one address. Timeouts are in seconds."""
 
     name: str
     provider: str
     model: str
-    api: Api
-    base: str | None
-    key: str | None = field(repr=False)
-    address: str
-    key_name: str
+    api: Api  # the wire protocol
+    base_url: str | None  # as configured; None: the service's own, which litellm knows too
+    key: str | None = field(repr=False)  # None: `key_command` prints it, or litellm finds it
+    address: str  # in messages
+    key_name: str  # the same
     local: bool
-    first_byte: float = 300.0
-    first_token: float = 900.0
-    quiet: float = 120.0
-    after_finish: float = 4.0
+    first_byte: float = 300.0  # after the request was sent
+    first_token: float = 900.0  # while only keep-alives arrive
+    quiet: float = 120.0  # between later bytes
+    after_finish: float = 4.0  # for the usage that may follow the finish reason
+    # what the user configured
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""
-    key_command: tuple[str, ...] = ()
+    key_command: tuple[str, ...] = ()  # it runs before the first request
 
     @property
     def origin(self) -> str:
@@ -183,7 +185,7 @@ class Endpoint:
         host = urlsplit(self.address).hostname or ""
         if self.local or host in LOOPBACK:
             return "local"
-        return "service" if self.base is None or _domain(host) in _DOMAINS else "other"
+        return "service" if self.base_url is None or _domain(host) in _DOMAINS else "other"
 
     @property
     def has_own_key_name(self) -> bool:
@@ -193,7 +195,7 @@ class Endpoint:
     @property
     def has_key(self) -> bool:
         """Whether a wire of our own can be used at a configured address: it only knows keys."""
-        return self.base is not None and bool(self.key or self.key_command)
+        return self.base_url is not None and bool(self.key or self.key_command)
 
     @property
     def is_openrouter(self) -> bool:
@@ -206,54 +208,55 @@ class Endpoint:
         return mask_secrets(text, [self.key or "", *self.headers.values()])
 
     def probe(self) -> dict[str, Any]:
-        """Ask a local server for its window and capabilities, as Profile fields; empty without answer in 0.5 s."""
-        if (place := self._probe_address()) is None:
+        """Ask a local server for its window and capabilities, as Profile fields; {} for any other server, and without
+        an answer in 0.5 s."""
+        server = self._probed_server()
+        if server is None:
             return {}
-        service, names = SERVICES[self.provider].name, (self.model, f"{self.model}:latest")
-        rows = (
-            row
-            for path in _LISTS.get(service, ("/v1/models",))
-            for row in _rows(_fetch_json(place, path))
-        )
-        window = next(
-            (_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None
-        )
-        known: dict[str, Any] = {}
+        service = SERVICES[self.provider].name
+        window = self._listed_window(server, _LIST_PATHS.get(service, ("/v1/models",)))
+        fields: dict[str, Any] = {}
         if service == "ollama":
-            known = _ollama(place, self.model)
-        elif not window and service not in _LISTS:  # older llama.cpp
-            known = {
-                "window": token_count(
-                    _fetch_json(place, "/props").get("default_generation_settings"), "n_ctx"
-                )
-            }
-        known |= {"window": window or known.get("window") or None}
-        return {name: value for name, value in known.items() if value is not None}
+            fields = _ask_ollama(server, self.model)
+        elif not window and service not in _LIST_PATHS:  # older llama.cpp
+            properties = _fetch_json(server, "/props").get("default_generation_settings")
+            fields["window"] = token_count(properties, "n_ctx") or None
+        if window:
+            fields["window"] = window
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _listed_window(self, server: tuple[str, int], paths: Sequence[str]) -> int:
+        """Return the window that a server's lists of models name for this one, 0 if none does."""
+        names = (self.model, f"{self.model}:latest")
+        for path in paths:
+            for row in _objects_in(_fetch_json(server, path)):
+                if any(row.get(field) in names for field in _NAME_FIELDS):
+                    return _window_in(row)
+        return 0
 
     def list_models(self) -> list[str]:
-        """Return the names of the chat models that a local server lists; empty if it is not a model server."""
-        place = self._probe_address()
-        names = [row.get("id") for row in _rows(_fetch_json(place, "/v1/models"))] if place else []
-        good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
-        return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
+        """Return the names of the chat models that a local server lists; [] if it is not a model server."""
+        server = self._probed_server()
+        if server is None:
+            return []
+        ids = [row.get("id") for row in _objects_in(_fetch_json(server, "/v1/models"))]
+        names = [name for name in ids if isinstance(name, str) and name.isprintable() and name]
+        return [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
 
     def similar_models(self) -> str:
         """Return "Did you mean ...?" with similar names of the service's models, "" if there are none."""
-        known = [f"{self.provider}/{name}" for name in self.list_models()]
-        return did_you_mean(
-            f"{self.provider}/{self.model}", [*known, *chat_models(model_table(), self.provider)]
-        )
+        listed = [f"{self.provider}/{name}" for name in self.list_models()]
+        names = [*listed, *chat_models(model_table(), self.provider)]
+        return did_you_mean(f"{self.provider}/{self.model}", names)
 
-    def _probe_address(self) -> tuple[str, int] | None:
+    def _probed_server(self) -> tuple[str, int] | None:
         """Return host and port of a server that may be probed (local service or loopback address), else None."""
         parts = urlsplit(self.address)
-        usable = (
-            (self.local or parts.hostname in LOOPBACK)
-            and parts.scheme == "http"
-            and self.api == "openai"
-            and not self.is_openrouter
-        )
-        return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
+        is_near = self.local or parts.hostname in LOOPBACK
+        has_protocol = parts.scheme == "http" and self.api == "openai"
+        if not is_near or not has_protocol or self.is_openrouter:
+            return None
+        return parts.hostname or "127.0.0.1", parts.port or 80
 
 
 def resolve(
@@ -265,71 +268,99 @@ def resolve(
     Raises ModelNotFound for a name without provider or model, AuthFailed for a malformed key, or unless `keyless` a
     missing one, ConfigError for an invalid address or a header that names an unset variable.
     """
-    head, _, model = name.strip().partition("/")
-    if not head or not model:
+    provider, _, model = name.strip().partition("/")
+    if not provider or not model:
         raise ModelNotFound(
             f"{name!r} is not a model name.",
             f"Write it as provider/name, for example {default_models.OPENAI}, or use demo.",
         )
-    own = entry or ModelEntry(name)
-    service = SERVICES.get(head) or _hosted(head.replace("-", "_"), head, api="litellm")
-    base = _configured_base(
-        service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ
-    )
-    needed = (own.key_env,) if own.key_env else ()
-    optional = () if own.base_url or own.key_command else service.keys
-    key_name, key = _first_set(environ, needed or optional)
-    if not (key.isascii() and key.isprintable()):
-        raise AuthFailed(
-            f"{key_name} has a character that no key has.",
-            "Set it again, the key alone on one line.",
-        )
-    if not (key or keyless) and (needed or not (base or own.key_command or head not in SERVICES)):
+    settings = entry or ModelEntry(name)
+    service = SERVICES.get(provider) or _hosted(provider.replace("-", "_"), provider, api="litellm")
+    with_base = environ
+    if settings.base_url:
+        with_base = {**environ, service.base_variables[0]: settings.base_url}
+    base_url = _configured_base(service, with_base)
+    key_name, key = _find_key(service, settings, environ)
+    may_lack_key = base_url or settings.key_command or provider not in SERVICES
+    if not (key or keyless) and (settings.key_env or not may_lack_key):
         raise service.missing_key(entry or name, key_name)
-    api, address = own.api or service.api, base or service.address
+
+    api = settings.api or service.api
+    address = base_url or service.address
     if api == "anthropic":
         address = address.removesuffix("/v1")
-    if api == "litellm" and own.base_url and not own.key_command:
-        key = (
-            key or "none"
-        )  # otherwise litellm would send a key from the environment to this address
-    near = service.local or urlsplit(address).hostname in LOOPBACK
-    clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
-    clocks |= {clock: float(set_to) for clock in _CLOCKS if (set_to := getattr(own, clock))}
+    if api == "litellm" and settings.base_url and not settings.key_command:
+        # otherwise litellm would send a key from the environment to this address
+        key = key or "none"
+    is_near = service.local or urlsplit(address).hostname in LOOPBACK
+    timeouts: dict[str, Any] = {"first_byte": 900.0} if is_near else {}
+    for timeout in _TIMEOUTS:
+        seconds = getattr(settings, timeout)
+        if seconds:
+            timeouts[timeout] = float(seconds)
     return Endpoint(
-        name, head, model, api, base, key or None, address, key_name or "key_command", service.local,
-        headers=_headers(own, environ), extra_body=own.extra_body or {}, thinking=own.thinking or "",
-        key_command=own.key_command or (), **clocks,
-    )  # fmt: skip
+        name=name,
+        provider=provider,
+        model=model,
+        api=api,
+        base_url=base_url,
+        key=key or None,
+        address=address,
+        key_name=key_name or "key_command",
+        local=service.local,
+        headers=_headers(settings, environ),
+        extra_body=settings.extra_body or {},
+        thinking=settings.thinking or "",
+        key_command=settings.key_command or (),
+        **timeouts,
+    )
+
+
+def _find_key(
+    service: Service, settings: ModelEntry, environ: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the variable of the key and the key, "" for what there is not. Raises AuthFailed for a malformed key."""
+    variables = service.key_variables
+    if settings.key_env:
+        variables = (settings.key_env,)
+    elif settings.base_url or settings.key_command:
+        variables = ()
+    name, key = _first_set(environ, variables)
+    if not (key.isascii() and key.isprintable()):
+        raise AuthFailed(
+            f"{name} has a character that no key has.",
+            "Set it again, the key alone on one line.",
+        )
+    return name, key
 
 
 def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the entry's headers with `${VARIABLE}` expanded. Raises ConfigError."""
 
-    def value(found: re.Match[str]) -> str:
-        content = environ.get(found[1], "").strip()
-        if not content or not (content.isascii() and content.isprintable()):
+    def value_of(match: re.Match[str]) -> str:
+        value = environ.get(match[1], "").strip()
+        if not value or not (value.isascii() and value.isprintable()):
             raise ConfigError(
-                f"{found[1]}, which a header of [models.{entry}] names, is not set or not one line of plain text."
+                f"{match[1]}, which a header of [models.{entry}] names, is not set or not one line of plain text."
             )
-        return content
+        return value
 
     return {
-        name: re.sub(r"\$\{(\w+)\}", value, content)
+        name: re.sub(r"\$\{(\w+)\}", value_of, content)
         for name, content in (entry.headers or {}).items()
     }
 
 
 def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None:
-    """Return the configured base URL, or None; for a local service its default, with scheme, port and `/v1` filled in.
-    Raises ConfigError for an invalid address."""
-    variable, given = _first_set(environ, service.bases)
-    if not given:
+    """Return the configured base URL, None if there is none; for a local service its default, with scheme, port and
+    `/v1` filled in. Raises ConfigError for an invalid address."""
+    variable, configured = _first_set(environ, service.base_variables)
+    if not configured:
         return service.address if service.local else None
+    if service.local and "://" not in configured:
+        configured = f"http://{configured}"
     try:
-        address = parse_base_url(
-            given if "://" in given or not service.local else f"http://{given}"
-        )
+        address = parse_base_url(configured)
         if not service.local:
             return address
         parts = urlsplit(address)
@@ -343,54 +374,70 @@ def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None
 
 
 def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
-    """Return name and value of the first variable that is set, else the first name and ""."""
-    found = ((name, value) for name in names if (value := environ.get(name, "").strip()))
-    return next(found, ((*names, "")[0], ""))
+    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
+    names."""
+    for name in names:
+        value = environ.get(name, "").strip()
+        if value:
+            return name, value
+    return names[0] if names else "", ""
 
 
-def _window(row: Mapping[str, Any]) -> int:
+def _window_in(row: Mapping[str, Any]) -> int:
     """Return the window in a server's row of a model: that of its loaded instance, else the largest possible, or 0."""
-    holders = (*(one.get("config") for one in _rows(row, "loaded_instances")), row, row.get("meta"))
-    return next((size for holder in holders if (size := token_count(holder, *_WINDOWS))), 0)
+    loaded = [instance.get("config") for instance in _objects_in(row, "loaded_instances")]
+    for holder in (*loaded, row, row.get("meta")):
+        window = token_count(holder, *_WINDOW_FIELDS)
+        if window:
+            return window
+    return 0
 
 
-def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
-    """Return what Ollama knows about a model; its window unless it is loaded with another one."""
-    shown = _fetch_json(place, "/api/show", {"model": model})
-    if not shown:
+def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
+    """Return what Ollama knows about a model, as Profile fields; its window unless it is loaded with another one. {} if
+    it does not know the model."""
+    description = _fetch_json(server, "/api/show", {"model": model})
+    if not description:
         return {}
-    info, able = shown.get("model_info"), shown.get("capabilities")
-    chosen = re.search(
-        r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE
-    )
-    assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
-    keys = info if isinstance(info, dict) else ()
-    largest = token_count(info, *(key for key in keys if key.endswith(".context_length")))
-    tools, images = ("tools" in able, "vision" in able) if isinstance(able, list) else (None, None)
-    return {"window": min(assumed, largest or assumed), "tools": tools, "images": images}
+    parameters = str(description.get("parameters") or "")
+    configured = re.search(r"^num_ctx\s+([1-9]\d{0,8})", parameters, re.MULTILINE)
+    window = int(configured[1]) if configured else _OLLAMA_WINDOW
+    info = description.get("model_info")
+    names = info if isinstance(info, dict) else ()
+    largest = token_count(info, *(name for name in names if name.endswith(".context_length")))
+    fields: dict[str, Any] = {"window": min(window, largest or window)}
+    capabilities = description.get("capabilities")
+    if isinstance(capabilities, list):
+        fields["tools"] = "tools" in capabilities
+        fields["images"] = "vision" in capabilities
+    return fields
 
 
-def _rows(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+def _objects_in(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
     """Return the objects of the first of these lists in an answer, by default its models; [] if it has none."""
-    rows = next((answer[name] for name in names or ("data", "models") if name in answer), None)
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    objects = next((answer[name] for name in names or ("data", "models") if name in answer), None)
+    if not isinstance(objects, list):
+        return []
+    return [item for item in objects if isinstance(item, dict)]
 
 
-def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:
+def _fetch_json(server: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:
     """GET a path, or POST `body` to it; return the JSON object that comes, {} on any failure or timeout."""
     with (
         suppress(OSError, ValueError, RecursionError),
-        socket.create_connection(place, _CONNECT_SECONDS) as link,
+        socket.create_connection(server, _CONNECT_SECONDS) as stream,
     ):
-        link.settimeout(_ANSWER_SECONDS)
+        stream.settimeout(_ANSWER_SECONDS)
         # late: only needed when a server accepts the connection
         from http.client import HTTPConnection, HTTPException
 
-        connection = HTTPConnection(*place)
-        connection.sock = link
+        connection = HTTPConnection(*server)
+        connection.sock = stream
         with suppress(HTTPException):
             connection.request("POST" if body else "GET", path, body and json.dumps(body))
             answer = connection.getresponse()
-            value = json.loads(answer.read(_MAX_RESPONSE_BYTES)) if answer.status == 200 else None
+            if answer.status != 200:
+                return {}
+            value = json.loads(answer.read(_MAX_RESPONSE_BYTES))
             return value if isinstance(value, dict) else {}
     return {}

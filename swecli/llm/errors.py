@@ -23,20 +23,20 @@ from swecli.models.errors import (
 )
 from swecli.text import sanitize, truncate
 
-CUT_TRIES = 3  # requests in all, after an answer that broke off
-EMPTY_TRIES = 2  # the same after an empty one
-_LONGEST = 300  # characters of foreign text in an error
+TRIES_IF_BROKEN_OFF = 3  # requests in all, if an answer breaks off
+TRIES_IF_EMPTY = 2  # the same if an answer is empty
+_MAX_TEXT = 300  # characters of foreign text in an error
 _TRANSIENT_STATUSES = (408, 409, 425)
 _OVERFLOW_STATUSES = (400, 422, 500)
-_OR_ANOTHER = "or choose another model with -m."
-_OVERFLOW = re.compile(
+_OR_OTHER_MODEL = "or choose another model with -m."
+_OVERFLOW_WORDS = re.compile(
     r"context[_ ]?(length|window|size|limit)|(prompt|input|string) (is )?too long|too many tokens|request_too_large|"
     r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|超长|"
     r"exceed\w* (the |model('s)? |max(imum)? |allowed |configured )*(input|token|length|limit of \d)|"
     r"max_(model|seq)_len|n_ctx|max_new_tokens`? must be",
     re.IGNORECASE,
 )
-_LIMITS = (
+_LIMIT_PATTERNS = (
     re.compile(
         r"(?:maximum (?:allowed )?(?:context|input|model|prompt) length (?:is |of )?|(?:\d \+ \d+|tokens) > ?|"
         r"max_model_len\D{0,40}|max_new_tokens`? must be <= |max_seq_len \(|n_ctx\D{0,3}|tokens allowed \(?|"
@@ -56,18 +56,17 @@ _RETRY_DELAY = re.compile(
     r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry) (?:in|after) )(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d+)?) ?s',
     re.IGNORECASE,
 )
-_RESET_TIME = re.compile(
-    r'x-ratelimit-reset"?\s*:\s*"?(\d{10})', re.IGNORECASE
-)  # OpenRouter, in ms since 1970
-_NO_MONEY = re.compile(
+# OpenRouter's, in milliseconds since 1970: the first ten digits are the seconds
+_RESET_TIME = re.compile(r'x-ratelimit-reset"?\s*:\s*"?(\d{10})', re.IGNORECASE)
+_NO_CREDIT = re.compile(
     r"insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
     r"credit balance is too low|余额不足",
     re.IGNORECASE,
 )
-_WITHHELD = "content_filter"  # Azure's code for a request that its filter has stopped
+_FILTERED_CODE = "content_filter"  # Azure's code for a request that its filter has stopped
 _HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 # the status that an error object's type stands for, when it arrives inside a stream
-_STATUSES = {
+_STATUS_BY_TYPE = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
@@ -86,86 +85,93 @@ class _FailedRequest:
 
     def to_error(self) -> ProviderError:
         """Return the error for it."""
-        known = self._about_account() or self._about_request() or self._about_service()
-        if known is not None:
-            return known
+        error = self._account_error() or self._request_error() or self._service_error()
+        if error is not None:
+            return error
         hint = "Check the address and the model's name and settings; swecli's log has more."
-        return self._refusal("refused the request", hint)
+        return self._permanent("refused the request", hint)
 
-    def _say(self, what: str) -> str:
-        tail = f": {self.words}" if self.words else "."
-        return f"{self.endpoint.address} {what} ({self.status}){tail}"
+    def _sentence(self, predicate: str) -> str:
+        end = f": {self.words}" if self.words else "."
+        return f"{self.endpoint.address} {predicate} ({self.status}){end}"
 
-    def _refusal(self, what: str, hint: str) -> ProviderError:
-        return ProviderError(self._say(what), hint, status=self.status)
+    def _permanent(self, predicate: str, hint: str) -> ProviderError:
+        return ProviderError(self._sentence(predicate), hint, status=self.status)
 
-    def _about_account(self) -> ProviderError | None:
+    def _account_error(self) -> ProviderError | None:
         """Return the error if it is about credit, the login or the network's own login."""
-        if self.status == 402 or _NO_MONEY.search(self.words):
-            return self._refusal(
-                "reports that the account has no credit left", f"Add credit there, {_OR_ANOTHER}"
+        if self.status == 402 or _NO_CREDIT.search(self.words):
+            return self._permanent(
+                "reports that the account has no credit left",
+                f"Add credit there, {_OR_OTHER_MODEL}",
             )
-        if _WITHHELD in self.words:  # of the request, before there is an answer
-            return self._refusal("withheld the answer", "Rephrase the request.")
+        if _FILTERED_CODE in self.words:  # of the request, before there is an answer
+            return self._permanent("withheld the answer", "Rephrase the request.")
         if self.status == 407:
-            tail = f": {self.words}" if self.words else "."
+            end = f": {self.words}" if self.words else "."
             return ProviderError(
-                f"The proxy between here and {self.endpoint.address} wants a login (407){tail}",
+                f"The proxy between here and {self.endpoint.address} wants a login (407){end}",
                 "Put its user and password into HTTPS_PROXY (http://user:password@host:port).",
                 status=407,
             )
         is_about_key = self.status == 400 and re.search("api[_ ]key", self.words, re.IGNORECASE)
         if self.status in (401, 403) or is_about_key:
-            return self._about_login()
+            return self._login_error()
         return None
 
-    def _about_login(self) -> AuthFailed:
+    def _login_error(self) -> AuthFailed:
         key = self.endpoint.key_name
-        does = "refused"
-        hint = f"Set {key} to a valid key, {_OR_ANOTHER}"
+        verb = "refused"
+        hint = f"Set {key} to a valid key, {_OR_OTHER_MODEL}"
         if self.status == 403:
-            does = "does not allow this with"
-            hint = f"Its words say whether this is about the key, the model or the request: change that, {_OR_ANOTHER}"
+            verb = "does not allow this with"
+            hint = "Its words say whether this is about the key, the model or the request: change that, "
+            hint += _OR_OTHER_MODEL
         login = f"the key in {key}"
         if not self.endpoint.has_own_key_name:
             login = "the login that litellm uses"
             hint = f"litellm's page on {self.endpoint.provider} says which login it needs."
-        return AuthFailed(self._say(f"{does} {login}"), hint, status=self.status)
+        return AuthFailed(self._sentence(f"{verb} {login}"), hint, status=self.status)
 
-    def _about_request(self) -> ProviderError | None:
+    def _request_error(self) -> ProviderError | None:
         """Return the error if it is about the model's name or the request's size."""
-        at = self.endpoint
+        endpoint = self.endpoint
         if self.status == 404:
-            advice = f"Check the name after -m, and the address if you set one; {at.address} is what was asked."
-            hint = f"{at.similar_models()} {advice}".lstrip()
-            words = self._say(f"does not know the model {at.model}")
+            advice = f"Check the name after -m, and the address if you set one; {endpoint.address} is what was asked."
+            hint = f"{endpoint.similar_models()} {advice}".lstrip()
+            words = self._sentence(f"does not know the model {endpoint.model}")
             return ModelNotFound(words, hint, status=404)
-        is_overflow = self.status in _OVERFLOW_STATUSES and _OVERFLOW.search(self.words)
+        is_overflow = self.status in _OVERFLOW_STATUSES and _OVERFLOW_WORDS.search(self.words)
         if self.status == 413 or is_overflow:
-            return _context_overflow(self.words, at, self.status)
+            return _context_overflow(self.words, endpoint, self.status)
         # above the limit of a minute even alone
         if self.status == 429 and "request too large" in self.words.lower():
-            hint = f"Make the window smaller (/window), {_OR_ANOTHER}"
-            return self._refusal("never accepts a request of this size", hint)
+            hint = f"Make the window smaller (/window), {_OR_OTHER_MODEL}"
+            return self._permanent("never accepts a request of this size", hint)
         return None
 
-    def _about_service(self) -> Unavailable | None:
+    def _service_error(self) -> Unavailable | None:
         """Return the error if the same request may succeed later."""
         if self.status == 429:
             pause = f"{self.wait:.0f} s" if self.wait else "a little"
-            hint = f"Wait {pause} and try again, {_OR_ANOTHER}"
-            return self._passing("has reached its rate limit", hint)
+            hint = f"Wait {pause} and try again, {_OR_OTHER_MODEL}"
+            return self._temporary("has reached its rate limit", hint)
         if "tool_use_failed" in self.words:  # the service could not parse the model's tool call
             return Unavailable(
-                self._say("sent no answer"), "Try again.", status=self.status, tries=EMPTY_TRIES
+                self._sentence("sent no answer"),
+                "Try again.",
+                status=self.status,
+                tries=TRIES_IF_EMPTY,
             )
         if self.status in _TRANSIENT_STATUSES or self.status >= 500:
-            does = "is overloaded" if self.status in (503, 529) else "failed"
-            return self._passing(does, f"Try again later, {_OR_ANOTHER}")
+            verb = "is overloaded" if self.status in (503, 529) else "failed"
+            return self._temporary(verb, f"Try again later, {_OR_OTHER_MODEL}")
         return None
 
-    def _passing(self, what: str, hint: str) -> Unavailable:
-        return Unavailable(self._say(what), hint, status=self.status, retry_after=self.wait)
+    def _temporary(self, predicate: str, hint: str) -> Unavailable:
+        return Unavailable(
+            self._sentence(predicate), hint, status=self.status, retry_after=self.wait
+        )
 
 
 def error_for_response(
@@ -190,7 +196,7 @@ def error_for_event(
 ) -> ProviderError | None:
     """Return the error for a stream event that is or contains an error object, else None. The last event of a stream
     that broke off is an error also if it only has a message."""
-    is_error = event.get("object") == "error" or str(event.get("type")) in _STATUSES
+    is_error = event.get("object") == "error" or str(event.get("type")) in _STATUS_BY_TYPE
     error = event.get("error") or (event if is_error else None)
     if is_last:
         error = _find_error(event)
@@ -201,24 +207,26 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     """Return the error for an error object or message inside an answer of good status."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(endpoint.mask(_with_details(inner, _message(inner) or json.dumps(inner))))
-    status = _named_status(inner)
-    if not status and _NO_MONEY.search(words):
+    status = _status_named_by(inner)
+    if not status and _NO_CREDIT.search(words):
         status = 402
     if status:
         wait = _retry_after({}, json.dumps(error))
         return _FailedRequest(status, words, wait, endpoint).to_error()
-    if _OVERFLOW.search(words):
+    if _OVERFLOW_WORDS.search(words):
         return _context_overflow(words, endpoint, None)
     return Unavailable(
-        f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES
+        f"{endpoint.address} ended its answer with an error: {words}",
+        "Try again.",
+        tries=TRIES_IF_BROKEN_OFF,
     )
 
 
-def _named_status(error: Mapping[str, Any]) -> int:
+def _status_named_by(error: Mapping[str, Any]) -> int:
     """Return the HTTP status that an error object names, itself or by its type; 0 for none."""
     for key in ("type", "code", "status"):
-        word = str(error.get(key))
-        status = str(_STATUSES.get(word, word))
+        value = str(error.get(key))
+        status = str(_STATUS_BY_TYPE.get(value, value))
         if re.fullmatch(r"[45]\d\d", status):
             return int(status)
     return 0
@@ -228,27 +236,31 @@ def error_for_transport(
     error: BaseException, endpoint: Endpoint, *, answering: bool
 ) -> ProviderError:
     """Return the error for a failure below HTTP; `answering` is True if the response had started."""
-    at = endpoint.address
+    address = endpoint.address
     chain = exception_chain(error)
     names = {kind.__name__ for kind in type(error).__mro__}
-    fault = next((link for link in chain if isinstance(link, ssl.SSLError)), None)
+    tls_error = next((link for link in chain if isinstance(link, ssl.SSLError)), None)
     # SSLWantReadError: the handshake timed out
-    if fault is not None and not isinstance(fault, ssl.SSLWantReadError):
-        why = one_line(str(getattr(fault, "verify_message", "") or fault.reason or fault))
+    if tls_error is not None and not isinstance(tls_error, ssl.SSLWantReadError):
+        reason = one_line(
+            str(getattr(tls_error, "verify_message", "") or tls_error.reason or tls_error)
+        )
         return ProviderError(
-            f"The certificate or TLS version of {at} is not accepted: {why}.",
+            f"The certificate or TLS version of {address} is not accepted: {reason}.",
             "For a private authority set SSL_CERT_FILE to its certificate.",
         )
     if "DecodingError" in names:
-        words = f"{at} sent a content encoding that cannot be read."
-        return Unavailable(words, "Try again.", tries=EMPTY_TRIES)
+        words = f"{address} sent a content encoding that cannot be read."
+        return Unavailable(words, "Try again.", tries=TRIES_IF_EMPTY)
     if answering or names & {"ReadError", "RemoteProtocolError"}:
-        return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
+        return Unavailable(
+            f"{address} broke off its answer.", "Try again.", tries=TRIES_IF_BROKEN_OFF
+        )
     is_refused_here = names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
     if is_refused_here or isinstance(error, UnicodeError):
         reason = one_line(endpoint.mask(str(error)))
         hint = f"Check the address, and the key in {endpoint.key_name}."
-        return ProviderError(f"{at} cannot be used: {reason}", hint)
+        return ProviderError(f"{address} cannot be used: {reason}", hint)
     # unreadable certificate files
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         words = f"The certificates cannot be loaded: {one_line(str(error))}"
@@ -257,17 +269,19 @@ def error_for_transport(
     if endpoint.local:
         hint = "Is it running, and is the address right?"
     reason = endpoint.mask(_reason(chain))
-    return Unavailable(f"{at} cannot be reached ({reason}).", hint, tries=CUT_TRIES)
+    return Unavailable(f"{address} cannot be reached ({reason}).", hint, tries=TRIES_IF_BROKEN_OFF)
 
 
 def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
     """Return the error for a request above the context window, with the limit if the message names it."""
-    plain = _THOUSANDS.sub("000", _GROUPS.sub("", words))
-    limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(plain))), None)
-    room = f" ({limit:,} tokens)" if limit else ""
+    digits = _THOUSANDS.sub("000", _GROUPS.sub("", words))
+    limit = next(
+        (int(match[1]) for pattern in _LIMIT_PATTERNS if (match := pattern.search(digits))), None
+    )
+    size = f" ({limit:,} tokens)" if limit else ""
     hint = "Make the window smaller (/window), or start a new session (/new)."
     error = ContextOverflow(
-        f"The request is longer than {endpoint.name} takes{room}: {words}", hint, status=status
+        f"The request is longer than {endpoint.name} takes{size}: {words}", hint, status=status
     )
     error.limit = limit
     return error
@@ -283,14 +297,14 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)
     with suppress(ValueError, OverflowError):  # a date out of range
-        if then := parsedate_tz(value):
-            return max(0.0, mktime_tz(then) - time.time())
+        if moment := parsedate_tz(value):
+            return max(0.0, mktime_tz(moment) - time.time())
     if reset := _RESET_TIME.search(text):
         return max(0.0, int(reset[1]) - time.time())
-    found = _RETRY_DELAY.search(text)
-    if found is None:
+    delay = _RETRY_DELAY.search(text)
+    if delay is None:
         return None
-    hours, minutes, seconds = found.groups()
+    hours, minutes, seconds = delay.groups()
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
 
 
@@ -338,12 +352,12 @@ def _first_object(text: str) -> dict[str, Any]:
 
 def _find_error(body: Mapping[str, Any]) -> Any:
     """Return the error of a JSON body, usually an object under `error`; None if it has no message."""
-    found = _first_set(body, "error", "errors", "base_resp") or body
-    if isinstance(found, list):
-        found = found[0]
-    if isinstance(found, dict) and not _message(found):
+    error = _first_set(body, "error", "errors", "base_resp") or body
+    if isinstance(error, list):
+        error = error[0]
+    if isinstance(error, dict) and not _message(error):
         return None
-    return found
+    return error
 
 
 def _message(error: Mapping[str, Any]) -> Any:
@@ -362,7 +376,7 @@ def _with_details(error: Mapping[str, Any], message: Any) -> str:
     size = str(error.get("n_ctx") or "")
     upstream = _upstream_words(error)
     details = {code: code, size: f"context size {size}", upstream: upstream}
-    missing = [detail for told, detail in details.items() if told and told not in words]
+    missing = [detail for expected, detail in details.items() if expected and expected not in words]
     return words + "".join(f" ({detail})" for detail in missing)
 
 
@@ -382,21 +396,23 @@ def _upstream_words(error: Mapping[str, Any]) -> str:
     return ""
 
 
-def one_line(text: str, longest: int = _LONGEST) -> str:
+def one_line(text: str, max_length: int = _MAX_TEXT) -> str:
     """Sanitize foreign text: one line, no control characters or tracebacks, truncated."""
     text = text.partition("Traceback (most recent call last)")[0]
-    return truncate(" ".join(sanitize(text[: 20 * longest]).split()), longest)
+    return truncate(" ".join(sanitize(text[: 20 * max_length]).split()), max_length)
 
 
 def exception_chain(error: BaseException) -> list[BaseException]:
     """Return an exception and all its causes, contexts and grouped exceptions, each once."""
     chain: list[BaseException] = []
-    found: list[Any] = [error]
-    for link in found:  # grows meanwhile
-        if isinstance(link, BaseException) and link not in chain:
-            chain.append(link)
-            original = getattr(link, "original_exception", None)  # litellm's
-            found += [original, link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
+    pending: list[Any] = [error]
+    for link in pending:  # grows meanwhile
+        if not isinstance(link, BaseException) or link in chain:
+            continue
+        chain.append(link)
+        original = getattr(link, "original_exception", None)  # litellm's
+        grouped = getattr(link, "exceptions", ())
+        pending += [original, link.__cause__, link.__context__, *grouped]
     return chain
 
 
@@ -407,5 +423,6 @@ def _reason(chain: list[BaseException]) -> str:
             return "connection refused"
         if isinstance(link, socket.gaierror):
             return "its name is not looked up" if link.errno == socket.EAI_AGAIN else "no such host"
-    timed_out = any("Timeout" in type(link).__name__ for link in chain)
-    return "no answer" if timed_out else one_line(str(chain[0])) or type(chain[0]).__name__
+    if any("Timeout" in type(link).__name__ for link in chain):
+        return "no answer"
+    return one_line(str(chain[0])) or type(chain[0]).__name__

@@ -31,19 +31,17 @@ _clients = WeakKeyDictionary()
 def load_httpx(*, with_backend: bool = False) -> Any:
     """Import httpx without its command line (click, rich and pygments: 80 ms) and without HTTP/2 (30 ms, no gain for a
     single stream); with its backend only in a thread without an event loop."""
-    left_out = (
-        [name for name in _SKIPPED_MODULES if name not in sys.modules]
-        if "httpx" not in sys.modules
-        else []
-    )
-    for name in left_out:
+    skipped: list[str] = []
+    if "httpx" not in sys.modules:
+        skipped = [name for name in _SKIPPED_MODULES if name not in sys.modules]
+    for name in skipped:
         sys.modules[name] = None  # type: ignore[assignment]  # makes an import of it fail
     try:
         # late: 100 ms, only needed for a request
         import httpcore  # noqa: F401  # httpx imports it with its first client
         import httpx
     finally:
-        for name in left_out:
+        for name in skipped:
             del sys.modules[name]
     if with_backend:
         # late: as above
@@ -61,8 +59,8 @@ async def open_post(
     of the request is written. Raises httpx errors, and OSError if certificates cannot be loaded."""
     httpx = load_httpx()
     client = await _client(httpx, url)
-    limits = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
-    plain = {
+    timeout = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
+    default_headers = {
         "content-type": "application/json",
         "accept": "text/event-stream",
         "accept-encoding": "identity",
@@ -76,8 +74,8 @@ async def open_post(
         "POST",
         url,
         content=body,
-        headers=plain | dict(headers),
-        timeout=limits,
+        headers=default_headers | dict(headers),
+        timeout=timeout,
         extensions={"trace": trace},
     ) as response:
         yield response
@@ -111,11 +109,10 @@ async def _client_until_loop_ends(
     # late: only needed for a request
     from swecli import __version__
 
-    agent, kept = (
-        {"user-agent": f"swecli/{__version__}"},
-        httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
-    )
     async with httpx.AsyncClient(
-        verify=verify, limits=kept, follow_redirects=False, headers=agent
+        verify=verify,
+        limits=httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
+        follow_redirects=False,
+        headers={"user-agent": f"swecli/{__version__}"},
     ) as client:
         yield client

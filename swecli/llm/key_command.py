@@ -50,10 +50,8 @@ async def run_key_command(command: Sequence[str]) -> str:
     key = printed.decode("utf-8", "replace").strip()
     if running.returncode:
         raise failed(f"failed with exit code {running.returncode}")
-    if not key or not (key.isascii() and key.isprintable()):
-        raise failed(
-            "printed more than one line, or a character that no key has"
-            if key
-            else "printed nothing"
-        )
+    if not key:
+        raise failed("printed nothing")
+    if not (key.isascii() and key.isprintable()):
+        raise failed("printed more than one line, or a character that no key has")
     return key

@@ -16,16 +16,16 @@ from swecli.config.private_files import write_file
 from swecli.models.errors import BadInput
 
 _VERSION = 1
-_OFF = "off."  # before the name of a request field that is left out
+LEFT_OUT = "off."  # before the name of a request field that is left out: `off.stream`
 
 
 class LearnedFacts:
     """Learned facts by model origin. Those that `is_kept` are in a JSON file, the others end with this object. A
     damaged file counts as empty; one of a newer version is not used or changed."""
 
-    def __init__(self, path: Path, today: float | None = None) -> None:
+    def __init__(self, path: Path, now: float | None = None) -> None:
         self._path = path
-        self._now = time.time() if today is None else today
+        self._now = time.time() if now is None else now
         self._session: dict[str, dict[str, Any]] = {}
 
     @classmethod
@@ -34,17 +34,21 @@ class LearnedFacts:
         is not asked in vain again."""
         return _facts_in(Paths.find(environ).state / "models.json")
 
-    def of(self, origin: str) -> dict[str, Any]:
-        """Return the learned profile fields of a model; `off` as a set."""
-        known: dict[str, Any] = {}
+    def fields_of(self, origin: str) -> dict[str, Any]:
+        """Return the learned fields of a model's `Profile`; request fields that are left out are one set: after
+        `off.stream` was learned, `{"off": frozenset({"stream"})}`."""
+        facts: dict[str, Any] = {}
         for field, fact in (self._read() or {}).get(origin, {}).items():
             value = fact.get("value") if isinstance(fact, dict) else None
             if is_kept(field, value):
-                known[field] = value
-        known |= self._session.get(origin, {})
-        fields = {name: value for name, value in known.items() if not name.startswith(_OFF)}
-        off = frozenset(name.removeprefix(_OFF) for name in known if name.startswith(_OFF))
-        return fields | ({"off": off} if off else {})
+                facts[field] = value
+        facts |= self._session.get(origin, {})
+
+        fields = {name: value for name, value in facts.items() if not name.startswith(LEFT_OUT)}
+        left_out = [name.removeprefix(LEFT_OUT) for name in facts if name.startswith(LEFT_OUT)]
+        if left_out:
+            fields["off"] = frozenset(left_out)
+        return fields
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
         """Remember one fact; one that is kept goes to the file with its date and the refusal's message. Silently
@@ -64,17 +68,17 @@ class LearnedFacts:
                 f"{self._path} was written by a newer swecli: it is neither used nor changed."
             )
         with self._locked_update() as models:
-            gone = [origin for origin in models if name == origin or name in origin.split()]
-            for origin in gone:
+            forgotten = [origin for origin in models if name == origin or name in origin.split()]
+            for origin in forgotten:
                 del models[origin]
-        return len(gone)
+        return len(forgotten)
 
     def _read(self) -> dict[str, dict[str, Any]] | None:
         """Return the facts by origin, {} if the file is missing or damaged, None if it is of a newer version."""
         try:
-            whole = json.loads(self._path.read_bytes())
-            models = {origin: dict(facts) for origin, facts in whole["models"].items()}
-            return None if whole["version"] > _VERSION else models
+            document = json.loads(self._path.read_bytes())
+            models = {origin: dict(facts) for origin, facts in document["models"].items()}
+            return None if document["version"] > _VERSION else models
         except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return {}
 
@@ -85,12 +89,13 @@ class LearnedFacts:
         with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             models = self._read()
-            yield {} if models is None else models
-            if models is not None:
-                whole = {"version": _VERSION, "models": models}
-                write_file(
-                    self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True)
-                )
+            if models is None:
+                yield {}  # of a newer version: what is changed in it is not written
+                return
+            yield models
+            document = {"version": _VERSION, "models": models}
+            text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True)
+            write_file(self._path, text)
 
 
 def is_kept(field: str, value: Any) -> bool:

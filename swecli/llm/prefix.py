@@ -11,16 +11,16 @@ from swecli.llm.native import without_fields
 
 
 class PrefixHash:
-    """The hash of what precedes a message: the head of the request, and the messages added so far. Cache marks do not
-    count."""
+    """The hash of what precedes a message: system text and tools (`beginning`), and the messages added so far. Cache
+    marks do not count."""
 
-    def __init__(self, *head: Any) -> None:
-        self._hash = hashlib.sha256(_unmarked(list(head)))
+    def __init__(self, *beginning: Any) -> None:
+        self._hash = hashlib.sha256(_to_bytes(list(beginning)))
 
     def add(self, messages: Iterable[Mapping[str, Any]]) -> None:
-        """Extend the beginning by these messages."""
+        """Add messages to what is hashed."""
         for message in messages:
-            self._hash.update(_unmarked(message))
+            self._hash.update(_to_bytes(message))
 
     @property
     def digest(self) -> str:
@@ -28,6 +28,6 @@ class PrefixHash:
         return self._hash.hexdigest()
 
 
-def _unmarked(value: Any) -> bytes:
-    bare = without_fields(value, ("cache_control",))
-    return json.dumps(bare, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+def _to_bytes(value: Any) -> bytes:
+    unmarked = without_fields(value, ("cache_control",))
+    return json.dumps(unmarked, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")

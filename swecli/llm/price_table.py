@@ -21,14 +21,14 @@ Row = Mapping[str, Any]
 # made of litellm's table by scripts/release/models; both kinds of files have one row to a line
 SHIPPED_TABLE = Path(__file__).with_name("models.json")
 TABLE_HEAD = b'{"version": 2,'  # a file that begins otherwise is of another version
-_END = "deprecation_date"
-_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+_LAST_DAY = "deprecation_date"
+_PRICE_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # at the end of a name: -20260801, -2026-10-01, @20260801, -2026-10
 _DATE = re.compile(r"[-@](20\d{6}|20\d\d-\d\d(-\d\d)?)$")
 _VERSION = re.compile(r"v?\d{1,2}(\.\d{1,2})*")
 _NUMBER = re.compile(r"\d+")
 # makes litellm use its local copies instead of fetching these tables
-_LOCAL_TABLES = (
+_OFFLINE_TABLES = (
     "MODEL_COST_MAP",
     "ANTHROPIC_BETA_HEADERS",
     "BLOG_POSTS",
@@ -39,17 +39,17 @@ _LOCAL_TABLES = (
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
     """Set the variables that keep litellm and tiktoken offline; a TIKTOKEN_CACHE_DIR of the user is kept."""
-    for name in _LOCAL_TABLES:
+    for name in _OFFLINE_TABLES:
         environ[f"LITELLM_LOCAL_{name}"] = "True"
     environ["LITELLM_MODE"] = "PRODUCTION"
-    if (tables := tokenizer_folder()) is not None:
-        environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
+    if (folder := tokenizer_folder()) is not None:
+        environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
 
 
 def tokenizer_folder() -> Path | None:
     """Return litellm's folder of token tables, in tiktoken's cache layout, or None."""
-    tables = _litellm_folder() / "litellm_core_utils" / "tokenizers"
-    return tables if tables.is_dir() else None
+    folder = _litellm_folder() / "litellm_core_utils" / "tokenizers"
+    return folder if folder.is_dir() else None
 
 
 def model_table() -> dict[str, dict[str, Any]]:
@@ -99,33 +99,34 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     numbers. None if there is none: nothing is said of a model older than all that are known."""
     undated = _without_date(model)
     if undated != model and (row := find_row(provider, undated)):
-        return undated, _without_end(row)
-    family, asked = _family_and_version(undated)
-    if not asked:
+        return undated, _without_last_day(row)
+    family, version = _family_and_version(undated)
+    if not version:
         return None
-    known = {
+    rows = {
         name.removeprefix(f"{provider}/"): row
         for name, row in chat_models(model_table(), provider).items()
     }
-    versions = {name: _family_and_version(_without_date(name)) for name in known}
-    older = [
-        name
-        for name, (words, version) in versions.items()
-        if words == family and version and version <= asked
-    ]
-    newest = max(older, key=lambda name: (versions[name][1], -len(name)), default=None)
-    return (newest, _without_end(known[newest])) if newest is not None else None
+    older: dict[str, tuple[float, ...]] = {}  # versions by name
+    for name in rows:
+        other_family, other_version = _family_and_version(_without_date(name))
+        if other_family == family and other_version and other_version <= version:
+            older[name] = other_version
+    if not older:
+        return None
+    newest = max(older, key=lambda name: (older[name], -len(name)))
+    return newest, _without_last_day(rows[newest])
 
 
-def _without_end(row: Row) -> Row:
+def _without_last_day(row: Row) -> Row:
     """Return a row without the day on which its model ends: a model that resembles it has another one."""
-    return {key: value for key, value in row.items() if key != _END}
+    return {key: value for key, value in row.items() if key != _LAST_DAY}
 
 
 def _without_date(name: str) -> str:
     """Return a name without the date at its end, if that is one."""
-    found = _DATE.search(name)
-    digits = found[1].replace("-", "") if found else ""
+    match = _DATE.search(name)
+    digits = match[1].replace("-", "") if match else ""
     day = digits if len(digits) == 8 else f"{digits}01"
     try:
         date.fromisoformat(day)
@@ -139,10 +140,12 @@ def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
     claude-opus-4.6. What follows the first number is decimals: xAI's grok-4.20 (of February 2026) is older than its
     grok-4.3 (of May)."""
     words = re.split(r"[-_@:/ ]", name.lower())
-    numbered = [word for word in words if _VERSION.fullmatch(word)]
-    major, *minor = _NUMBER.findall(" ".join(numbered)) or ("",)
-    version = (float(major), *(float(f"0.{digits}") for digits in minor)) if major else ()
-    return tuple(word for word in words if word not in numbered), version
+    version_words = [word for word in words if _VERSION.fullmatch(word)]
+    family = tuple(word for word in words if word not in version_words)
+    if not version_words:
+        return family, ()
+    major, *minor = _NUMBER.findall(" ".join(version_words))
+    return family, (float(major), *(float(f"0.{digits}") for digits in minor))
 
 
 def row_of(name: str) -> Row | None:
@@ -160,7 +163,7 @@ def sizes_of(row: Row | None) -> tuple[int | None, int | None]:
 
 def deprecation_date(row: Row | None) -> date | None:
     """Return the day after which a model is no longer served; None if the row names none, or no date."""
-    day = (row or {}).get(_END)
+    day = (row or {}).get(_LAST_DAY)
     if not isinstance(day, str):
         return None
     try:
@@ -179,10 +182,10 @@ def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
     return dict(sorted(rows.items()))
 
 
-def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return "Did you mean ...?" with similar known words; "" if there are none or the word is known."""
-    near = [] if word in known else similar_names(word, dict.fromkeys(known), 3)
-    return f"Did you mean {' or '.join(near)}?" if near else ""
+def did_you_mean(word: str, names: Collection[str]) -> str:
+    """Return "Did you mean ...?" with the similar ones of these names; "" if there are none, or the word is one."""
+    similar = [] if word in names else similar_names(word, dict.fromkeys(names), 3)
+    return f"Did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def cost_of(usage: Usage, row: Row | None) -> float | None:
@@ -191,18 +194,18 @@ def cost_of(usage: Usage, row: Row | None) -> float | None:
     and output."""
     if not row:
         return None
-    sizes = [int(found[1]) for key in row if (found := _ABOVE.fullmatch(key))]
-    reached = [size for size in sizes if usage.prompt > size * 1000]
-    suffix = f"_above_{max(reached)}k_tokens" if reached else ""
+    thresholds = [int(match[1]) for key in row if (match := _PRICE_ABOVE.fullmatch(key))]
+    exceeded = [size for size in thresholds if usage.prompt > size * 1000]
+    suffix = f"_above_{max(exceeded)}k_tokens" if exceeded else ""
     cost = 0.0
-    for count, *keys in (
+    for count, *columns in (
         (usage.input, "input_cost_per_token"),
         (usage.cache_read, "cache_read_input_token_cost", "input_cost_per_token"),
         (usage.cache_write, "cache_creation_input_token_cost", "input_cost_per_token"),
         (usage.output, "output_cost_per_token"),
         (usage.reasoning, "output_cost_per_reasoning_token", "output_cost_per_token"),
     ):
-        prices = [row.get(name) for key in keys for name in (key + suffix, key)]
+        prices = [row.get(name) for column in columns for name in (column + suffix, column)]
         price = next((price for price in prices if isinstance(price, int | float)), None)
         if price is None:
             return None
@@ -238,16 +241,16 @@ def _is_row(row: Any) -> bool:
 
 def _parsed_rows(table: bytes) -> dict[str, dict[str, Any]]:
     rows = _parsed(table).get("models")
-    known = rows.items() if isinstance(rows, dict) else ()
-    return {name: row for name, row in known if _is_row(row)}
+    items = rows.items() if isinstance(rows, dict) else ()
+    return {name: row for name, row in items if _is_row(row)}
 
 
 def _parsed(table: bytes) -> dict[str, Any]:
     """Return what a table's file has, {} if it is damaged."""
     with suppress(ValueError, RecursionError):
-        whole = json.loads(table)
-        if isinstance(whole, dict):
-            return whole
+        document = json.loads(table)
+        if isinstance(document, dict):
+            return document
     return {}
 
 

@@ -36,41 +36,36 @@ _PRICES = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A model's capabilities; sizes in tokens, None if unknown. `limit_name` is the field of the answer's length,
-    `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
-    the table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
-    network; with `estimates` its usage is estimated. With `schemas` the service keeps an answer to a JSON schema, with
-    `reports_cost` it sends the cost of each request. `server` says whose server answers; one that is not a service's
-    own `may_write_calls`: leave those of its model in the text. `origins` maps each field to its layer."""
+    """A model's capabilities; sizes in tokens, None if unknown."""
 
     window: int | None = None
     max_output: int | None = None
     tools: bool = True
     system_role: bool = True
-    limit_name: str = "max_tokens"
+    limit_name: str = "max_tokens"  # the request field of the answer's length
     thinking: Thinking = "none"
-    efforts: tuple[str, ...] = ()
+    efforts: tuple[str, ...] = ()  # its thinking levels
     think_back: ThinkBack = "as it came"
     wire: Wire = "chat"
     images: bool = False
-    schemas: bool = False
+    schemas: bool = False  # whether the service keeps an answer to a JSON schema
     cache: Literal["none", "prefix", "marks"] = "prefix"
-    off: frozenset[str] = frozenset()
-    price: Row = field(default_factory=dict)
-    encoding: str = "o200k_base"
-    offline: bool = False
-    estimates: bool = False
-    reports_cost: bool = False
+    off: frozenset[str] = frozenset()  # request fields that it refuses, which are left out
+    price: Row = field(default_factory=dict)  # with the keys of the table, US dollars per token
+    encoding: str = "o200k_base"  # its closest tiktoken encoding
+    offline: bool = False  # it uses no network
+    estimates: bool = False  # its usage is estimated
+    reports_cost: bool = False  # the service sends the cost of each request
     server: Server = "service"
-    may_write_calls: bool = False
+    may_write_calls: bool = False  # its server may leave the model's calls in the text
     deprecation_date: date | None = None  # the last day on which the model is served, if it has one
     priced_like: str = ""  # the model whose price is taken for this one's, "" if none is
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)  # the layer of each field
 
     @classmethod
     def build(
         cls,
-        at: Endpoint,
+        endpoint: Endpoint,
         row: Row | None,
         probed: Mapping[str, Any],
         facts: LearnedFacts | None = None,
@@ -80,30 +75,46 @@ class Profile:
     ) -> Profile:
         """Build a model's record from its layers: the table, a probe, learned facts and configuration. `layer` says
         where the row is from. `like` names the model whose row it is, if that is another one, "" if not."""
-        known = _from_table(row, at)
+        row = row or {}
+        stated = _stated_fields(row, endpoint)
         if like:
             layer = f"guessed: like {like}"
-            known["priced_like"] = "" if entry and entry.price else like
-        origins = dict.fromkeys(known.pop("found"), layer)
-        profile = cls(**known, origins=origins).layered(probed, "probe")
+            has_own_price = entry is not None and entry.price
+            stated["priced_like"] = "" if has_own_price else like
+        origins = {name: layer for name in stated if name != "priced_like"}
+        if _has_price(row):
+            origins["price"] = layer
+        profile = cls(**stated, **_derived_fields(row, endpoint), origins=origins)
+        profile = profile.layered(probed, "probe")
         if entry and entry.api:
-            profile = profile.layered(
-                {"wire": "responses" if entry.api == "responses" else "chat"}, "config"
-            )
-        profile = profile.layered(facts.of(at.origin) if facts else {}, "learned")
-        return profile.layered(_from_entry(entry) if entry else {}, "config")
+            wire = "responses" if entry.api == "responses" else "chat"
+            profile = profile.layered({"wire": wire}, "config")
+        if facts:
+            profile = profile.layered(facts.fields_of(endpoint.origin), "learned")
+        if entry:
+            profile = profile.layered(_from_entry(entry), "config")
+        return profile
 
     def reserve(self, max_tokens: int | None = None) -> int:
         """Return the tokens reserved for an answer: the user's setting, else a cap, at most a quarter of the window."""
         if max_tokens:
             return max_tokens
         window = self.window or 0
-        cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _SMALL_WINDOW_CAP
-        return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
+        if window >= 200_000:
+            cap = 32_000
+        elif window >= 64_000:
+            cap = 16_000
+        else:
+            cap = _SMALL_WINDOW_CAP
+        if window:
+            cap = min(cap, window // 4)
+        if self.max_output:
+            cap = min(cap, self.max_output)
+        return max(1, cap)
 
     @property
     def reads_written_calls(self) -> bool:
-        """Return whether an answer that consists of a tool call is one."""
+        """Whether an answer that consists of a tool call is one."""
         return self.may_write_calls and self.wire == "chat"
 
     def is_priced(self) -> bool:
@@ -118,97 +129,125 @@ class Profile:
         price = self.price.get(_PRICES[name])
         return round(price * 1e6, 6) if isinstance(price, int | float) else None
 
-    def effort(self, wish: str) -> str:
-        """Map a requested thinking level or token budget to one that the model accepts."""
-        if wish.isdecimal():
-            wish = "low" if int(wish) <= 2_048 else "medium" if int(wish) <= 8_192 else "high"
-        if wish == "off":
+    def effort(self, thinking: str) -> str:
+        """Map a requested thinking level, or number of tokens, to a level that the model accepts."""
+        if thinking.isdecimal():
+            tokens = int(thinking)
+            if tokens <= 2_048:
+                return "low"
+            return "medium" if tokens <= 8_192 else "high"
+        if thinking == "off":
             return "none" if "none" in self.efforts else "low"
-        if wish == "max":
+        if thinking == "max":
             return self.efforts[-1] if self.efforts else "high"
-        return wish
+        return thinking
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
-        known = {
+        fields = {
             name: value
             for name, value in values.items()
             if name in self.__slots__ and value is not None
         }
-        if "off" in known:
-            known["off"] = self.off | known["off"]
-        return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
+        if "off" in fields:
+            fields["off"] = self.off | fields["off"]
+        return replace(self, **fields, origins={**self.origins, **dict.fromkeys(fields, layer)})
 
 
-def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
-    """Return the record's fields from a row of the table, with the provider's defaults for missing ones."""
-    row = row or {}
-    anthropic = at.api == "anthropic"
-    openai = at.provider == "openai"
-    known: dict[str, Any] = {
-        name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)
-    }
+def _stated_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
+    """Return the record's fields that a row of the table states itself."""
+    fields: dict[str, Any] = {}
+    for name, column in _FLAGS.items():
+        if isinstance(row.get(column), bool):
+            fields[name] = row[column]
+    if endpoint.local and not fields.get("tools", True):
+        del fields["tools"]  # the server's build of the model may have them: ask it
     window, max_output = sizes_of(row)
-    known |= {"window": window} if window else {}
-    known |= {"max_output": max_output} if max_output else {}
-    if day := deprecation_date(row):
-        known["deprecation_date"] = day
-    if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
-        del known["tools"]
-    thinks = bool(row.get("supports_reasoning"))
-    always = bool(row.get("thinking_always_on"))
-    newest: Thinking = (
-        "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
+    last_day = deprecation_date(row)
+    if window:
+        fields["window"] = window
+    if max_output:
+        fields["max_output"] = max_output
+    if last_day:
+        fields["deprecation_date"] = last_day
+    return fields
+
+
+def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
+    """Return the record's fields that follow from provider, name and row, which may be empty."""
+    thinking = _thinking_of(row, endpoint)
+    is_openai_itself = endpoint.provider == "openai" and endpoint.base_url is None
+    is_reasoning = endpoint.provider == "openai" and thinking != "none"
+    efforts = [word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort")]
+    is_responses = endpoint.api == "responses" or _uses_responses(row, endpoint)
+    has_marks = endpoint.is_openrouter and "anthropic/" in endpoint.model
+    free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+    model = endpoint.model
+    is_old = model in ("gpt-4", "gpt-4-32k") or model.startswith(("gpt-3.5", "gpt-4-"))
+    return {
+        "limit_name": "max_completion_tokens" if is_openai_itself or is_reasoning else "max_tokens",
+        "thinking": thinking,
+        "efforts": ("low", "medium", "high", *efforts),
+        "think_back": _think_back_of(row, endpoint),
+        "wire": "responses" if is_responses else "chat",
+        "cache": "marks" if endpoint.api == "anthropic" or has_marks else "prefix",
+        "price": free if endpoint.local else row,
+        "encoding": "cl100k_base" if is_old else "o200k_base",
+        "reports_cost": endpoint.is_openrouter,
+        "server": endpoint.server,
+        "may_write_calls": endpoint.api == "openai" and endpoint.server != "service",
+    }
+
+
+def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:
+    if not row.get("supports_reasoning"):
+        return "none"
+    if endpoint.api != "anthropic":
+        return "effort"
+    if row.get("thinking_always_on"):
+        return "always"
+    return "adaptive" if row.get("supports_adaptive_thinking") else "budget"
+
+
+def _think_back_of(row: Row, endpoint: Endpoint) -> ThinkBack:
+    if row.get("thinking_always_on") and endpoint.api in ("anthropic", "litellm"):
+        return "bound"
+    if endpoint.api == "anthropic":
+        return "signed"
+    name = endpoint.model.lower()
+    is_family = (
+        endpoint.provider in ("deepseek", "moonshot") or "deepseek" in name or "kimi" in name
     )
-    more = tuple(word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort"))
-    kin = at.provider in ("deepseek", "moonshot") or any(
-        word in at.model.lower() for word in ("deepseek", "kimi")
-    )
-    back: ThinkBack = "with calls" if kin and (thinks or not row) else "as it came"
-    if anthropic:
-        back = "signed"
-    if always and at.api in ("anthropic", "litellm"):
-        back = "bound"
-    old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
-    return dict(
-        **known,
-        limit_name="max_completion_tokens"
-        if openai and (at.base is None or thinks)
-        else "max_tokens",
-        thinking="none" if not thinks else newest if anthropic else "effort",
-        efforts=("low", "medium", "high", *more),
-        think_back=back,
-        wire="responses" if at.api == "responses" or _uses_responses(row, at) else "chat",
-        cache="marks" if anthropic or (at.is_openrouter and "anthropic/" in at.model) else "prefix",
-        price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
-        encoding="cl100k_base" if old else "o200k_base",
-        reports_cost=at.is_openrouter,
-        server=at.server,
-        may_write_calls=at.api == "openai" and at.server != "service",
-        found=[*known, *(["price"] if _has_price(row) else ())],
-    )
+    may_think = bool(row.get("supports_reasoning")) or not row
+    return "with calls" if is_family and may_think else "as it came"
 
 
 def _has_price(row: Row) -> bool:
     return any(key in row for key in _PRICES.values())
 
 
-def _uses_responses(row: Row, at: Endpoint) -> bool:
+def _uses_responses(row: Row, endpoint: Endpoint) -> bool:
     """Return whether a model of the table is asked over the Responses API: the current ones of OpenAI refuse tools over
     chat completions."""
-    if at.provider not in _NATIVE_RESPONSES or (at.provider == "azure" and not at.has_key):
+    if endpoint.provider not in _NATIVE_RESPONSES:
         return False
-    offered = row.get("supported_endpoints") or ()
-    return row.get("mode") == "responses" or (
-        at.provider != "xai" and bool(row.get("supports_reasoning")) and _RESPONSES in offered
-    )
+    if endpoint.provider == "azure" and not endpoint.has_key:
+        return False
+    if row.get("mode") == "responses":
+        return True
+    is_offered = _RESPONSES in (row.get("supported_endpoints") or ())
+    return endpoint.provider != "xai" and bool(row.get("supports_reasoning")) and is_offered
 
 
 def _from_entry(entry: ModelEntry) -> dict[str, Any]:
     """Return the record's fields that the user's `[models]` entry sets."""
     price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
-    same = {
-        name: getattr(entry, name)
-        for name in ("max_output", "tools", "system_role", "images", "cache")
+    return {
+        "window": entry.context_window,
+        "price": price or None,
+        "max_output": entry.max_output,
+        "tools": entry.tools,
+        "system_role": entry.system_role,
+        "images": entry.images,
+        "cache": entry.cache,
     }
-    return {"window": entry.context_window, "price": price or None, **same}

@@ -12,27 +12,27 @@ from swecli.models.errors import Unavailable
 _PIECE = 1 << 16
 
 
-def fetch_object(url: str, *, seconds: float, most_bytes: int) -> dict[str, Any]:
+def fetch_object(url: str, *, seconds: float, max_bytes: int) -> dict[str, Any]:
     """Return the JSON object at an http(s) address. Raises Unavailable, with one line, if none came within `seconds`:
-    no network, an error status, another shape, or more than `most_bytes`."""
+    no network, an error status, another shape, or more than `max_bytes`."""
     received: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
     # a thread, which is left behind at the limit: neither a name that is looked up nor bytes that trickle can be
     # interrupted
     reader = threading.Thread(
-        target=_read_into, args=(received, url, seconds, most_bytes), daemon=True
+        target=_read_into, args=(received, url, seconds, max_bytes), daemon=True
     )
     reader.start()
-    late = f"sent no list within {seconds:g} s"
+    too_late = f"sent no list within {seconds:g} s"
     try:
         body = received.get(timeout=seconds)
     except queue.Empty:
-        raise _failed(url, late) from None
+        raise _failed(url, too_late) from None
     if isinstance(body, TimeoutError):
-        raise _failed(url, late)
+        raise _failed(url, too_late)
     if isinstance(body, Exception):
         raise _failed(url, f"cannot be read ({_reason(body)})")
-    if len(body) > most_bytes:
-        raise _failed(url, f"sent more than {most_bytes >> 20} MiB")
+    if len(body) > max_bytes:
+        raise _failed(url, f"sent more than {max_bytes >> 20} MiB")
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -43,7 +43,7 @@ def fetch_object(url: str, *, seconds: float, most_bytes: int) -> dict[str, Any]
 
 
 def _read_into(
-    received: queue.SimpleQueue[bytes | Exception], url: str, seconds: float, most_bytes: int
+    received: queue.SimpleQueue[bytes | Exception], url: str, seconds: float, max_bytes: int
 ) -> None:
     """Put the body of a response, or what prevented it."""
     # late: 30 ms, only needed when something is fetched
@@ -57,10 +57,10 @@ def _read_into(
     try:
         if not url.lower().startswith(("http://", "https://")):
             raise ValueError("not an http address")
-        wanted = Request(url, headers={"user-agent": f"swecli/{__version__}"})
+        request = Request(url, headers={"user-agent": f"swecli/{__version__}"})
         # longer than the caller waits: this one only ends the thread that was left behind
-        with urlopen(wanted, timeout=2 * seconds) as response:
-            while len(body) <= most_bytes and (piece := response.read1(_PIECE)):
+        with urlopen(request, timeout=2 * seconds) as response:
+            while len(body) <= max_bytes and (piece := response.read1(_PIECE)):
                 body += piece
         received.put(bytes(body))
     except (OSError, HTTPException, ValueError) as error:

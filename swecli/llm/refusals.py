@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from swecli.llm.learned_facts import LEFT_OUT
+
 if TYPE_CHECKING:
     from swecli.llm.profile import Profile
 
 BLOCKS = "blocks"  # the pseudo-field of the opaque blocks of this conversation
-_OFF = "off."  # before the name of a request field that is left out
 
 # words that a refusal of something else has too: such a field counts only in quotes, or before a colon
 _EVERYDAY = ("default", "minimum", "maximum", "include", "store")
@@ -67,24 +68,24 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Reveals `value` for `field` if the request has `sent` (in its JSON) and the refusal `says` this. `{}` in `line`
-    is the model. A rule `of_model` needs a refusal that names nothing but the model."""
+    """Reveals `value` for `field` if both patterns are found: `sent` in the JSON of the request, `says` in the refusal.
+    `{}` in `notice` is the model. A rule `of_model` needs a refusal that names nothing but the model."""
 
     field: str
     value: Any
     sent: str
     says: str
-    line: str
+    notice: str
     of_model: bool = False
     may_be_combined: bool = False
 
 
-def _refused(named: str) -> str:
-    """Return the pattern for a text that refuses what `named` stands for: both are near each other."""
-    return rf"{named}.{{0,80}}?{_REFUSES}|{_REFUSES}.{{0,80}}?{named}"
+def _refused(name: str) -> str:
+    """Return the pattern for a text that refuses what the pattern `name` stands for: both are near each other."""
+    return rf"{name}.{{0,80}}?{_REFUSES}|{_REFUSES}.{{0,80}}?{name}"
 
 
-_LEFT_OUT = "{} does not accept %s: left out"
+_NOT_ACCEPTED = "{} does not accept %s: left out"
 _OWN_REASONING = "{} rejected its own reasoning: left out of this request"
 _REASONING_RULES = (
     _Rule("think_back", "with calls", "",  # what is extra may be quoted
@@ -94,7 +95,7 @@ _REASONING_RULES = (
           "{} does not take its reasoning back: left out", may_be_combined=True),
     _Rule("off.include", True, '"include": ', "encrypted content is not supported",
           "{} keeps no encrypted reasoning: not asked for"),
-    _Rule("off.display", True, '"display": "summarized"', _refused(r"\bdisplay\b"), _LEFT_OUT % "display"),
+    _Rule("off.display", True, '"display": "summarized"', _refused(r"\bdisplay\b"), _NOT_ACCEPTED % "display"),
     _Rule("off.reasoning.summary", True, '"summary": "auto"', _refused(r"reasoning\.summary") + "|reasoning summaries",
           "{} gives no summaries of its reasoning: not asked for"),
     _Rule(BLOCKS, None, '"encrypted_content": "', "encrypted ?content|'reasoning' was provided|items are not persisted",
@@ -105,7 +106,7 @@ _REASONING_RULES = (
 )  # fmt: skip
 _RULES = (
     _Rule("off.reasoning_effort", True, '"reasoning_effort"', "not support (thinking|reasoning)|think value",  # Ollama
-          _LEFT_OUT % "reasoning_effort"),
+          _NOT_ACCEPTED % "reasoning_effort"),
     _Rule("images", False, '"image(_url)?"',
           "((not|n't|that) support|unknown variant|at most 0).{0,40}(image|vision|multimodal)|"
           "(image|vision)(url| inputs?| content)?`? (is|are) (not|only) (support|enabled)|not a multimodal|"
@@ -117,7 +118,7 @@ _RULES = (
           may_be_combined=True),
     _Rule("off.stream", True, '"stream": true',
           r"not (be )?support(ed)?\b.{0,60}\bstream(ing)?\b|n't support.{0,60}\bstream(ing)?\b|"
-          r"\bstream(ing)?\b.{0,40}\bnot supported", _LEFT_OUT % "stream", may_be_combined=True),
+          r"\bstream(ing)?\b.{0,40}\bnot supported", _NOT_ACCEPTED % "stream", may_be_combined=True),
     _Rule("tools", False, '"tools": ',
           r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
           r"no endpoints found that support tool|"
@@ -138,73 +139,82 @@ def lesson_from_refusal(
     body: Mapping[str, Any],
     param: str,
     words: str,
-    own: Collection[str] = (),
+    extra_fields: Collection[str] = (),
 ) -> Lesson | None:
     """Return what a refusal reveals about model `name`, None if it names nothing that can be changed. `param` is the
-    field that the error object names, `own` are fields from the user's `extra_body`."""
+    field that the error object names, `extra_fields` are those of the user's `extra_body`."""
     text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "the model", f"{param}: {words}")
     text = text.replace("_", "")
-    lesson = _about_length(profile, body, text)
-    if lesson is None and not _is_about_length(body, text):
-        lesson = _first_lesson(body, text, own)
+    if _is_about_length(text):
+        return _named(_length_lesson(profile, body, text), name, words)
+    return _named(_first_lesson(body, text, extra_fields), name, words)
+
+
+def _named(lesson: Lesson | None, name: str, words: str) -> Lesson | None:
+    """Return a lesson whose notice names the model and quotes the refusal; None for none."""
     if lesson is None:
         return None
-    line = lesson.notice.replace("{}", name)
-    return Lesson(lesson.field, lesson.value, f"{line} ({words})")
+    notice = lesson.notice.replace("{}", name)
+    return Lesson(lesson.field, lesson.value, f"{notice} ({words})")
 
 
-def _is_about_length(body: Mapping[str, Any], text: str) -> bool:
+def _is_about_length(text: str) -> bool:
     """Return whether a refusal is about the longest answer, and not about the window."""
-    named = re.search(f"{_LENGTH}|{_LENGTH_IN_WORDS}", text, _WORDS)
-    return named is not None and not re.search(_WINDOW, text, _WORDS)
+    names_length = re.search(f"{_LENGTH}|{_LENGTH_IN_WORDS}", text, _WORDS)
+    return names_length is not None and not re.search(_WINDOW, text, _WORDS)
 
 
-def _about_length(profile: Profile, body: Mapping[str, Any], text: str) -> Lesson | None:
+def _length_lesson(profile: Profile, body: Mapping[str, Any], text: str) -> Lesson | None:
     """Return what a refusal of the longest answer reveals: a smaller one, or the field's other name."""
     is_responses = "max_output_tokens" in body
-    longest = body.get("max_output_tokens" if is_responses else profile.limit_name)
-    if not isinstance(longest, int) or not _is_about_length(body, text):
+    requested = body.get("max_output_tokens" if is_responses else profile.limit_name)
+    if not isinstance(requested, int):
         return None
-    named = re.findall(_AT_MOST, text.replace(",", ""), re.IGNORECASE)
-    smaller = [size for size in map(int, named) if size < longest]
+    limits = [int(number) for number in re.findall(_AT_MOST, text.replace(",", ""), re.IGNORECASE)]
+    smaller = [limit for limit in limits if limit < requested]
     if smaller:
-        most = max(smaller)
-        return Lesson("max_output", most, f"{{}} answers with at most {most:,} tokens")
-    if is_responses or not _is_refused(text, _LENGTH) or _COMBINED.search(text):
+        limit = max(smaller)
+        return Lesson("max_output", limit, f"{{}} answers with at most {limit:,} tokens")
+    is_refused = re.search(_refused(_LENGTH), text, _WORDS)
+    if is_responses or not is_refused or _COMBINED.search(text):
         return None
     other = "max_completion_tokens" if profile.limit_name == "max_tokens" else "max_tokens"
     return Lesson("limit_name", other, f"{{}} takes the longest answer as {other}")
 
 
-def _first_lesson(body: Mapping[str, Any], text: str, own: Collection[str]) -> Lesson | None:
+def _first_lesson(
+    body: Mapping[str, Any], text: str, extra_fields: Collection[str]
+) -> Lesson | None:
+    """Return what the first rule that fits reveals; None if none does, or if it asks for more than the text says."""
     sent = json.dumps(body)
     is_combined = _COMBINED.search(text) is not None
-    for rule in (*_REASONING_RULES, *_field_rules(body, own), *_RULES):
+    for rule in (*_REASONING_RULES, *_field_rules(body, extra_fields), *_RULES):
         if not (re.search(rule.sent, sent) and re.search(rule.says, text, _WORDS)):
             continue
         if is_combined and not rule.may_be_combined:
             return None
         if rule.of_model and _MORE_THAN_THE_MODEL.search(text):
             return None
-        return Lesson(rule.field, rule.value, rule.line)
+        return Lesson(rule.field, rule.value, rule.notice)
     return None
 
 
-def _field_rules(body: Mapping[str, Any], own: Collection[str]) -> Iterator[_Rule]:
+def _field_rules(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[_Rule]:
     """Yield a rule for each field of the request that can be left out."""
-    for field in (*_FIELDS, *own):
+    for field in (*_FIELDS, *extra_fields):
         if field in body or field in _NESTED_FIELDS:
-            said = _refused(_name_pattern(field))
-            sent = re.escape(json.dumps(field))
-            yield _Rule(f"{_OFF}{field}", True, sent, said, _LEFT_OUT % field)
+            yield _Rule(
+                field=f"{LEFT_OUT}{field}",
+                value=True,
+                sent=re.escape(json.dumps(field)),
+                says=_refused(_name_pattern(field)),
+                notice=_NOT_ACCEPTED % field,
+            )
 
 
 def _name_pattern(field: str) -> str:
-    plain = re.escape(field.replace("_", ""))
+    """Return the pattern for a text that names a field."""
+    name = re.escape(field.replace("_", ""))
     if field in _EVERYDAY:
-        return rf"([\"'`.]{plain}[\"'`:]|(^|: ){plain}:)"
-    return rf"(?<![\w.]){plain}(?!\w)"
-
-
-def _is_refused(text: str, named: str) -> bool:
-    return re.search(_refused(named), text, _WORDS) is not None
+        return rf"([\"'`.]{name}[\"'`:]|(^|: ){name}:)"
+    return rf"(?<![\w.]){name}(?!\w)"

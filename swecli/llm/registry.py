@@ -15,7 +15,7 @@ from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
+from swecli.llm.endpoints import DEMO, HOSTED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import (
     Row,
@@ -34,12 +34,9 @@ from swecli.similar_names import similar_names
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
-_APIS = {
-    "openai": "openai",
-    "responses": "openai",
-    "anthropic": "anthropic",
-}  # and the provider whose names they take
+_REASON_BY_LAYER = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
+# the provider under whose name a [models] entry with this `api` is resolved
+_PROVIDER_OF_API = {"openai": "openai", "responses": "openai", "anthropic": "anthropic"}
 _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
@@ -53,20 +50,23 @@ def make_model(
     service's key may be missing: the model is only used to measure requests. Raises ModelNotFound with similar names,
     AuthFailed naming the unset key variable, or BadInput."""
     name = name.strip()
-    head, slash, _ = name.partition("/")
-    found = None if settings.entry(name) else _find_provider(head)
-    if found is None or found.make is None:
+    provider_name, slash, _ = name.partition("/")
+    service = None if settings.entry(name) else _find_provider(provider_name)
+    if service is None or service.make is None:
         return _make_service_model(name, settings, environ, keyless=keyless)
-    if found.keys and not any(environ.get(key, "").strip() for key in found.keys):
-        raise found.missing_key(name, found.keys[0])
-    model: ChatModel = found.make(name if slash else found.default_model or name, settings, environ)
+    variables = service.key_variables
+    if variables and not any(environ.get(variable, "").strip() for variable in variables):
+        raise service.missing_key(name, variables[0])
+    if not slash:
+        name = service.default_model or name
+    model: ChatModel = service.make(name, settings, environ)
     return model
 
 
 def try_make_model(
     name: str, settings: Settings, environ: Mapping[str, str]
 ) -> tuple[ChatModel | None, str]:
-    """Create an optional model. Returns None and the reason if it cannot be created."""
+    """Create an optional model. Returns it and "", or None and the reason if it cannot be created."""
     try:
         return make_model(name, settings, environ), ""
     except SwecliError as error:
@@ -77,10 +77,11 @@ def _find_provider(name: str) -> Service | None:
     """Return the known, built-in or installed service of this name, None for another one of litellm. Raises
     ModelNotFound for an installed one that cannot be loaded."""
     # the known ones first: they are on the path of the first request
-    if found := SERVICES.get(name) or next(
-        (own for own in _built_in_providers() if name == own.name), None
-    ):
-        return found
+    if name in SERVICES:
+        return SERVICES[name]
+    for service in _built_in_providers():
+        if service.name == name:
+            return service
     for entry in installed_entry_points(_PROVIDERS).select(name=name):
         return _load_entry_point(entry)
     if name == DEMO:
@@ -94,23 +95,22 @@ def _find_provider(name: str) -> Service | None:
 @cache
 def _built_in_providers() -> tuple[Service, ...]:
     """Return the providers that modules of `swecli/llm/providers` declare. Raises NameClash."""
-    return tuple(
-        index_by_name([(own.name, own) for own in find_declared(providers, Service)]).values()
-    )
+    declared = find_declared(providers, Service)
+    return tuple(index_by_name([(service.name, service) for service in declared]).values())
 
 
 def _load_entry_point(entry: EntryPoint) -> Service:
     """Load the provider of an entry point. Raises ModelNotFound if that fails."""
     try:
-        value = entry.load()
-        if not isinstance(value, Service):
-            raise TypeError(f"{entry.value} is a {type(value).__name__} and declares no provider")
+        loaded = entry.load()
+        if not isinstance(loaded, Service):
+            raise TypeError(f"{entry.value} is a {type(loaded).__name__} and declares no provider")
     except Exception as error:  # third-party code: any error becomes one line for the user
         raise ModelNotFound(
             f"The provider {entry.name!r} cannot be loaded: {type(error).__name__}: {error}.",
             f"Update or remove the package that brings {entry.module}.",
         ) from error
-    return value
+    return loaded
 
 
 def _make_service_model(
@@ -119,63 +119,74 @@ def _make_service_model(
     """Create a service's model. A name without provider (`gpt-4.1`) is looked up in the table. Raises like
     `make_model`."""
     entry = settings.entry(name)
-    called, name = name, name if entry is None else entry.model or entry.name
-    if entry and entry.api in _APIS:
-        name = f"{_APIS[entry.api]}/{name}"
-    wire = ""
-    if name.startswith(_RESPONSES_NAME):
-        name, wire = f"openai/{name.removeprefix(_RESPONSES_NAME)}", "responses"
-    head, slash, _ = name.partition("/")
-    if not slash:
-        if name in SERVICES:
-            model = SERVICES[name].default_model or f"{name}/NAME"
-            raise ModelNotFound(
-                f"{name} is a provider.",
-                f"Name one of its models: {model}. See swecli models {name}.",
-            )
-        owner = (find_row("", name) or {}).get("litellm_provider")
-        if not owner:
-            raise ModelNotFound(f"There is no model {name!r}.", _hint_for_unknown(name, entry))
-        name, head = f"{owner}/{name}", owner
-    if head not in SERVICES:
-        known = provider_names()
-        if known and head not in known:
-            near = did_you_mean(head, sorted(known | set(SERVICES)))
-            raise ModelNotFound(
-                f"There is no provider {head!r}.", near or "Write the model as provider/name."
-            )
-    endpoint = replace(
-        resolve(name, environ, entry, keyless=keyless), name=called if entry or wire else name
-    )
-    if wire and endpoint.api == "openai":
+    full_name = name if entry is None else entry.model or entry.name
+    if entry and entry.api in _PROVIDER_OF_API:
+        full_name = f"{_PROVIDER_OF_API[entry.api]}/{full_name}"
+    is_responses = full_name.startswith(_RESPONSES_NAME)
+    if is_responses:
+        full_name = f"openai/{full_name.removeprefix(_RESPONSES_NAME)}"
+    if "/" not in full_name:
+        full_name = f"{_owner_of(full_name, entry)}/{full_name}"
+    _check_provider(full_name.partition("/")[0])
+
+    endpoint = resolve(full_name, environ, entry, keyless=keyless)
+    if entry or is_responses:
+        endpoint = replace(endpoint, name=name)
+    if is_responses and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
     facts = LearnedFacts.find(environ)
-    row, layer, like = _known_row(endpoint, environ, may_ask=not keyless)
-    return model_at(endpoint, row, facts, entry, layer, like)
+    row, layer, like = _row_of(endpoint, environ, may_ask=not keyless)
+    return create_model(endpoint, row, facts, entry, layer=layer, like=like)
+
+
+def _owner_of(name: str, entry: ModelEntry | None) -> str:
+    """Return the provider of a model that is named without one. Raises ModelNotFound."""
+    if name in SERVICES:
+        model = SERVICES[name].default_model or f"{name}/NAME"
+        raise ModelNotFound(
+            f"{name} is a provider.",
+            f"Name one of its models: {model}. See swecli models {name}.",
+        )
+    owner = (find_row("", name) or {}).get("litellm_provider")
+    if not owner:
+        raise ModelNotFound(f"There is no model {name!r}.", _hint_for_unknown(name, entry))
+    return str(owner)
+
+
+def _check_provider(name: str) -> None:
+    """Raise ModelNotFound if there is no such provider."""
+    if name in SERVICES:
+        return
+    names = provider_names()
+    if names and name not in names:
+        hint = did_you_mean(name, sorted(names | set(SERVICES)))
+        raise ModelNotFound(
+            f"There is no provider {name!r}.", hint or "Write the model as provider/name."
+        )
 
 
 def _hint_for_unknown(name: str, entry: ModelEntry | None) -> str:
     """Return what helps with a name without a provider that no table knows."""
     models = model_table()
-    known: dict[str, str] = {}  # the whole name by the one without a provider
-    for service in (*LOCAL, *KEYED):
+    full_names: dict[str, str] = {}  # by the name without a provider
+    for service in (*LOCAL, *HOSTED):
         for model in chat_models(models, service.name):
-            known.setdefault(model.partition("/")[2], model)
-    near = [known[similar] for similar in similar_names(name, known, _MAX_SIMILAR)]
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
+            full_names.setdefault(model.partition("/")[2], model)
+    similar = similar_names(name, full_names, _MAX_SIMILAR)
+    if similar:
+        return f"Did you mean {' or '.join(full_names[model] for model in similar)}?"
     if entry:
         return f'Set api = "openai" or "anthropic" in [models.{entry}], or use demo.'
-    if name and any(name in model for model in known):
+    if name and any(name in model for model in full_names):
         return f"It is a part of several names: see swecli models {name}."
     return "Write it as provider/name, or use demo."
 
 
-def _known_row(
+def _row_of(
     endpoint: Endpoint, environ: Mapping[str, str], *, may_ask: bool
 ) -> tuple[Row | None, str, str]:
-    """Return what is known about a model, the layer of the record that this is, and the name of another model if the
-    row is that one's, which this one probably resembles; "" if it is its own."""
+    """Return a model's row, the layer of the record that it is, and the name of the similar model whose row it is; ""
+    for a row of its own."""
     if endpoint.is_openrouter:
         # late: 30 ms, only for this service
         from swecli.llm.openrouter_list import find_listed
@@ -192,7 +203,7 @@ def _known_row(
     return row, "table", ""
 
 
-def model_at(
+def create_model(
     endpoint: Endpoint,
     row: Row | None,
     facts: LearnedFacts | None = None,
@@ -203,9 +214,9 @@ def model_at(
     """Create the model for an endpoint and its row of the table, of the service's list (as `layer` says) or of the
     similar model `like`."""
     profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer, like=like)
-    is_foreign = (row or {}).get("mode") == "responses" and not (entry and entry.api)
-    is_foreign = is_foreign and profile.wire != "responses"
-    if is_foreign:
+    has_own_api = entry is not None and entry.api
+    needs_responses = (row or {}).get("mode") == "responses" and not has_own_api
+    if needs_responses and profile.wire != "responses":
         # late: only the wire in use is imported
         from swecli.llm.providers.litellm import LiteLLMResponses
 
@@ -228,8 +239,12 @@ def model_at(
 
 def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
     """Yield the name of each service that models can be used of, and the service, or why it cannot be loaded."""
-    built_in = [own for own in _built_in_providers() if own.keys or own.default_model]
-    yield from ((service.name, service) for service in (*KEYED, *LOCAL, *built_in))
+    built_in = [
+        service
+        for service in _built_in_providers()
+        if service.key_variables or service.default_model
+    ]
+    yield from ((service.name, service) for service in (*HOSTED, *LOCAL, *built_in))
     for entry in installed_entry_points(_PROVIDERS):
         try:
             yield entry.name, _load_entry_point(entry)
@@ -240,13 +255,13 @@ def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
 def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     """Yield the name and port of each model that local servers list, at their usual or configured ports."""
     for service in LOCAL:
-        with suppress(
-            AuthFailed, ConfigError
-        ):  # a bad variable is reported when its server is used
-            at = resolve(f"{service.name}/*", environ)
-            place = urlsplit(at.address)
-            for model in at.list_models()[:_MAX_LISTED] if place.hostname in LOOPBACK else ():
-                yield f"{service.name}/{model}", place.port or 0
+        # a bad variable is reported when its server is used
+        with suppress(AuthFailed, ConfigError):
+            endpoint = resolve(f"{service.name}/*", environ)
+            address = urlsplit(endpoint.address)
+            if address.hostname in LOOPBACK:
+                for model in endpoint.list_models()[:_MAX_LISTED]:
+                    yield f"{service.name}/{model}", address.port or 0
 
 
 def choose_model(
@@ -257,31 +272,37 @@ def choose_model(
     answers for a model's."""
     if settings.model:
         layer = settings.origins.get("model", "the settings")
-        return ModelChoice(settings.model, _LAYERS.get(layer, f"set in {layer}"))
-    services = [*KEYED]
+        return ModelChoice(settings.model, _REASON_BY_LAYER.get(layer, f"set in {layer}"))
+    services = [*HOSTED]
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
     if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
         services += _built_in_providers()
-    ready = [(key, one) for one in services for key in one.keys if environ.get(key, "").strip()]
-    for key, service in ready:
+    usable = [
+        (variable, service)
+        for service in services
+        for variable in service.key_variables
+        if environ.get(variable, "").strip()
+    ]
+    for variable, service in usable:
         if service.default_model:
-            return ModelChoice(service.default_model, f"{key} is set")
+            return ModelChoice(service.default_model, f"{variable} is set")
     for name, port in live_models(environ):
         return ModelChoice(name, f"a local server answers on port {port}")
-    why = "no key and no local server was found"
+    reason = "no key and no local server was found"
     hint = f"Set a key, start a local server, or name a model with -m; -m {DEMO} needs neither."
-    unused = [(key, service.name) for key, service in ready] or _other_keys(environ)
+    unused = [(variable, service.name) for variable, service in usable]
+    unused = unused or _keys_of_others(environ)
     if unused:
-        key, provider = unused[0]
-        why = f"{key} is set, but no model is chosen: name one with -m {provider}/NAME"
+        variable, provider = unused[0]
+        reason = f"{variable} is set, but no model is chosen: name one with -m {provider}/NAME"
         hint = ""
     if or_demo:
-        return ModelChoice(DEMO, why)
-    raise NoModel(f"There is no model to ask: {why}.", hint)
+        return ModelChoice(DEMO, reason)
+    raise NoModel(f"There is no model to ask: {reason}.", hint)
 
 
-def _other_keys(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+def _keys_of_others(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the names of the keys that are set for other providers of litellm's, each with the provider."""
     keys = [name for name in environ if name.endswith("_API_KEY") and environ[name].strip()]
     if not keys:

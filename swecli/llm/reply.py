@@ -14,7 +14,7 @@ from typing import Any
 
 from swecli.llm.base import ChatModel
 from swecli.llm.call_arguments import parse_arguments
-from swecli.llm.errors import CUT_TRIES, EMPTY_TRIES
+from swecli.llm.errors import TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
 from swecli.llm.written_calls import find_written_call
 from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
@@ -23,7 +23,7 @@ from swecli.text import join_surrogates
 LONGEST_WAIT = 60.0  # seconds
 ALL_WAITS = 120.0  # seconds
 _TRIES = 5
-_FEATURES = 4
+_MAX_LEFT_OUT = 4  # features that one answer may be asked for without
 _FIRST_WAIT = 1.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -52,58 +52,62 @@ async def stream_with_retry(
     the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total, each wait by `pause`.
     Yields a `Retry` before each wait. A stream that ends without `stop` counts as cut off. Raises the last
     ProviderError, or the first that is not transient or asks for a wait above LONGEST_WAIT."""
-    failed: Counter[int] = Counter()
-    waited = 0.0
-    features = 0
-    doubled = False
+    failures: Counter[int] = Counter()  # by the tries that their kind allows
+    total_wait = 0.0
+    left_out = 0
+    is_doubled = False
     for attempt in range(1, attempts + 1):
-        received = stopped = has_call = False
+        is_last = attempt == attempts
+        has_content = has_stopped = announces_call = has_call = False
         text = ""
         try:
             async with aclosing(model.stream(request)) as source:
                 async for chunk in source:
-                    received = received or bool(chunk.text or chunk.reasoning or chunk.call)
-                    stopped = stopped or chunk.stop is not None
+                    has_content = has_content or bool(chunk.text or chunk.reasoning or chunk.call)
+                    has_stopped = has_stopped or chunk.stop is not None
                     has_call = has_call or chunk.call is not None
                     text += chunk.text
-                    is_announced = chunk.stop == "tool_calls"
+                    announces_call = chunk.stop == "tool_calls"
                     yield chunk
-            if stopped:
-                if is_announced and request.tools and not has_call:
-                    _check_for_lost_call(model, text, request)
-                return
-            raise Unavailable(
-                f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES
-            )
-        except UnsupportedFeature as refused:
-            features += 1
-            if attempt == attempts or features > _FEATURES:
+            if not has_stopped:
+                words = f"The answer of {model.name} was cut off."
+                raise Unavailable(words, "Try again.", tries=TRIES_IF_BROKEN_OFF)
+            if announces_call and request.tools and not has_call:
+                _check_for_lost_call(model, text, request)
+            return
+        except UnsupportedFeature as error:
+            left_out += 1
+            if is_last or left_out > _MAX_LEFT_OUT:
                 raise
-            again = Retry(attempt, 0.0, refused.message, received, notice=True)
-        except OutputLimitReached as used_up:
-            asked, most = request.max_tokens or 0, model.profile.max_output
-            if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
+            retry = Retry(attempt, 0.0, error.message, has_content, notice=True)
+        except OutputLimitReached as error:
+            doubled = _with_twice_the_length(request, model)
+            if is_last or is_doubled or doubled is None:
                 raise
-            doubled = True
-            request = replace(request, max_tokens=2 * asked)
-            again = Retry(
-                attempt,
-                0.0,
-                f"{used_up.message} Retrying with twice the length.",
-                received,
-                notice=True,
-            )
-        except Unavailable as failure:
-            failed[failure.tries] += 1
-            wait = _backoff(failure, failed[failure.tries], jitter())
-            given_up = attempt == attempts or failed[failure.tries] >= failure.tries
-            if given_up or wait is None or waited + wait > ALL_WAITS:
+            is_doubled = True
+            request = doubled
+            reason = f"{error.message} Retrying with twice the length."
+            retry = Retry(attempt, 0.0, reason, has_content, notice=True)
+        except Unavailable as error:
+            failures[error.tries] += 1
+            wait = _backoff(error, failures[error.tries], jitter())
+            is_given_up = is_last or failures[error.tries] >= error.tries
+            if is_given_up or wait is None or total_wait + wait > ALL_WAITS:
                 raise
-            waited += wait
-            again = Retry(attempt, wait, failure.message, received)
-        yield again
-        if not again.notice:
-            await pause(again.wait)
+            total_wait += wait
+            retry = Retry(attempt, wait, error.message, has_content)
+        yield retry
+        if not retry.notice:
+            await pause(retry.wait)
+
+
+def _with_twice_the_length(request: ModelRequest, model: ChatModel) -> ModelRequest | None:
+    """Return the request for an answer of twice its length, None if it names no length or the model allows no more."""
+    length = request.max_tokens
+    limit = model.profile.max_output
+    if not length or (limit is not None and length >= limit):
+        return None
+    return replace(request, max_tokens=2 * length)
 
 
 def _check_for_lost_call(model: ChatModel, text: str, request: ModelRequest) -> None:
@@ -113,16 +117,17 @@ def _check_for_lost_call(model: ChatModel, text: str, request: ModelRequest) -> 
     raise CallLost(
         f"{model.name} announced a tool call and sent none.",
         "Try again, or choose another model: its server may not read the model's calls.",
-        tries=EMPTY_TRIES,
+        tries=TRIES_IF_EMPTY,
     )
 
 
 def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
-    """Return the seconds until the next attempt, None if the service asks for too long a wait."""
-    if (asked := failure.retry_after) is not None:
-        return asked if asked <= LONGEST_WAIT else None
-    full = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
-    return full * (0.5 + chance / 2)
+    """Return the seconds until the next attempt, None if the service asks for too long a wait. `chance` is 0 to 1."""
+    requested = failure.retry_after
+    if requested is not None:
+        return requested if requested <= LONGEST_WAIT else None
+    wait = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
+    return wait * (0.5 + chance / 2)
 
 
 @dataclass(slots=True)
@@ -141,16 +146,19 @@ class _CallSlot:
             return True
         if delta.id and self.id:
             return delta.id == self.id
-        written = "".join(self.arguments) if delta.name else ""
-        return not written.rstrip().endswith("}") or bool(parse_arguments(written)[1])
+        arguments = "".join(self.arguments)
+        if not arguments.rstrip().endswith("}"):
+            return True
+        _, problem = parse_arguments(arguments)
+        return bool(problem)
 
 
 class ReplyBuilder:
     """Accumulates chunks; `build` may be called at any time, also after a stream was cut off. A call without an id, or
-    with one in `taken` or used before in this reply, gets a new one."""
+    with one in `used_ids` or used before in this reply, gets a new one."""
 
-    def __init__(self, taken: Collection[str] = ()) -> None:
-        self._taken = set(taken)
+    def __init__(self, used_ids: Collection[str] = ()) -> None:
+        self._used_ids = set(used_ids)
         self.reset()
 
     def reset(self) -> None:
@@ -164,7 +172,8 @@ class ReplyBuilder:
         for name, pieces in self._texts.items():
             pieces.append(getattr(chunk, name))
         for name in ("usage", "cost", "stop", "blocks", "note"):
-            if (value := getattr(chunk, name)) not in (None, ""):
+            value = getattr(chunk, name)
+            if value not in (None, ""):
                 self._last[name] = value
         if chunk.call is not None:
             self._add_call(chunk.call)
@@ -175,15 +184,15 @@ class ReplyBuilder:
             name: join_surrogates("".join(pieces)) for name, pieces in self._texts.items()
         }
         # the chat templates of many local models open the thoughts: only their end is in the answer
-        thoughts, ended, answer = texts["text"].partition("</think>\n\n")
-        if ended and not texts["reasoning"] and "<think>" not in thoughts:
+        thoughts, closing_tag, answer = texts["text"].partition("</think>\n\n")
+        if closing_tag and not texts["reasoning"] and "<think>" not in thoughts:
             texts |= {"reasoning": thoughts, "text": answer}
         reply = ModelReply(**texts, **self._last)
-        used = set(self._taken)
+        used_ids = set(self._used_ids)
         for slot in self._slots:
-            free = slot.id and slot.id.isprintable() and slot.id not in used
-            call_id = slot.id if free else f"call_{secrets.token_hex(8)}"
-            used.add(call_id)
+            is_usable = slot.id and slot.id.isprintable() and slot.id not in used_ids
+            call_id = slot.id if is_usable else f"call_{secrets.token_hex(8)}"
+            used_ids.add(call_id)
             arguments = "".join(slot.arguments)
             parameters, problem = parse_arguments(arguments)
             name = slot.name.partition("<|")[0]  # gpt-oss: read_file<|channel|>commentary
@@ -192,11 +201,11 @@ class ReplyBuilder:
                 name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
             reply.calls.append(ToolCall(id=call_id, name=name, parameters=parameters))
             if problem:
-                reply.malformed[call_id], reply.broken[call_id] = problem, arguments
+                reply.malformed[call_id] = problem
         return reply
 
     def _add_call(self, delta: CallDelta) -> None:
-        slot = next((s for s in reversed(self._slots) if s.index == delta.index), None)
+        slot = next((slot for slot in reversed(self._slots) if slot.index == delta.index), None)
         if slot is None and self._slots and not (delta.id or delta.name):  # some count the pieces
             slot = self._slots[-1]
         if slot is None or not slot.accepts(delta):

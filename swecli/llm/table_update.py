@@ -20,17 +20,17 @@ ADDRESS_VARIABLE = "LITELLM_MODEL_COST_MAP_URL"
 _ADDRESS = (
     "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
 )
-_SECONDS = 30.0
-_MOST_BYTES = 32 << 20  # the table of today has 2 MB
-_FEWEST_ROWS = 0.5  # of the known ones: a table with fewer is taken for a broken one
+_TIMEOUT = 30.0
+_MAX_BYTES = 32 << 20  # the table of today has 2 MB
+_LEAST_SHARE = 0.5  # of the known rows: a table with fewer is taken for a broken one
 _CHAT = ("chat", "responses")
-_SIZES = ("max_input_tokens", "max_output_tokens", "max_tokens")
-_PRICE = re.compile(
+_SIZE_COLUMNS = ("max_input_tokens", "max_output_tokens", "max_tokens")
+_PRICE_COLUMN = re.compile(
     r"(input_cost_per_token|output_cost_per_token|output_cost_per_reasoning_token"
     r"|cache_read_input_token_cost|cache_creation_input_token_cost)(_above_\d+k_tokens)?"
 )
-_READ = {
-    *_SIZES,
+_COLUMNS = {
+    *_SIZE_COLUMNS,
     "litellm_provider",
     "mode",
     "deprecation_date",
@@ -49,26 +49,26 @@ _READ = {
 
 @dataclass(frozen=True, slots=True)
 class TableUpdate:
-    """What a fetched table has: its `address`, the number of `rows`, and names of chat models that are `new`, `gone`,
-    or have `other` prices or sizes."""
+    """What a fetched table has: its `address`, the number of `rows`, and the names of chat models that were `added`,
+    were `removed`, or have other prices or sizes (`changed`)."""
 
     address: str
     rows: int
-    new: tuple[str, ...]
-    gone: tuple[str, ...]
-    other: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
 
 
 def update_table(environ: Mapping[str, str]) -> TableUpdate:
     """Fetch the table and store it for this user. Raises Unavailable with one line if it cannot be fetched or is not a
     table, BadInput if it cannot be stored."""
     address = environ.get(ADDRESS_VARIABLE, "").strip() or _ADDRESS
-    fetched = fetch_object(address, seconds=_SECONDS, most_bytes=_MOST_BYTES)
-    rows = rows_of(fetched)
-    before = model_table()
-    if len(rows) <= _FEWEST_ROWS * len(before):
+    fetched = fetch_object(address, seconds=_TIMEOUT, max_bytes=_MAX_BYTES)
+    rows = read_rows(fetched)
+    previous = model_table()
+    if len(rows) <= _LEAST_SHARE * len(previous):
         raise Unavailable(
-            f"{address} sent {len(rows):,} models, and {len(before):,} are known: not taken.",
+            f"{address} sent {len(rows):,} models, and {len(previous):,} are known: not taken.",
             "Check the address.",
         )
     path = fetched_table_path()
@@ -77,17 +77,19 @@ def update_table(environ: Mapping[str, str]) -> TableUpdate:
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
     return TableUpdate(
-        address,
-        len(rows),
-        tuple(name for name in rows if name not in before),
-        tuple(name for name in before if name not in rows),
-        tuple(
-            name for name in rows if name in before and _facts(rows[name]) != _facts(before[name])
+        address=address,
+        rows=len(rows),
+        added=tuple(name for name in rows if name not in previous),
+        removed=tuple(name for name in previous if name not in rows),
+        changed=tuple(
+            name
+            for name in rows
+            if name in previous and _figures(rows[name]) != _figures(previous[name])
         ),
     )
 
 
-def rows_of(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def read_rows(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what the program reads of litellm's table: the rows of chat models by name, sorted, with the columns that
     mean something here. Prices and sizes that are none are left out: a negative price would lower what is counted.
     Another name of a model (`alias_of`) has that model's row."""
@@ -96,33 +98,38 @@ def rows_of(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if isinstance(row, dict) and "alias_of" in row:
             row = litellm_table.get(str(row["alias_of"]))
         if isinstance(row, dict) and row.get("mode") in _CHAT and _has_provider(row):
-            named = {**row, **dict(_prices_by_size(row))}
-            rows[name] = {key: value for key, value in named.items() if _is_read(key, value)}
+            columns = {**row, **dict(_prices_by_size(row))}
+            rows[name] = {key: value for key, value in columns.items() if _is_column(key, value)}
     return rows
 
 
 def table_text(rows: Mapping[str, Row], *, source: str, providers: Collection[str] = ()) -> str:
     """Return the text of a table's file, one row to a line, so that a row is found without parsing the others.
     `source` says whose figures these are, `providers` are all names of providers that litellm knows."""
-    about = {"version": 2, "source": source, "providers": sorted(providers)}
-    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items())
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
-    text = f'{{{head},\n"models": {{\n{lines}\n}}}}'
+    properties = {"version": 2, "source": source, "providers": sorted(providers)}
+    first_lines = _to_lines(properties)
+    text = f'{{{first_lines},\n"models": {{\n{_to_lines(rows)}\n}}}}'
     assert text.encode().startswith(TABLE_HEAD)
     return text
+
+
+def _to_lines(fields: Mapping[str, Any]) -> str:
+    """Return the inside of a JSON object, one field to a line."""
+    return ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
 
 
 def _has_provider(row: Row) -> bool:
     return isinstance(row.get("litellm_provider"), str)
 
 
-def _is_read(key: str, value: Any) -> bool:
+def _is_column(key: str, value: Any) -> bool:
+    """Return whether a column of litellm's table is one of ours, and its value one that can be true."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if _PRICE.fullmatch(key):
+    if _PRICE_COLUMN.fullmatch(key):
         return is_number and math.isfinite(value) and value >= 0
-    if key in _SIZES:
+    if key in _SIZE_COLUMNS:
         return is_number and math.isfinite(value) and value > 0
-    return key in _READ
+    return key in _COLUMNS
 
 
 def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:
@@ -136,7 +143,7 @@ def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:
                 yield from ((key + suffix, value) for key, value in tier.items())
 
 
-def _facts(row: Row) -> tuple[Any, ...]:
-    """Return what a person looks at: sizes, and the price of a request of each kind."""
-    kinds = (Usage(1, 0, 0, 0, 0), Usage(0, 1, 0, 0, 0), Usage(0, 0, 1, 0, 0), Usage(0, 0, 0, 1, 0))
-    return (*(row.get(size) for size in _SIZES), *(cost_of(kind, row) for kind in kinds))
+def _figures(row: Row) -> tuple[Any, ...]:
+    """Return what a person looks at: sizes, and the price of a token of each kind."""
+    tokens = (Usage(input=1), Usage(cache_read=1), Usage(cache_write=1), Usage(output=1))
+    return (*(row.get(size) for size in _SIZE_COLUMNS), *(cost_of(token, row) for token in tokens))

@@ -18,15 +18,16 @@ from swecli.llm.call_arguments import parse_arguments
 from swecli.models.api_message import calls_of
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolCall, ToolSpec
 
-_ID = "written_"
-"""What the id of a call begins with that was taken from a text."""
+_ID_PREFIX = "written_"  # of the id of a call that was taken from a text
 # What templates put around a call: <tool_call> of Hermes and Qwen, <|python_tag|> and <|eom_id|> of Llama, [TOOL_CALLS]
 # and [ARGS] of Mistral. Some models leave it out, for example Qwen2.5-Coder at Ollama.
 _MARK = r"(?:</?tool_call>|<\|\w+\|>|\[(?:TOOL_CALLS|ARGS)\])"
+# possessive, and the value up to the last bracket: a text of many marks is read once
 _JSON_CALL = re.compile(
-    rf"(?:{_MARK}\s*)*(?P<name>[\w-]*)\s*(?:{_MARK}\s*)*(?P<value>[\[{{].*[\]}}])\s*(?:{_MARK}\s*)*",
+    rf"(?:{_MARK}\s*)*+(?P<name>[\w-]*+)\s*+(?:{_MARK}\s*)*+(?P<value>[\[{{].*[\]}}])(?P<rest>[^\]}}]*)",
     re.DOTALL,
 )
+_ENDS = re.compile(rf"\s*(?:{_MARK}\s*)*+")
 # Qwen3-Coder, which often leaves out the first line
 _TAGGED_CALL = re.compile(
     r"(?:<tool_call>\s*)?<function=(?P<name>[\w-]+)>(?P<body>.*)</function>\s*(?:</tool_call>)?",
@@ -34,7 +35,7 @@ _TAGGED_CALL = re.compile(
 )
 _PARAMETER = re.compile(r"<parameter=(?P<key>[\w-]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
 _CALL_FIELDS = ({"name", "arguments"}, {"name", "parameters"})  # Llama: parameters
-_SIGN = re.compile(r"<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>")
+_CALL_MARK = re.compile(r"<tool_call>|<function=|\[TOOL_CALLS\]|<\|python_tag\|>")
 # what line numbers, quoting, escapes and another layout change in a text
 _LAYOUT = re.compile(r"\\+(?:[bfnrt]|u[0-9A-Fa-f]{4})|[\W\d_]+")
 
@@ -43,22 +44,22 @@ def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     """Return the call that a text consists of; None if it holds anything else, or the tool does not take its
     arguments."""
     stripped = text.strip()
-    named = _read_tagged(stripped, tools) or _read_json(stripped)
-    if named is None:
+    call = _read_tagged(stripped, tools) or _read_json(stripped)
+    if call is None:
         return None
-    name, given = named
+    name, parameters = call
     tool = next((tool for tool in tools if tool.name == name), None)
     try:
-        arguments, problem = parse_arguments(json.dumps(given))
+        arguments, problem = parse_arguments(json.dumps(parameters))
     except RecursionError:  # nested just as deep as can be read
         return None
     if tool is None or problem:
         return None
-    known = tool.parameters.get("properties", {})
+    properties = tool.parameters.get("properties", {})
     required = tool.parameters.get("required", ())
-    if not set(required) <= arguments.keys() <= known.keys():
+    if not set(required) <= arguments.keys() <= properties.keys():
         return None
-    return ToolCall(f"{_ID}{secrets.token_hex(8)}", name, arguments)
+    return ToolCall(f"{_ID_PREFIX}{secrets.token_hex(8)}", name, arguments)
 
 
 def take_written_call(
@@ -70,30 +71,29 @@ def take_written_call(
     if reply.calls or not is_whole or not request.tools or request.schema is not None:
         return reply
     call = find_written_call(reply.text, request.tools)
-    if call is None and not _SIGN.search(reply.text):
+    if call is None and not _CALL_MARK.search(reply.text):
         return reply
-    if not all(name.startswith(_ID) for name in session_calls()):
+    if not all(name.startswith(_ID_PREFIX) for name in session_calls()):
         return reply  # the channel works
-    if (
-        call is None
-        or _is_repeated(call, request.messages)
-        or _is_quoted(reply.text, request.messages)
-    ):
+    if call is None or _is_repeated(call, request.messages):
+        return replace(reply, written_call="shown")
+    if _is_quoted(reply.text, request.messages):
         return replace(reply, written_call="shown")
     return replace(reply, text="", calls=[call], stop="tool_calls", written_call="run")
 
 
 def _read_json(text: str) -> tuple[str, Any] | None:
-    """Return name and arguments of a call that is a JSON object, or a name before the object of its arguments."""
-    found = _JSON_CALL.fullmatch(text)
-    if found is None:
+    """Return name and arguments of a call that is a JSON object, `{"name": ..., "arguments": {...}}`, or a name before
+    the object of its arguments; None for any other text."""
+    match = _JSON_CALL.fullmatch(text)
+    if match is None or not _ENDS.fullmatch(match["rest"]):
         return None
     try:
-        value = json.loads(found["value"], strict=False)
+        value = json.loads(match["value"], strict=False)
     except (ValueError, RecursionError):
         return None
-    if found["name"]:
-        return found["name"], value
+    if match["name"]:
+        return match["name"], value
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict) or value.keys() - {"id", "type"} not in _CALL_FIELDS:
@@ -102,17 +102,18 @@ def _read_json(text: str) -> tuple[str, Any] | None:
 
 
 def _read_tagged(text: str, tools: Sequence[ToolSpec]) -> tuple[str, Any] | None:
-    """Return name and arguments of a call whose arguments are tags."""
-    found = _TAGGED_CALL.fullmatch(text)
-    if found is None or _PARAMETER.sub("", found["body"]).strip():
+    """Return name and arguments of a call whose arguments are tags, `<function=read><parameter=path>a.py</parameter>
+    </function>`; None for any other text."""
+    match = _TAGGED_CALL.fullmatch(text)
+    if match is None or _PARAMETER.sub("", match["body"]).strip():
         return None
-    known = next((tool.parameters for tool in tools if tool.name == found["name"]), {})
-    properties = known.get("properties", {})
+    schema = next((tool.parameters for tool in tools if tool.name == match["name"]), {})
+    properties = schema.get("properties", {})
     arguments = {
         parameter["key"]: _typed(parameter["value"], properties.get(parameter["key"], {}))
-        for parameter in _PARAMETER.finditer(found["body"])
+        for parameter in _PARAMETER.finditer(match["body"])
     }
-    return found["name"], arguments
+    return match["name"], arguments
 
 
 def _typed(value: str, schema: dict[str, Any]) -> Any:
@@ -127,8 +128,9 @@ def _typed(value: str, schema: dict[str, Any]) -> Any:
 
 def _is_repeated(call: ToolCall, messages: Sequence[ApiMessage]) -> bool:
     """Return whether a call is the last one made: its result is there, and the same again would not end."""
-    last = [earlier["function"] for message in messages for earlier in calls_of(message)][-1:]
-    return last == [call.to_api()["function"]] and messages[-1]["role"] == "tool"
+    earlier_calls = [earlier["function"] for message in messages for earlier in calls_of(message)]
+    is_same = earlier_calls[-1:] == [call.to_api()["function"]]
+    return is_same and messages[-1]["role"] == "tool"
 
 
 def _is_quoted(text: str, messages: Iterable[ApiMessage]) -> bool:
@@ -137,13 +139,13 @@ def _is_quoted(text: str, messages: Iterable[ApiMessage]) -> bool:
     sent = [message["content"] or "" for message in messages]
     sent += [call["function"]["arguments"] for message in messages for call in calls_of(message)]
     letters = _letters("\n".join(sent))
-    place = 0
+    position = 0
     for line in text.splitlines():
         wanted = _letters(line)
-        place = letters.find(wanted, place)
-        if place < 0:
+        position = letters.find(wanted, position)
+        if position < 0:
             return False
-        place += len(wanted)
+        position += len(wanted)
     return True
 
 

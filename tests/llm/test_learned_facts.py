@@ -18,11 +18,11 @@ DAY = 86_400
 
 def test_facts_are_stored_with_date_and_message_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "models.json"
-    LearnedFacts(path, today=0).learn(
+    LearnedFacts(path, now=0).learn(
         ORIGIN, "limit_name", "max_completion_tokens", "unknown field max_tokens"
     )
-    LearnedFacts(path, today=0).learn(ORIGIN, "max_output", 4096, "at most 4096")
-    assert LearnedFacts(path, today=DAY).of(ORIGIN) == {
+    LearnedFacts(path, now=0).learn(ORIGIN, "max_output", 4096, "at most 4096")
+    assert LearnedFacts(path, now=DAY).fields_of(ORIGIN) == {
         "limit_name": "max_completion_tokens",
         "max_output": 4096,
     }
@@ -48,8 +48,8 @@ def test_what_a_model_lacks_is_known_for_the_session_alone(
     path = tmp_path / "models.json"
     facts = LearnedFacts(path)
     facts.learn(ORIGIN, field, value, "no")
-    assert facts.of(ORIGIN) == known
-    assert LearnedFacts(path).of(ORIGIN) == {}
+    assert facts.fields_of(ORIGIN) == known
+    assert LearnedFacts(path).fields_of(ORIGIN) == {}
     assert not path.exists()
 
 
@@ -60,13 +60,13 @@ def test_how_a_model_is_asked_is_known_in_later_sessions(
     tmp_path: Path, field: str, value: object
 ) -> None:
     path = tmp_path / "models.json"
-    LearnedFacts(path, today=0).learn(ORIGIN, field, value, "no")
-    assert LearnedFacts(path, today=400 * DAY).of(ORIGIN) == {field: value}
+    LearnedFacts(path, now=0).learn(ORIGIN, field, value, "no")
+    assert LearnedFacts(path, now=400 * DAY).fields_of(ORIGIN) == {field: value}
 
 
 def test_one_process_has_one_set_of_facts(own_home: Path) -> None:
     LearnedFacts.find(os.environ).learn(ORIGIN, "tools", False, "no")
-    assert LearnedFacts.find(os.environ).of(ORIGIN) == {"tools": False}
+    assert LearnedFacts.find(os.environ).fields_of(ORIGIN) == {"tools": False}
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_an_invalid_facts_file_is_ignored_and_overwritten(tmp_path: Path, text: 
     path = tmp_path / "models.json"
     path.write_text(text)
     facts = LearnedFacts(path)
-    assert facts.of(ORIGIN) == {}
+    assert facts.fields_of(ORIGIN) == {}
     facts.learn(ORIGIN, "max_output", 10, "")
-    assert facts.of(ORIGIN) == {"max_output": 10}
+    assert facts.fields_of(ORIGIN) == {"max_output": 10}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_stored_facts_with_an_invalid_name_or_value_are_ignored(
     path = tmp_path / "models.json"
     facts = {name: {"value": value, "on": "2999-01-01"} for name, value in fact.items()}
     path.write_text(json.dumps({"version": 1, "models": {ORIGIN: facts}}))
-    assert LearnedFacts(path).of(ORIGIN) == {}
+    assert LearnedFacts(path).fields_of(ORIGIN) == {}
 
 
 def test_a_facts_file_of_a_newer_version_is_neither_used_nor_changed(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_facts_file_of_a_newer_version_is_neither_used_nor_changed(tmp_path: P
     path.write_text('{"version": 99, "models": {}}')
     LearnedFacts(path).learn(ORIGIN, "max_output", 10, "")
     assert path.read_text() == '{"version": 99, "models": {}}'
-    assert LearnedFacts(path).of(ORIGIN) == {}
+    assert LearnedFacts(path).fields_of(ORIGIN) == {}
     with pytest.raises(BadInput, match="a newer swecli"):
         LearnedFacts(path).forget("small")
 
@@ -139,7 +139,7 @@ def test_processes_that_learn_at_the_same_time_lose_no_facts(tmp_path: Path) -> 
         process.start()
     for process in made:
         process.join()
-    assert [LearnedFacts(path).of(f"{ORIGIN}-{n}") for n in range(1, 9)] == [
+    assert [LearnedFacts(path).fields_of(f"{ORIGIN}-{n}") for n in range(1, 9)] == [
         {"max_output": n} for n in range(1, 9)
     ]
 
@@ -149,4 +149,4 @@ def test_a_model_is_forgotten_by_its_name(tmp_path: Path) -> None:
     facts.learn(ORIGIN, "max_output", 10, "")
     assert facts.forget("other") == 0
     assert facts.forget("small") == 1
-    assert facts.of(ORIGIN) == {}
+    assert facts.fields_of(ORIGIN) == {}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.openrouter_list import rows_of
+from swecli.llm.openrouter_list import read_rows
 from swecli.llm.profile import Profile
 from swecli.llm.registry import make_model
 
@@ -170,4 +170,4 @@ def test_a_damaged_stored_list_is_fetched_again(own_home: Path, stored: str) -> 
 
 def test_prices_that_are_no_prices_are_left_out() -> None:
     odd = {"id": "a", "pricing": {"prompt": "inf", "completion": "free", "input_cache_read": None}}
-    assert rows_of({"data": [odd]})["a"] == {"litellm_provider": "openrouter", "mode": "chat"}
+    assert read_rows({"data": [odd]})["a"] == {"litellm_provider": "openrouter", "mode": "chat"}

@@ -1,4 +1,5 @@
-"""Test the table of prices and limits that is shipped, and how a model's row is found or guessed."""
+"""Test the table of prices and limits, how a model's row is found or guessed, what a request costs by it, and that
+litellm and tiktoken stay offline."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from swecli.llm.endpoints import KEYED, Endpoint
+from swecli.llm.endpoints import HOSTED, Endpoint
 from swecli.llm.price_table import (
     SHIPPED_TABLE,
     chat_models,
@@ -21,7 +24,10 @@ from swecli.llm.price_table import (
     find_row,
     guess_row,
     model_table,
+    prepare_environment,
     provider_names,
+    token_count,
+    tokenizer_folder,
 )
 from swecli.llm.profile import Profile
 from swecli.llm.providers.litellm import load_litellm
@@ -189,7 +195,7 @@ def test_all_providers_are_listed() -> None:
 
 
 def test_default_models_are_chat_models_of_the_table_that_support_tool_calls() -> None:
-    for provider, name in [(one.name, one.default_model) for one in KEYED if one.default_model]:
+    for provider, name in [(one.name, one.default_model) for one in HOSTED if one.default_model]:
         assert name in chat_models(TABLE, provider)
         row = find_row(provider, name.partition("/")[2])
         assert row is not None
@@ -198,3 +204,141 @@ def test_default_models_are_chat_models_of_the_table_that_support_tool_calls() -
         assert row["max_input_tokens"] >= 100_000
         assert row["input_cost_per_token"] > 0
         assert not row.get("deprecation_date")
+
+
+MODELS = (
+    "openai/gpt-4.1",
+    "openai/gpt-6.1-sol",
+    "anthropic/claude-haiku-4-5",
+    "gemini/gemini-2.5-pro",
+)
+
+
+@pytest.mark.slow  # imports litellm
+@pytest.mark.parametrize(
+    "name",
+    [*MODELS, "gemini/gemini-3.8-flash", "anthropic/claude-sonnet-5-5", "groq/openai/gpt-oss-120b"],
+)
+@pytest.mark.parametrize("size", [1_000, 250_000, 400_000])
+def test_the_cost_equals_the_cost_that_litellm_computes(litellm: Any, name: str, size: int) -> None:
+    provider, _, model = name.partition("/")
+    usage = Usage(input=size, cache_read=2_000, output=300, reasoning=200)
+    theirs = litellm.Usage(
+        prompt_tokens=usage.prompt,
+        completion_tokens=500,
+        total_tokens=usage.total,
+        prompt_tokens_details={"cached_tokens": 2_000},
+        completion_tokens_details={"reasoning_tokens": 200, "text_tokens": 300},
+    )
+    expected = sum(
+        litellm.cost_per_token(model=model, custom_llm_provider=provider, usage_object=theirs)
+    )
+    assert cost_of(usage, find_row(provider, model)) == pytest.approx(expected)
+
+
+def test_a_prompt_above_200k_tokens_is_charged_at_the_higher_price() -> None:
+    row = TABLE["gemini/gemini-2.5-pro"]
+    assert cost_of(Usage(input=200_000), row) == pytest.approx(
+        200_000 * row["input_cost_per_token"]
+    )
+    assert cost_of(Usage(input=200_001), row) == pytest.approx(
+        200_001 * row["input_cost_per_token_above_200k_tokens"]
+    )
+
+
+def test_the_cost_is_unknown_if_the_price_is_unknown() -> None:
+    assert cost_of(Usage(input=5), None) is None
+    assert cost_of(Usage(input=5), {"input_cost_per_token": 1e-6}) is None
+    assert cost_of(Usage(input=5), find_row("openai", "nonesuch")) is None
+
+
+def test_a_price_of_zero_gives_a_cost_of_zero() -> None:
+    assert (
+        cost_of(Usage(input=5), {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}) == 0.0
+    )
+
+
+def test_cache_writes_are_charged_at_their_price_in_the_table() -> None:
+    row = TABLE["claude-haiku-4-5"]
+    assert cost_of(Usage(cache_write=1000), row) == pytest.approx(
+        1000 * row["cache_creation_input_token_cost"]
+    )
+
+
+def test_token_count_is_the_first_number_of_the_given_columns_or_zero() -> None:
+    assert token_count({"a": "x", "b": 5.0}, "a", "b") == 5
+    assert token_count({"a": 0}, "a") == 0
+    assert token_count(None, "a") == 0
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**6), st.sampled_from(MODELS))
+def test_more_tokens_never_cost_less(one: int, other: int, output: int, name: str) -> None:
+    provider, _, model = name.partition("/")
+    row = find_row(provider, model)
+    small, large = sorted((one, other))
+    cheap, dear = (
+        cost_of(Usage(input=small, output=output), row),
+        cost_of(Usage(input=large, output=output), row),
+    )
+    assert cheap is not None
+    assert dear is not None
+    assert 0 <= cheap <= dear
+
+
+def test_the_environment_makes_litellm_use_local_tables_and_production_mode() -> None:
+    environ = {"LITELLM_LOCAL_MODEL_COST_MAP": "False"}
+    prepare_environment(environ)
+    assert {name for name, value in environ.items() if value == "True"} >= {
+        "LITELLM_LOCAL_MODEL_COST_MAP",
+        "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
+    }
+    assert environ["LITELLM_MODE"] == "PRODUCTION"
+
+
+def test_every_litellm_variable_for_local_tables_is_set() -> None:
+    tables = tokenizer_folder()
+    assert tables is not None
+    folder = tables.parents[1]
+    environ: dict[str, str] = {}
+    prepare_environment(environ)
+    known = {
+        word
+        for name in (
+            "__init__.py",
+            "anthropic_beta_headers_manager.py",
+            "litellm_core_utils/get_model_cost_map.py",
+        )
+        for word in re.findall(
+            r"LITELLM_LOCAL_[A-Z_]+", (folder / name).read_text(encoding="utf-8")
+        )
+    }
+    assert known
+    assert known <= set(environ)
+
+
+def test_a_tiktoken_cache_dir_of_the_user_is_kept() -> None:
+    environ = {"TIKTOKEN_CACHE_DIR": "/mine"}
+    prepare_environment(environ)
+    assert environ["TIKTOKEN_CACHE_DIR"] == "/mine"
+
+
+def test_tiktoken_cache_dir_is_the_folder_with_the_token_tables() -> None:
+    tables = tokenizer_folder()
+    environ: dict[str, str] = {}
+    prepare_environment(environ)
+    assert tables is not None
+    assert environ["TIKTOKEN_CACHE_DIR"] == str(tables)
+    # tiktoken names its cached tables by a hash of their URL.
+    assert any(len(path.name) == 40 for path in tables.iterdir())
+
+
+def test_preparing_the_environment_imports_no_heavy_modules() -> None:
+    program = (
+        "import sys; from swecli.llm.price_table import prepare_environment; prepare_environment({}); "
+        "print([m for m in ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken') if m in sys.modules])"
+    )
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
+    )
+    assert done.stdout.strip() == "[]"

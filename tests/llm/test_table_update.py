@@ -23,7 +23,7 @@ from swecli.llm.price_table import (
 )
 from swecli.llm.public_json import fetch_object
 from swecli.llm.registry import make_model
-from swecli.llm.table_update import ADDRESS_VARIABLE, TableUpdate, rows_of, update_table
+from swecli.llm.table_update import ADDRESS_VARIABLE, TableUpdate, read_rows, update_table
 from swecli.models.errors import ModelNotFound, Unavailable
 from swecli.models.message import Usage
 from tests.llm.test_openrouter_list import serving
@@ -48,11 +48,11 @@ def update(rows: dict[str, Any]) -> TableUpdate:
 def test_a_fetched_table_is_used_and_its_changes_are_named() -> None:
     cheaper = SHIPPED["gpt-4.1"] | {"input_cost_per_token": 1e-7}
     done = update({"gpt-99": NEW, "gpt-4.1": cheaper})
-    assert (done.new, done.gone, done.other) == (("gpt-99",), (), ("gpt-4.1",))
+    assert (done.added, done.removed, done.changed) == (("gpt-99",), (), ("gpt-4.1",))
     assert find_row("openai", "gpt-99") == NEW
     assert find_row("openai", "gpt-4.1") == cheaper
     assert find_row("anthropic", "claude-haiku-4-5") == SHIPPED["claude-haiku-4-5"]
-    assert update({"gpt-4.1": cheaper}).gone == ("gpt-99",)
+    assert update({"gpt-4.1": cheaper}).removed == ("gpt-99",)
 
 
 def test_a_name_that_ten_others_begin_with_is_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_what_is_not_a_table_is_refused_in_one_line_and_not_stored(body: bytes, 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
     with serving(b"{}", is_silent=True) as (_, environ), pytest.raises(Unavailable) as caught:
-        fetch_object(environ["OPENROUTER_BASE_URL"], seconds=0.2, most_bytes=10)
+        fetch_object(environ["OPENROUTER_BASE_URL"], seconds=0.2, max_bytes=10)
     assert "sent no list within 0.2 s" in caught.value.message
 
 
@@ -141,9 +141,9 @@ def test_without_a_network_there_is_one_line() -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
     with pytest.raises(Unavailable, match="cannot be read .*refused"):
-        fetch_object(url, seconds=5, most_bytes=10)
+        fetch_object(url, seconds=5, max_bytes=10)
     with pytest.raises(Unavailable, match="not an http address"):
-        fetch_object("file:///etc/passwd", seconds=5, most_bytes=10)
+        fetch_object("file:///etc/passwd", seconds=5, max_bytes=10)
 
 
 def test_prices_by_the_size_of_a_prompt_are_read_from_both_forms() -> None:
@@ -152,7 +152,7 @@ def test_prices_by_the_size_of_a_prompt_are_read_from_both_forms() -> None:
         {"range": [32_000.0, 1e6], "input_cost_per_token": 3e-6, "output_cost_per_token": 4e-6},
     ]
     row = {"litellm_provider": "dashscope", "mode": "chat", "tiered_pricing": tiers}
-    found = rows_of({"dashscope/qwen-99": row})["dashscope/qwen-99"]
+    found = read_rows({"dashscope/qwen-99": row})["dashscope/qwen-99"]
     assert cost_of(Usage(input=32_000, output=1), found) == pytest.approx(0.032 + 2e-6)
     assert cost_of(Usage(input=32_001, output=1), found) == pytest.approx(0.096003 + 4e-6)
 
@@ -160,13 +160,13 @@ def test_prices_by_the_size_of_a_prompt_are_read_from_both_forms() -> None:
 @pytest.mark.parametrize("tiers", [7, [7], [{}], [{"range": []}], [{"range": "many"}]])
 def test_prices_by_size_that_cannot_be_read_are_none(tiers: Any) -> None:
     row = {"litellm_provider": "dashscope", "mode": "chat"}
-    assert rows_of({"dashscope/qwen-99": row | {"tiered_pricing": tiers}}) == {
+    assert read_rows({"dashscope/qwen-99": row | {"tiered_pricing": tiers}}) == {
         "dashscope/qwen-99": row
     }
 
 
 def test_another_name_of_a_model_has_its_row() -> None:
-    rows = rows_of(
+    rows = read_rows(
         {"gpt-99": NEW, "openai/gpt-latest": {"alias_of": "gpt-99"}, "x": {"alias_of": 1}}
     )
     assert rows == {"gpt-99": NEW, "openai/gpt-latest": NEW}

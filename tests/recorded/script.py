@@ -65,7 +65,10 @@ TURNS: list[tuple[str, list[Any]]] = [
     ),
     (
         "Delete the build folder",
-        [calls(("run_command", {"command": "rm -r build"})), "You said no, so I leave it."],
+        [
+            calls(("run_command", {"command": "rm -r build", "access": "write"})),
+            "You said no, so I leave it.",
+        ],
     ),
     ("No, that's wrong: the folder is called out, not build.", ["I see: out it is."]),
     (
@@ -201,13 +204,7 @@ class Script:
             if "P-1" in str(request.messages)
             else []
         )
-        words = f"`./pytest -q` runs the {('unit', 'slow', 'calc', 'add')[self.reflected % 4]} tests here."
-        return {
-            "strategies": tags,
-            "lessons": [
-                {"section": "testing", "content": words, "kind": "fact", "evidence": "user: test"}
-            ],
-        }
+        return {"strategies": tags, "lessons": [{"kind": "fact"}]}  # no lesson: it says nothing
 
 
 class Careful(User):

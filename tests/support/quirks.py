@@ -14,12 +14,10 @@ from typing import Any
 from tests.support.strict_provider import Call, Received, Refusal, Reply, Wire
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "quirks.md"
-BOTH, CHAT, MESSAGES, RESPONSES = (
-    ("openai", "anthropic"),
-    ("openai",),
-    ("anthropic",),
-    ("responses",),
-)
+BOTH = ("openai", "anthropic")
+CHAT = ("openai",)
+MESSAGES = ("anthropic",)
+RESPONSES = ("responses",)
 ALL = (*BOTH, *RESPONSES)
 SERVICES = (*MESSAGES, *RESPONSES)  # their wires are no local server's
 WIRE_NAMES = {
@@ -53,8 +51,11 @@ class Quirk:
 
 def _raw(*deltas: dict[str, Any], end: str | None = "stop", **more: Any) -> Reply:
     """Return a reply in the chat protocol that consists of these deltas."""
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-    choices += [{"index": 0, "delta": {}, "finish_reason": end, **more}] if end else []
+    choices: list[dict[str, Any]] = [
+        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
+    ]
+    if end:
+        choices.append({"index": 0, "delta": {}, "finish_reason": end, **more})
     body = (
         "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices)
         + "data: [DONE]\n\n"
@@ -78,8 +79,13 @@ def _whole() -> Any:
             {"index": 0, "message": {"role": "assistant", "content": DONE}, "finish_reason": "stop"}
         ]
     }
-    message = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": DONE}]}
-    message |= {"stop_reason": "end_turn", "usage": {"input_tokens": 9, "output_tokens": 2}}
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": DONE}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 9, "output_tokens": 2},
+    }
     return lambda got: _body(
         json.dumps(chat if got.protocol == "openai" else message).encode(), "application/json"
     )
@@ -118,12 +124,12 @@ def _without_finish_reason() -> Any:
 
 def _counting_index() -> Any:
     """Increment the index with each chunk of a single call."""
-    pieces = [{"id": "a", "function": {"name": "list_files"}}, {"function": {"arguments": '{"path"'}},
-              {"function": {"arguments": ': "."}'}}]  # fmt: skip
-    return [
-        _raw(*({"tool_calls": [piece | {"index": at}]} for at, piece in enumerate(pieces))),
-        Reply(DONE),
+    pieces: list[dict[str, Any]] = [
+        {"index": 0, "id": "a", "function": {"name": "list_files"}},
+        {"index": 1, "function": {"arguments": '{"path"'}},
+        {"index": 2, "function": {"arguments": ': "."}'}},
     ]
+    return [_raw(*({"tool_calls": [piece]} for piece in pieces)), Reply(DONE)]
 
 
 def _strict_about(text: str, words: str, refused: Callable[[dict[str, Any]], bool]) -> Any:
@@ -139,21 +145,14 @@ def _strict_about(text: str, words: str, refused: Callable[[dict[str, Any]], boo
 
 
 def _blank_beside_thoughts() -> Any:
-    kinds = ({"type": "text", "text": ""}, {"type": "thinking", "thinking": "hm", "signature": "s"},
-             {"type": "tool_use", "id": "t1", "name": "list_files", "input": {"path": "."}})  # fmt: skip
-    starts = [
-        {"type": "content_block_start", "index": at, "content_block": one}
-        for at, one in enumerate(kinds)
-    ]
-    events = [
-        event
-        for at, start in enumerate(starts)
-        for event in (start, {"type": "content_block_stop", "index": at})
-    ]
-    events += [
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-        {"type": "message_stop"},
-    ]
+    blocks = ({"type": "text", "text": ""}, {"type": "thinking", "thinking": "hm", "signature": "s"},
+              {"type": "tool_use", "id": "t1", "name": "list_files", "input": {"path": "."}})  # fmt: skip
+    events: list[dict[str, Any]] = []
+    for index, block in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
+    events.append({"type": "message_stop"})
     return [
         _body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()),
         Reply(DONE),
@@ -170,12 +169,10 @@ def _kept_open() -> Any:
 
 def _silent() -> Any:
     def answer(got: Received) -> Reply:
-        whole, end = (
-            (ENDED, b"data: [DONE]")
-            if got.protocol == "openai"
-            else (STOPPED, b'data: {"type": "message_stop"')
-        )
-        body = whole[: whole.index(end)]
+        if got.protocol == "openai":
+            body = ENDED.partition(b"data: [DONE]")[0]
+        else:
+            body = STOPPED.partition(b'data: {"type": "message_stop"')[0]
         return Reply(wire=Wire(body=body, stall_at=len(body)))
 
     return answer
@@ -205,14 +202,16 @@ def _after_the_end() -> Any:
 
 
 def _two() -> Any:
-    pieces = [{"index": at, "delta": {"content": text}} for text in ("Hel", "lo.") for at in (0, 1)]
-    pieces += [{"index": at, "delta": {}, "finish_reason": "stop"} for at in (0, 1)]
-    return [
-        _body(b"".join(f"data: {json.dumps({'choices': [one]})}\n\n".encode() for one in pieces))
+    choices: list[dict[str, Any]] = [
+        {"index": index, "delta": {"content": text}} for text in ("Hel", "lo.") for index in (0, 1)
     ]
+    choices += [{"index": index, "delta": {}, "finish_reason": "stop"} for index in (0, 1)]
+    events = [f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices]
+    return [_body("".join(events).encode())]
 
 
-HALF, THINKS = Reply("Half an ans", finish="length"), Reply("", reasoning="let me see")
+HALF = Reply("Half an ans", finish="length")
+THINKS = Reply("", reasoning="let me see")
 CUT = Reply("Hel", finish=None)
 ENDED = b'data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 BROKEN = Wire({"content-encoding": "gzip"}, body=b"\x1f\x8bno gzip")
@@ -313,10 +312,10 @@ _CALLS = (
           "announced a tool call", ""),
     Quirk("arguments with a comma before the bracket", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": '{"path": ".",}'}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+        end="tool_calls"), Reply(DONE)], 2, 0, "could not be read", wires=CHAT),
     Quirk("arguments as a Python literal", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+        end="tool_calls"), Reply(DONE)], 2, 0, "could not be read", wires=CHAT),
     Quirk("an answer of a local server that is a call between tags", lambda: [
         Reply(TAGGED), Reply(DONE)], 2, 0,
           "writes its tool calls as text", wires=CHAT),

@@ -13,17 +13,17 @@ from swecli.llm.prefix import PrefixHash
 from swecli.models.api_message import ToolMessage, calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
-_MARK = {"cache_control": {"type": "ephemeral"}}
-_MOST_MARKS = 4  # the service refuses a request with more
-_LEAST_BUDGET = 1_024  # tokens; the service refuses fewer
+_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
+_MAX_MARKS = 4  # the service refuses a request with more
+_MIN_BUDGET = 1_024  # tokens; the service refuses fewer
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
-_INNER = {"message_start": "message", "content_block_start": "content_block"}
+_INNER_OBJECT = {"message_start": "message", "content_block_start": "content_block"}
 _DELTAS = {  # by delta type: its field, and the block field that it extends
     "text_delta": ("text", "text"), "thinking_delta": ("thinking", "thinking"),
     "signature_delta": ("signature", "signature"), "input_json_delta": ("partial_json", "input"),
     "compaction_delta": ("content", "content"),
 }  # fmt: skip
-_PLAIN = ("text", "tool_use")  # all other block types are opaque
+_VISIBLE_TYPES = ("text", "tool_use")  # all other block types are opaque
 
 
 class _MessageAnswer(Answer):
@@ -40,7 +40,7 @@ class _MessageAnswer(Answer):
         index = event.get("index")
         if not isinstance(index, int):
             index = 0
-        inner = typed_field(event, _INNER.get(str(kind), "delta"), dict)
+        inner = typed_field(event, _INNER_OBJECT.get(str(kind), "delta"), dict)
         match kind:
             case "message_start":
                 self._count(inner.get("usage"))
@@ -56,10 +56,10 @@ class _MessageAnswer(Answer):
             case "message_stop":
                 self.finished = True
         if not kind:
-            self.unknown = event
+            self.unknown_event = event
 
     def read_complete(self, event: dict[str, Any]) -> None:
-        self.unknown = event
+        self.unknown_event = event
         self._count(event.get("usage"))
         for index, block in enumerate(typed_field(event, "content", list)):
             if isinstance(block, dict):
@@ -69,10 +69,10 @@ class _MessageAnswer(Answer):
 
     def blocks(self) -> list[Any]:
         """Return all blocks in order if one is opaque and all tool inputs can be parsed, else []."""
-        whole = {index: dict(block) for index, block in sorted(self._content.items())}
+        complete = {index: dict(block) for index, block in sorted(self._content.items())}
         for (index, name), pieces in self._pieces.items():
             text = "".join(pieces)
-            block = whole.get(index, {})
+            block = complete.get(index, {})
             if name != "input":
                 block[name] = str(block.get(name) or "") + text
                 continue
@@ -80,8 +80,8 @@ class _MessageAnswer(Answer):
                 block[name] = json.loads(text)
             except (ValueError, RecursionError):
                 return []
-        has_opaque = any(block.get("type") not in _PLAIN for block in whole.values())
-        return list(whole.values()) if has_opaque else []
+        has_opaque = any(block.get("type") not in _VISIBLE_TYPES for block in complete.values())
+        return list(complete.values()) if has_opaque else []
 
     def _start_block(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
@@ -128,16 +128,17 @@ class _MessageAnswer(Answer):
 class Anthropic(NativeModel):
     """A model behind `/v1/messages`."""
 
-    answer = _MessageAnswer
+    answer_type = _MessageAnswer
     path = "/v1/messages"
     key_header = ("x-api-key", "")
     headers = {"anthropic-version": "2023-06-01"}
 
-    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
-        profile, at = self.profile, self.endpoint
-        body: dict[str, Any] = {"model": at.model, "max_tokens": limit, "stream": True}
-        body |= self._thinking(request.thinking or at.thinking, limit)
-        body |= at.extra_body
+    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        profile = self.profile
+        endpoint = self.endpoint
+        body: dict[str, Any] = {"model": endpoint.model, "max_tokens": limit, "stream": True}
+        body |= self._thinking(request.thinking or endpoint.thinking, limit)
+        body |= endpoint.extra_body
         if request.tools:
             # as they are sent: thoughts are bound to them
             body["tools"] = without_fields([_tool(spec) for spec in request.tools], profile.off)
@@ -145,54 +146,54 @@ class Anthropic(NativeModel):
         if system:
             body["system"] = system
         messages = [message for message in request.messages if message["role"] != "system"]
-        body["messages"] = self._turns(messages, _head_of(body))
+        body["messages"] = self._turns(messages, _hash_of_beginning(body))
         if "cache_control" not in profile.off and profile.cache == "marks":
-            _mark(body)
+            _set_marks(body)
         return body
 
-    def prefix(self, body: Mapping[str, Any]) -> str:
+    def prefix_hash(self, body: Mapping[str, Any]) -> str:
         """Return a hash of system, tools and messages, without cache marks; "" if blocks are not bound to it."""
         if self.profile.think_back != "bound":
             return ""
-        before = _head_of(body)
-        before.add(body["messages"])
-        return before.digest
+        beginning = _hash_of_beginning(body)
+        beginning.add(body["messages"])
+        return beginning.digest
 
-    def _thinking(self, wish: str, limit: int) -> dict[str, Any]:
+    def _thinking(self, level: str, limit: int) -> dict[str, Any]:
         """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
-        way = self.profile.thinking
-        if not wish or (wish == "off" and way != "always"):
+        mode = self.profile.thinking
+        if not level or (level == "off" and mode != "always"):
             return {}
-        if way == "budget":
-            budget = int(wish) if wish.isdecimal() else _BUDGETS.get(wish, limit)
-            tokens = max(_LEAST_BUDGET, min(budget, limit - _LEAST_BUDGET))
+        if mode == "budget":
+            budget = int(level) if level.isdecimal() else _BUDGETS.get(level, limit)
+            tokens = max(_MIN_BUDGET, min(budget, limit - _MIN_BUDGET))
             return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
         adaptive = {"type": "adaptive"}
         if "display" not in self.profile.off:
             adaptive["display"] = "summarized"  # else the newest models leave their thoughts out
-        return {"thinking": adaptive, "output_config": {"effort": self.profile.effort(wish)}}
+        return {"thinking": adaptive, "output_config": {"effort": self.profile.effort(level)}}
 
-    def _turns(self, messages: Iterable[ApiMessage], before: PrefixHash) -> list[dict[str, Any]]:
+    def _turns(self, messages: Iterable[ApiMessage], beginning: PrefixHash) -> list[dict[str, Any]]:
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
         prefix is unchanged."""
         turns: list[dict[str, Any]] = []
-        hashed = 0  # turns that `before` has
+        hashed = 0  # turns that are in `beginning`
         for message in messages:
             if message["role"] == "assistant":
-                opaque = self._sendable(message)
-                if self.profile.think_back == "bound" and opaque:
-                    before.add(turns[hashed:])
+                returned = self._sendable(message)
+                if self.profile.think_back == "bound" and returned:
+                    beginning.add(turns[hashed:])
                     hashed = len(turns)
-                    if message["blocks"].get("prefix") != before.digest:
-                        opaque = []
-                plain = [*_texts(message.get("content")), *_uses(message)]
-                content = opaque if _open(opaque) == plain else plain
+                    if message["blocks"].get("prefix") != beginning.digest:
+                        returned = []
+                plain = [*_text_blocks(message.get("content")), *_call_blocks(message)]
+                content = returned if _visible_content(returned) == plain else plain
                 turns.append({"role": "assistant", "content": content})
                 continue
             if message["role"] == "tool":
                 blocks = [_result(message)]
             else:
-                blocks = [*_images(message), *_texts(message.get("content"))]
+                blocks = [*_image_blocks(message), *_text_blocks(message.get("content"))]
             if turns and turns[-1]["role"] == "user":
                 turns[-1]["content"] += blocks
             else:
@@ -200,27 +201,27 @@ class Anthropic(NativeModel):
         return turns
 
     def _sendable(self, message: ApiMessage) -> list[dict[str, Any]]:
-        """Return the opaque blocks without empty text: the service refuses that, also if it was sent."""
-        blocks = [dict(block) for block in self.opaque(message)]
+        """Return the blocks to send back without empty text: the service refuses that, also if it sent it."""
+        blocks = [dict(block) for block in self.blocks_to_return(message)]
         return [block for block in blocks if str(block.get("text", "-")).strip()]
 
 
-def _head_of(body: Mapping[str, Any]) -> PrefixHash:
+def _hash_of_beginning(body: Mapping[str, Any]) -> PrefixHash:
     return PrefixHash(body.get("system"), body.get("tools"))
 
 
-def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _visible_content(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the text and calls of an answer's blocks, in the form that `_turns` builds from a stored message."""
-    shown: list[dict[str, Any]] = []
+    visible: list[dict[str, Any]] = []
     for block in blocks:
         if block.get("type") == "text" and typed_field(block, "text", str).strip():
-            if shown and shown[-1]["type"] == "text":
-                shown[-1]["text"] += block["text"]
+            if visible and visible[-1]["type"] == "text":
+                visible[-1]["text"] += block["text"]
             else:
-                shown.append({"type": "text", "text": block["text"]})
+                visible.append({"type": "text", "text": block["text"]})
         elif block.get("type") == "tool_use":
-            shown.append({name: block.get(name) for name in ("type", "id", "name", "input")})
-    return shown
+            visible.append({name: block.get(name) for name in ("type", "id", "name", "input")})
+    return visible
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -233,26 +234,27 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 def _system(request: ModelRequest) -> list[dict[str, Any]]:
     """Return the system text, split at the request's cache marks."""
-    text = "\n\n".join(m["content"] for m in request.messages if m["role"] == "system")
+    text = "\n\n".join(
+        message["content"] for message in request.messages if message["role"] == "system"
+    )
     ends = [0, *(mark for mark in request.marks if 0 < mark < len(text)), len(text)]
     parts = [text[start:end] for start, end in pairwise(ends)]
     return [{"type": "text", "text": part} for part in parts if part.strip()]
 
 
-def _texts(content: str | None) -> list[dict[str, Any]]:
+def _text_blocks(content: str | None) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if content and content.strip() else []
 
 
-def _images(message: ApiMessage) -> list[dict[str, Any]]:
-    found = images_of(message)
-    sources = (
-        {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
-        for image in found
-    )
-    return [{"type": "image", "source": source} for source in sources]
+def _image_blocks(message: ApiMessage) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for image in images_of(message):
+        source = {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
+        blocks.append({"type": "image", "source": source})
+    return blocks
 
 
-def _uses(message: ApiMessage) -> list[dict[str, Any]]:
+def _call_blocks(message: ApiMessage) -> list[dict[str, Any]]:
     return [
         {
             "type": "tool_use",
@@ -266,15 +268,18 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
 
 def _result(message: ToolMessage) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": safe_call_id(message["tool_call_id"])}
-    return block | ({"content": message["content"]} if message["content"].strip() else {})
+    if message["content"].strip():
+        block["content"] = message["content"]
+    return block
 
 
-def _mark(body: dict[str, Any]) -> None:
+def _set_marks(body: dict[str, Any]) -> None:
     """Set cache marks on the static system text, the epoch's head and the last message. A mark caches everything before
     it, the tools included. Of many parts of the system text the last ones are marked."""
-    heads = body.get("system") or body["messages"][0]["content"][-1:]
-    last = body["messages"][-1]["content"][-1]
-    # the user's `extra_body` may ask the service to set one by itself
-    room = _MOST_MARKS - 1 - ("cache_control" in body)
-    for block in [*heads[-room:], last]:
-        block |= _MARK
+    first_blocks = body.get("system") or body["messages"][0]["content"][-1:]
+    last_block = body["messages"][-1]["content"][-1]
+    available = _MAX_MARKS - 1
+    if "cache_control" in body:  # of the user's `extra_body`: the service sets one by itself
+        available -= 1
+    for block in [*first_blocks[-available:], last_block]:
+        block |= _CACHE_MARK

@@ -14,15 +14,15 @@ from swecli.llm.signed_thoughts import SignedThoughts
 from swecli.models.api_message import images_of
 from swecli.models.message import ApiMessage, ModelRequest
 
-_TAGS = {
+_CLOSING_TAGS = {
     "<think>": "</think>",
-    "<thought>": "</thought>",
-    "[THINK]": "[/THINK]",
-}  # Gemini: thought, Mistral: THINK
-_ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
+    "<thought>": "</thought>",  # Gemini
+    "[THINK]": "[/THINK]",  # Mistral
+}
+_INTERRUPTED_ANSWER = {"role": "assistant", "content": "(Interrupted.)"}
 # as OpenAI names the protocol that its current models need for tools
 _NEEDS_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses api\b", re.IGNORECASE)
-_SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
+_SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,9 @@ class ChatDelta:
 
 def _call_parts(delta: Mapping[str, Any]) -> list[CallPart]:
     calls = typed_field(delta, "tool_calls", list)
-    parts = [CallPart.parse(call, at) for at, call in enumerate(calls) if _is_object(call)]
+    parts = [
+        CallPart.parse(call, position) for position, call in enumerate(calls) if _is_object(call)
+    ]
     only_function = typed_field(delta, "function_call", dict)  # before there were tools
     if only_function:
         parts.append(CallPart.parse({"function": only_function}, 0))
@@ -102,13 +104,13 @@ class LeadingThoughts:
     """Separates the thoughts that a model writes in one of _TAGS before its answer."""
 
     def __init__(self) -> None:
-        self.held = ""  # text that may be a part of a tag
+        self.pending = ""  # text that may be a part of a tag
         self._is_opening_read = False  # it is known whether the text begins with a tag
         self._closing_tag = ""  # of the thoughts that are being read, "" outside of them
 
     def feed(self, text: str, *, is_last: bool = False) -> tuple[str, str]:
         """Return the thoughts and the text that are now known to be such; with `is_last` nothing is held back."""
-        self.held += text
+        self.pending += text
         if not self._is_opening_read:
             self._read_opening(is_last=is_last)
         if not self._is_opening_read:
@@ -116,31 +118,31 @@ class LeadingThoughts:
         thoughts = self._take_thoughts(is_last=is_last) if self._closing_tag else ""
         if self._closing_tag:
             return thoughts, ""
-        answer = self.held
-        self.held = ""
+        answer = self.pending
+        self.pending = ""
         return thoughts, answer
 
     def _read_opening(self, *, is_last: bool) -> None:
-        begun = self.held.lstrip()
-        opened = next((tag for tag in _TAGS if begun.startswith(tag)), "")
-        may_open = any(tag.startswith(begun) for tag in _TAGS)
-        if may_open and not opened and not is_last:
+        beginning = self.pending.lstrip()
+        opening_tag = next((tag for tag in _CLOSING_TAGS if beginning.startswith(tag)), "")
+        may_open = any(tag.startswith(beginning) for tag in _CLOSING_TAGS)
+        if may_open and not opening_tag and not is_last:
             return
         self._is_opening_read = True
-        if opened:
-            self._closing_tag = _TAGS[opened]
-            self.held = begun.removeprefix(opened)
+        if opening_tag:
+            self._closing_tag = _CLOSING_TAGS[opening_tag]
+            self.pending = beginning.removeprefix(opening_tag)
 
     def _take_thoughts(self, *, is_last: bool) -> str:
-        thoughts, closed, rest = self.held.partition(self._closing_tag)
-        if closed:
+        thoughts, closing_tag, rest = self.pending.partition(self._closing_tag)
+        if closing_tag:
             self._closing_tag = ""
-            self.held = rest.lstrip("\n")
+            self.pending = rest.lstrip("\n")
             return thoughts
         end = len(thoughts)
         if not is_last:  # the end may be the start of the closing tag
             end = max(0, end - len(self._closing_tag))
-        self.held = thoughts[end:]
+        self.pending = thoughts[end:]
         return thoughts[:end]
 
 
@@ -159,17 +161,17 @@ class ChatAnswer(Answer):
 
     def read(self, event: dict[str, Any]) -> None:
         """Process a chunk or a `chat.completion` object."""
-        choices = [one for one in typed_field(event, "choices", list) if isinstance(one, dict)]
-        choice = next((one for one in choices if not one.get("index")), {})
+        choices = _objects(event, "choices")
+        choice = next((choice for choice in choices if not choice.get("index")), {})
         groq = typed_field(event, "x_groq", dict)
         for usage in (choice.get("usage"), event.get("usage"), groq.get("usage")):
             self._read_usage(usage)
         if error := typed_field(choice, "error", dict):
-            self.unknown = error
+            self.unknown_event = error
         elif not choice:
-            self.unknown = event
+            self.unknown_event = event
         # beside the last, empty delta some services repeat the whole message
-        is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.held)
+        is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.pending)
         body = typed_field(choice, "message" if is_whole else "delta", dict)
         self._add_delta(ChatDelta.parse(body))
         if reason := choice.get("finish_reason"):
@@ -226,34 +228,34 @@ class ChatAnswer(Answer):
 class OpenAIChat(NativeModel):
     """A model behind `/chat/completions`."""
 
-    answer = ChatAnswer
+    answer_type = ChatAnswer
     path = "/chat/completions"
 
     @property
-    def _mistral(self) -> bool:
-        """Return True for Mistral's models on any service: they have extra rules."""
+    def _is_mistral(self) -> bool:
+        """Whether this is one of Mistral's models, on any service: they have extra rules."""
         return "stral" in f"{self.endpoint.provider} {self.endpoint.model}".lower()
 
-    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
-        profile, at = self.profile, self.endpoint
+        profile = self.profile
+        endpoint = self.endpoint
         body: dict[str, Any] = {
-            "model": at.model,
+            "model": endpoint.model,
             "stream": True,
             "stream_options": {"include_usage": True},
             profile.limit_name: limit,
-            **self._thinking(request.thinking or at.thinking),
+            **self._thinking(request.thinking or endpoint.thinking),
         }
-        if (
-            profile.cache == "marks" and at.api == "openai"
-        ):  # OpenRouter marks the last message itself
+        # OpenRouter marks the last message itself
+        if profile.cache == "marks" and endpoint.api == "openai":
             body["cache_control"] = {"type": "ephemeral"}
         if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
         if request.schema is not None and profile.schemas:
-            named = {"name": "answer", "strict": True, "schema": request.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
-        body |= at.extra_body
+            schema = {"name": "answer", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body |= endpoint.extra_body
         body["messages"] = self._messages(request)
         if "stream" in profile.off:
             body.pop("stream_options", None)
@@ -263,25 +265,25 @@ class OpenAIChat(NativeModel):
         """Return "responses" if the service asks for that wire."""
         return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else ""
 
-    def _thinking(self, wish: str) -> dict[str, Any]:
+    def _thinking(self, level: str) -> dict[str, Any]:
         """Return the fields for a thinking level; none lets the model decide."""
-        return {"reasoning_effort": self.profile.effort(wish)} if wish else {}
+        return {"reasoning_effort": self.profile.effort(level)} if level else {}
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
-            messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
-        if self._mistral:  # requires an assistant message between a tool result and a user message
-            for at in range(len(messages) - 1, 0, -1):
-                if (messages[at - 1]["role"], messages[at]["role"]) == ("tool", "user"):
-                    messages.insert(at, _ANSWERED)
-        return (
-            _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
-        )
+            for message in messages:
+                if message["role"] == "system":
+                    message["role"] = "user"
+        if self._is_mistral:
+            messages = _with_answers_between(messages)
+        if self.profile.system_role and self.profile.tools:
+            return messages
+        return _merged(messages)
 
     def _message(self, message: ApiMessage) -> dict[str, Any]:
         given: Mapping[str, Any] = message
-        sent: dict[str, Any] = {name: given[name] for name in _SENT if name in given}
+        sent: dict[str, Any] = {name: given[name] for name in _SENT_FIELDS if name in given}
         if "tool_call_id" in sent:
             sent["tool_call_id"] = self._call_id(sent["tool_call_id"])
         if sent.get("tool_calls"):
@@ -297,7 +299,7 @@ class OpenAIChat(NativeModel):
         if images := images_of(message):
             parts = [_image_part(image) for image in images]
             sent["content"] = [*parts, {"type": "text", "text": message["content"]}]
-        for fields in self.opaque(message):
+        for fields in self.blocks_to_return(message):
             sent |= {name: value for name, value in fields.items() if name != "extra_content"}
             if sent.get("tool_calls"):
                 signatures = fields.get("extra_content", ())
@@ -305,7 +307,17 @@ class OpenAIChat(NativeModel):
         return sent
 
     def _call_id(self, call_id: str) -> str:
-        return safe_call_id(call_id, nine_characters=self._mistral)
+        return safe_call_id(call_id, nine_characters=self._is_mistral)
+
+
+def _with_answers_between(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with an answer between each tool result and a user message behind it, as Mistral wants."""
+    separated: list[dict[str, Any]] = []
+    for message in messages:
+        if separated and separated[-1]["role"] == "tool" and message["role"] == "user":
+            separated.append(_INTERRUPTED_ANSWER)
+        separated.append(message)
+    return separated
 
 
 def _image_part(image: Mapping[str, Any]) -> dict[str, Any]:
@@ -318,42 +330,45 @@ def _with_signatures(
 ) -> list[dict[str, Any]]:
     """Return the calls, each with the signature at its position, if there is one."""
     signed = list(calls)
-    for at, (call, signature) in enumerate(zip(calls, signatures, strict=False)):
+    for position, (call, signature) in enumerate(zip(calls, signatures, strict=False)):
         if signature:
-            signed[at] = call | {"extra_content": signature}
+            signed[position] = call | {"extra_content": signature}
     return signed
 
 
 def _merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge consecutive messages of one role."""
-    out: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     for message in messages:
-        last = out[-1] if out else {}
-        plain = all(
-            isinstance(m.get("content"), str) and not m.get("tool_calls") for m in (last, message)
-        )
-        if plain and last.get("role") == message["role"] != "tool":
-            out[-1] = last | {"content": f"{last['content']}\n\n{message['content']}"}
+        last = merged[-1] if merged else {}
+        is_same_role = last.get("role") == message["role"] != "tool"
+        if is_same_role and _is_only_text(last) and _is_only_text(message):
+            merged[-1] = last | {"content": f"{last['content']}\n\n{message['content']}"}
         else:
-            out.append(message)
-    return out
+            merged.append(message)
+    return merged
+
+
+def _is_only_text(message: Mapping[str, Any]) -> bool:
+    return isinstance(message.get("content"), str) and not message.get("tool_calls")
 
 
 def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
     """Merge consecutive `reasoning_details` of one type and index."""
-    out: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for piece in details:
-        last = out[-1] if out else {}
-        keys = [(one.get("index"), one.get("type"), "data" in one) for one in (last, piece)]
-        if keys[0] != keys[1] or not isinstance(piece.get("index"), int) or "data" in piece:
-            out.append(dict(piece))
+        last = joined[-1] if joined else {}
+        is_same = piece.get("index") == last.get("index") and piece.get("type") == last.get("type")
+        has_index = isinstance(piece.get("index"), int)
+        if not is_same or not has_index or "data" in piece or "data" in last:
+            joined.append(dict(piece))
             continue
         for name, value in piece.items():
             if name in ("text", "summary"):
                 last[name] = typed_field(last, name, str) + typed_field(piece, name, str)
             elif value is not None:
                 last[name] = value
-    return out
+    return joined
 
 
 def _text(value: Any) -> str:
@@ -363,7 +378,7 @@ def _text(value: Any) -> str:
 
 
 def _objects(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    return [one for one in typed_field(holder, name, list) if isinstance(one, dict)]
+    return [value for value in typed_field(holder, name, list) if isinstance(value, dict)]
 
 
 def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:

@@ -22,46 +22,46 @@ class OpenAIModel:
     ) -> None:
         self.name = endpoint.name
         self._facts = facts
-        self._given = endpoint
-        self._used = self._on_wire(profile)
+        self._endpoint = endpoint
+        self._current = self._on_wire(profile)
 
     @property
     def profile(self) -> Profile:
         """The capabilities as far as they are known."""
-        return self._used.profile
+        return self._current.profile
 
     @profile.setter
-    def profile(self, known: Profile) -> None:
-        self._used.profile = known
+    def profile(self, profile: Profile) -> None:
+        self._current.profile = profile
 
     @property
     def endpoint(self) -> Endpoint:
         """The endpoint that is asked."""
-        return self._used.endpoint
+        return self._current.endpoint
 
     def warm(self) -> None:
         """Import what the first request needs."""
-        self._used.warm()
+        self._current.warm()
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the body of a request."""
-        return self._used.body(request)
+        return self._current.body(request)
 
-    async def send_ahead(self, request: ModelRequest) -> None:
-        """Send a request now: see `NativeModel.send_ahead`."""
-        await self._used.send_ahead(request)
+    async def send_early(self, request: ModelRequest) -> None:
+        """Send a request now: see `NativeModel.send_early`."""
+        await self._current.send_early(request)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the answer to one request: see `NativeModel.stream`."""
-        used = self._used
+        current = self._current
         try:
-            async with aclosing(used.stream(request)) as chunks:
+            async with aclosing(current.stream(request)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except UnsupportedFeature:
-            if used.profile.wire != used.wire:
-                self._used = self._on_wire(used.profile)
-                self._used.continue_for(used)
+            if current.profile.wire != current.wire:
+                self._current = self._on_wire(current.profile)
+                self._current.continue_for(current)
             raise
 
     def _on_wire(self, profile: Profile) -> NativeModel:
@@ -69,13 +69,13 @@ class OpenAIModel:
             # late: only the wire in use is imported
             from swecli.llm.providers.responses import Responses
 
-            return Responses(self._given, profile, self._facts)
-        if self._given.api == "litellm":
+            return Responses(self._endpoint, profile, self._facts)
+        if self._endpoint.api == "litellm":
             # late: as above
             from swecli.llm.providers.litellm import LiteLLMModel
 
-            return LiteLLMModel(self._given, profile, self._facts)
+            return LiteLLMModel(self._endpoint, profile, self._facts)
         # late: as above
         from swecli.llm.providers.openai_chat import OpenAIChat
 
-        return OpenAIChat(self._given, profile, self._facts)
+        return OpenAIChat(self._endpoint, profile, self._facts)

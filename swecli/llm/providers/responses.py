@@ -14,14 +14,14 @@ from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
 _NO_SUCH_PATH = (404, 405, 501)
-_SUMMARY = "reasoning.summary"  # in `Profile.off`: some accounts get no summaries
-_DELTAS = {  # by event type: the text that it extends, and its field in the event that ends it
+_SUMMARY_FIELD = "reasoning.summary"  # in `Profile.off`: some accounts get no summaries
+_TEXT_EVENTS = {  # by event type: the text that it extends, and its field in the event that ends it
     "response.output_text": ("text", "text"),
     "response.refusal": ("refusal", "refusal"),
     "response.reasoning_summary_text": ("reasoning", "text"),
     "response.reasoning_text": ("reasoning", "text"),
 }
-_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 
 
 class _ResponsesAnswer(Answer):
@@ -30,44 +30,42 @@ class _ResponsesAnswer(Answer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: dict[int, dict[str, Any]] = {}  # finished
-        self._calls: set[int] = set()
-        self._streamed: dict[
-            tuple[int, str], set[Any]
-        ] = {}  # the parts that have arrived, by item and kind
+        self._items: dict[int, dict[str, Any]] = {}  # finished ones by index
+        self._calls: set[int] = set()  # the indexes of calls that have begun
+        # the parts of which deltas have arrived, by item and kind of text
+        self._streamed: dict[tuple[int, str], set[Any]] = {}
 
     def read(self, event: dict[str, Any]) -> None:
-        kind, index = str(event.get("type")), event.get("output_index")
-        index = index if isinstance(index, int) else len(self._items)
+        kind = str(event.get("type"))
+        index = event.get("output_index")
+        if not isinstance(index, int):
+            index = len(self._items)
         family, _, step = kind.rpartition(".")
+        has_thoughts = (index, "reasoning") in self._streamed
         if kind == "response.output_item.added":
             self._begin_call(index, typed_field(event, "item", dict))
         elif kind == "response.output_item.done":
             self._end_item(index, typed_field(event, "item", dict))
         elif family == "response.function_call_arguments":
-            self._arguments(
-                index, typed_field(event, "arguments" if step == "done" else "delta", str), step
-            )
-        elif family in _DELTAS and step in ("delta", "done"):
-            name, whole = _DELTAS[family]
-            text = typed_field(event, whole if step == "done" else "delta", str)
+            field = "arguments" if step == "done" else "delta"
+            self._arguments(index, typed_field(event, field, str), step)
+        elif family in _TEXT_EVENTS and step in ("delta", "done"):
+            name, whole_field = _TEXT_EVENTS[family]
+            text = typed_field(event, whole_field if step == "done" else "delta", str)
             part = event.get("summary_index", event.get("content_index"))
             if step == "delta" or part not in self._streamed.get((index, name), ()):
                 self._text(index, name, text, part)
-        elif (
-            kind == "response.reasoning_summary_part.added"
-            and (index, "reasoning") in self._streamed
-        ):
+        elif kind == "response.reasoning_summary_part.added" and has_thoughts:
             self.add(reasoning="\n\n")
-        elif kind in _ENDS:
+        elif kind in _END_EVENTS:
             self._end(typed_field(event, "response", dict))
         elif kind == "error":
             self._fail(event)
         elif not kind.startswith("response."):
-            self.unknown = event
+            self.unknown_event = event
 
     def read_complete(self, event: dict[str, Any]) -> None:
-        self.unknown = event
+        self.unknown_event = event
         if event.get("object") == "response" or "output" in event:
             self._end(event)
 
@@ -75,9 +73,11 @@ class _ResponsesAnswer(Answer):
         """Return all items in order if one of them is reasoning that can be sent back, else []."""
         items = [item for _, item in sorted(self._items.items())]
         kept = [
-            one for one in items if one.get("type") != "reasoning" or one.get("encrypted_content")
+            item
+            for item in items
+            if item.get("type") != "reasoning" or item.get("encrypted_content")
         ]
-        return kept if any(one.get("type") == "reasoning" for one in kept) else []
+        return kept if any(item.get("type") == "reasoning" for item in kept) else []
 
     def _begin_call(self, index: int, item: Mapping[str, Any]) -> None:
         if item.get("type") == "function_call" and index not in self._calls and item.get("name"):
@@ -128,18 +128,20 @@ class _ResponsesAnswer(Answer):
         self.finished = True
 
     def _fail(self, error: Mapping[str, Any]) -> None:
-        self.unknown = {"error": {name: value for name, value in error.items() if name != "type"}}
-        self.finish_reason, self.finished = "error", True
+        fields = {name: value for name, value in error.items() if name != "type"}
+        self.unknown_event = {"error": fields}
+        self.finish_reason = "error"
+        self.finished = True
 
     def _count(self, usage: Mapping[str, Any]) -> None:
         """Read the counts; those of the input include the cached tokens, as in chat completions."""
-        named = {
+        counts = {
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens"),
             "prompt_tokens_details": usage.get("input_tokens_details"),
             "completion_tokens_details": usage.get("output_tokens_details"),
         }
-        self.usage = parse_usage(named) or self.usage
+        self.usage = parse_usage(counts) or self.usage
         self.cost = parse_cost(usage)
 
 
@@ -147,19 +149,19 @@ class Responses(NativeModel):
     """A model behind `/responses`."""
 
     wire = "responses"
-    answer = _ResponsesAnswer
+    answer_type = _ResponsesAnswer
 
     @property
     def path(self) -> str:  # type: ignore[override]  # Azure has it below a path of its own
-        is_resource = self._azure and "/openai/v1" not in self.endpoint.address
+        is_resource = self._is_azure and "/openai/v1" not in self.endpoint.address
         return "/openai/v1/responses" if is_resource else "/responses"
 
     @property
     def key_header(self) -> tuple[str, str]:  # type: ignore[override]  # as above
-        return ("api-key", "") if self._azure else ("authorization", "Bearer ")
+        return ("api-key", "") if self._is_azure else ("authorization", "Bearer ")
 
     @property
-    def _azure(self) -> bool:
+    def _is_azure(self) -> bool:
         return self.endpoint.provider == "azure"
 
     @property
@@ -168,18 +170,18 @@ class Responses(NativeModel):
 
     def other_wire(self, status: int | None, words: str) -> str:
         """Return "chat" if a gateway does not have this endpoint."""
-        is_gateway = self.endpoint.base is not None
+        is_gateway = self.endpoint.base_url is not None
         return "chat" if is_gateway and status in _NO_SUCH_PATH else ""
 
-    def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
-        at = self.endpoint
+        endpoint = self.endpoint
         body: dict[str, Any] = {
-            "model": at.model,
+            "model": endpoint.model,
             "stream": True,
             "store": False,
             "max_output_tokens": max(limit, _MIN_OUTPUT),
-            **self._thinking(request.thinking or at.thinking),
+            **self._thinking(request.thinking or endpoint.thinking),
         }
         if request.tools:
             body["tools"] = [
@@ -187,29 +189,32 @@ class Responses(NativeModel):
                 for spec in request.tools
             ]
         if request.schema is not None and self.profile.schemas:
-            named = {"name": "answer", "strict": True, "schema": request.schema}
-            body["text"] = {"format": {"type": "json_schema", **named}}
-        body |= at.extra_body
-        system = [m["content"] for m in request.messages if m["role"] == "system"]
-        if system:
-            body["instructions"] = "\n\n".join(system)
-        body["input"] = [
-            item
-            for message in request.messages
-            if message["role"] != "system"
-            for item in self._to_items(message)
-        ]
+            schema = {"name": "answer", "strict": True, "schema": request.schema}
+            body["text"] = {"format": {"type": "json_schema", **schema}}
+        body |= endpoint.extra_body
+        instructions: list[str] = []
+        items: list[dict[str, Any]] = []
+        for message in request.messages:
+            if message["role"] == "system":
+                instructions.append(message["content"])
+            else:
+                items += self._to_items(message)
+        if instructions:
+            body["instructions"] = "\n\n".join(instructions)
+        body["input"] = items
         return body
 
-    def _thinking(self, wish: str) -> dict[str, Any]:
+    def _thinking(self, level: str) -> dict[str, Any]:
         """Return the fields for a thinking level; a model outside the table is taken for one that thinks."""
         if self.profile.thinking == "none" and "tools" in self.profile.origins:
             return {}
-        reasoning = {"effort": self.profile.effort(wish)} if wish else {}
-        if _SUMMARY not in self.profile.off:
+        reasoning = {"effort": self.profile.effort(level)} if level else {}
+        if _SUMMARY_FIELD not in self.profile.off:
             reasoning["summary"] = "auto"
-        included = {"include": ["reasoning.encrypted_content"]}
-        return included | ({"reasoning": reasoning} if reasoning else {})
+        fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
+        if reasoning:
+            fields["reasoning"] = reasoning
+        return fields
 
     def _to_items(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Convert one message."""
@@ -219,19 +224,21 @@ class Responses(NativeModel):
                 {"type": "function_call_output", "call_id": call_id, "output": message["content"]}
             ]
         if message["role"] == "assistant":
-            plain = [*_said(message), *_calls(message)]
-            kept = [dict(item) for item in self.opaque(message)]
-            return kept if _open(kept) == _open(plain) else plain
+            plain = [*_text_items(message), *_call_items(message)]
+            blocks = [dict(item) for item in self.blocks_to_return(message)]
+            return blocks if _visible_content(blocks) == _visible_content(plain) else plain
         text = {"type": "input_text", "text": message["content"]}
-        return [{"type": "message", "role": message["role"], "content": [*_images(message), text]}]
+        return [
+            {"type": "message", "role": message["role"], "content": [*_image_parts(message), text]}
+        ]
 
 
-def _said(message: ApiMessage) -> list[dict[str, Any]]:
+def _text_items(message: ApiMessage) -> list[dict[str, Any]]:
     text = message.get("content")
     return [{"type": "message", "role": "assistant", "content": text}] if text else []
 
 
-def _calls(message: ApiMessage) -> list[dict[str, Any]]:
+def _call_items(message: ApiMessage) -> list[dict[str, Any]]:
     return [
         {
             "type": "function_call",
@@ -243,7 +250,7 @@ def _calls(message: ApiMessage) -> list[dict[str, Any]]:
     ]
 
 
-def _images(message: ApiMessage) -> list[dict[str, Any]]:
+def _image_parts(message: ApiMessage) -> list[dict[str, Any]]:
     return [
         {
             "type": "input_image",
@@ -254,17 +261,17 @@ def _images(message: ApiMessage) -> list[dict[str, Any]]:
     ]
 
 
-def _open(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]]:
-    """Return the text and the calls of items: a message that was changed since has others than its kept items."""
+def _visible_content(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]]:
+    """Return the text and the calls of items. A message that was changed since has others than the items of the answer
+    it was: these then no longer belong to it."""
     texts: list[str] = []
     calls: list[Any] = []
     for item in items:
         content = item.get("content")
-        if item.get("type") == "message":
-            refusal = _joined(content, "refusal")
-            texts.append(
-                content if isinstance(content, str) else _joined(content, "text") or refusal
-            )
+        if item.get("type") == "message" and isinstance(content, str):
+            texts.append(content)
+        elif item.get("type") == "message":
+            texts.append(_joined(content, "text") or _joined(content, "refusal"))
         elif item.get("type") == "function_call":
             calls.append((item.get("call_id"), item.get("name"), _parsed(item.get("arguments"))))
     return "".join(texts), calls
@@ -279,5 +286,5 @@ def _parsed(arguments: Any) -> Any:
 
 def _joined(parts: Any, name: str) -> str:
     """Return the joined texts of parts that have this field."""
-    found = parts if isinstance(parts, list) else []
-    return "".join(typed_field(part, name, str) for part in found if isinstance(part, dict))
+    listed = parts if isinstance(parts, list) else []
+    return "".join(typed_field(part, name, str) for part in listed if isinstance(part, dict))

@@ -11,8 +11,9 @@ import pytest
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import resolve
+from swecli.llm.model_json import require_all
 from swecli.llm.price_table import find_row
-from swecli.llm.registry import model_at as on_its_wire
+from swecli.llm.registry import create_model
 from swecli.models.message import ModelRequest, ToolCall, Usage
 from swecli.playbook.learning.answer import answer_schema
 from tests.support.model_requests import (
@@ -184,7 +185,7 @@ async def test_newer_openai_models_receive_max_completion_tokens_over_chat_compl
     with StrictProvider([Reply("x")], models=("gpt-6.1-sol",)) as server:
         at = resolve("openai/gpt-6.1-sol", server.environ())
         row = find_row("openai", "gpt-6.1-sol")
-        model = on_its_wire(at, row, None, ModelEntry("work", api="openai"))
+        model = create_model(at, row, None, ModelEntry("work", api="openai"))
         await ask(model, request(max_tokens=77))
     assert server.bodies[0]["max_completion_tokens"] == 77
     assert "max_tokens" not in server.bodies[0]
@@ -312,7 +313,7 @@ async def test_the_input_of_a_tool_call_can_be_complete_in_its_start_event() -> 
 async def test_the_schema_of_an_answer_is_sent_where_the_model_is_known_to_keep_one(
     name: str,
 ) -> None:
-    schema = answer_schema(1)
+    schema = require_all(answer_schema(1))
     with StrictProvider([Reply("{}")]) as server:
         await ask(model_at(server, name), replace(request(), schema=schema))
         [body] = server.bodies

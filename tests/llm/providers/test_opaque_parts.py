@@ -11,7 +11,7 @@ import pytest
 from swecli.llm.answer import Answer
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
-from swecli.llm.registry import model_at
+from swecli.llm.registry import create_model
 from swecli.llm.reply import Retry, stream_with_retry
 from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role, ToolSpec
 from tests.support.model_requests import HELLO, READ, ask
@@ -20,11 +20,12 @@ from tests.support.strict_provider import Call, Received, Refusal, Reply, Strict
 ALWAYS = "claude-sonnet-5-5"
 
 
-def stored_messages(reply: ModelReply) -> list[dict[str, Any]]:
+def stored_messages(reply: ModelReply) -> list[Any]:
     """Return the messages of a reply as a later request contains them, with its calls answered."""
     for call in reply.calls:
         call.result = f"text of {call.id}"
-    return ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=reply.blocks).to_api()
+    message = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=reply.blocks)
+    return list(message.to_api())
 
 
 def thinking_blocks(body: dict[str, Any]) -> list[list[dict[str, Any]]]:
@@ -42,7 +43,7 @@ async def test_signed_thinking_is_sent_back_until_an_earlier_message_changes() -
         [*answers, Reply("done", reasoning="x"), Reply("again")], models=(ALWAYS,)
     ) as server:
         at = resolve(f"anthropic/{ALWAYS}", server.environ())
-        model = model_at(at, find_row("anthropic", ALWAYS))
+        model = create_model(at, find_row("anthropic", ALWAYS))
         messages = list(HELLO)
         for _ in range(10):
             messages += stored_messages(await ask(model, ModelRequest("m", messages, [READ])))
@@ -66,10 +67,10 @@ async def test_signed_thinking_is_sent_back_with_schemas_of_which_a_field_is_lef
     spec = ToolSpec("read_file", "Reads.", READ.parameters | {"additionalProperties": False})
     reply = Reply("", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([reply, Reply("ok")], models=(ALWAYS,)) as server:
-        model = model_at(
+        model = create_model(
             resolve(f"anthropic/{ALWAYS}", server.environ()), find_row("anthropic", ALWAYS)
         )
-        model.profile = replace(model.profile, off=frozenset({"additionalProperties"}))  # type: ignore[attr-defined]
+        model.profile = replace(model.profile, off=frozenset({"additionalProperties"}))
         messages = list(HELLO)
         messages += stored_messages(await ask(model, ModelRequest("m", messages, [spec])))
         await ask(model, ModelRequest("m", messages, [spec]))
@@ -82,12 +83,14 @@ async def test_thinking_is_sent_back_only_to_its_model_and_with_unchanged_text()
         at = resolve("anthropic/claude-haiku-4-5", server.environ())
         messages = [
             *HELLO,
-            *stored_messages(await ask(model_at(at, None), ModelRequest("m", list(HELLO), [READ]))),
+            *stored_messages(
+                await ask(create_model(at, None), ModelRequest("m", list(HELLO), [READ]))
+            ),
         ]
         edited = [*messages[:2], messages[2] | {"content": "Shorter."}, *messages[3:]]
         other = replace(at, model=ALWAYS)
         for endpoint, sent in ((at, messages), (other, messages), (at, edited)):
-            await ask(model_at(endpoint, None), ModelRequest("m", sent, [READ]))
+            await ask(create_model(endpoint, None), ModelRequest("m", sent, [READ]))
         assert [bool(sum(thinking_blocks(body), [])) for body in server.bodies[1:]] == [
             True,
             False,
@@ -103,7 +106,7 @@ async def test_thinking_with_a_refused_signature_is_omitted_after_one_refusal() 
         return Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
 
     with StrictProvider(service) as server:
-        model = model_at(resolve("anthropic/claude-haiku-4-5", server.environ()), None)
+        model = create_model(resolve("anthropic/claude-haiku-4-5", server.environ()), None)
         messages = [
             *HELLO,
             *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ]))),
@@ -121,7 +124,7 @@ async def test_thinking_with_a_refused_signature_is_omitted_after_one_refusal() 
 async def test_reasoning_with_tool_calls_is_sent_back_in_the_field_it_was_received_in() -> None:
     asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([asked, Reply("ok", reasoning="fine")]) as server:
-        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        model = create_model(resolve("openai/gpt-4.1", server.environ()), None)
         messages = [
             *HELLO,
             *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ]))),
@@ -141,7 +144,7 @@ async def test_services_that_speak_chat_completions_get_their_reasoning_back(nam
     with StrictProvider([asked], models=(model,)) as server:
         names = {"API_KEY": "test-key", "BASE_URL": server.openai_base}
         environ = {f"{provider.upper()}_{key}": value for key, value in names.items()}
-        asked_model = model_at(resolve(name, environ), find_row(provider, model))
+        asked_model = create_model(resolve(name, environ), find_row(provider, model))
         first = await ask(asked_model, ModelRequest("m", list(HELLO), [READ]))
         messages = [*HELLO, *stored_messages(first)]
         body = asked_model.body(ModelRequest("m", messages, [READ]))  # type: ignore[attr-defined]
@@ -166,7 +169,7 @@ async def test_signatures_of_tool_calls_and_merged_reasoning_details_are_sent_ba
     ]
     body = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
     with StrictProvider([Reply(wire=Wire(body=body))]) as server:
-        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        model = create_model(resolve("openai/gpt-4.1", server.environ()), None)
         messages = [
             *HELLO,
             *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ]))),
@@ -186,7 +189,7 @@ async def test_signed_and_redacted_thoughts_of_a_litellm_proxy_are_joined_and_se
     chunks += [{"delta": {"content": "ok"}}, {"finish_reason": "stop"}]
     body = b"".join(b"data: %b\n\n" % json.dumps({"choices": [one]}).encode() for one in chunks)
     with StrictProvider([Reply(wire=Wire(body=body))]) as server:
-        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        model = create_model(resolve("openai/gpt-4.1", server.environ()), None)
         reply = await ask(model, ModelRequest("m", list(HELLO), [READ]))
         messages = [*HELLO, *stored_messages(reply)]
         back = model.body(ModelRequest("m", messages, [READ]))["messages"][2]  # type: ignore[attr-defined]
@@ -199,15 +202,14 @@ async def test_signed_and_redacted_thoughts_of_a_litellm_proxy_are_joined_and_se
 @pytest.mark.parametrize("name", ["openai/gpt-4.1", "openai/gpt-6.1-sol", f"anthropic/{ALWAYS}"])
 async def test_the_kept_parts_of_an_answer_are_the_same_each_time_they_are_read(name: str) -> None:
     call = Call("read_file", {"path": "a.py"})
-    answers = [Reply("Let me look.", reasoning="hm, let me see", calls=(call,))]
-    with StrictProvider(answers, models=(name.partition("/")[2],)) as server:
-        at = resolve(name, server.environ())
-        model: Any = model_at(at, find_row(at.provider, at.model))
-        native = getattr(model, "_used", model)
-        made: list[Answer] = []
-        native.answer = lambda kind=native.answer: made.append(kind()) or made[-1]
+    reply = Reply("Let me look.", reasoning="hm, let me see", calls=(call,))
+    with StrictProvider([reply], models=(name.partition("/")[2],)) as server:
+        endpoint = resolve(name, server.environ())
+        model: Any = create_model(endpoint, find_row(endpoint.provider, endpoint.model))
+        native = getattr(model, "_current", model)
+        answer: Answer = native.answer_type()
+        native.answer_type = lambda: answer
         await ask(model, ModelRequest("m", HELLO, [READ]))
-    [answer] = made
     first = json.dumps(answer.blocks())
     assert "let me see" in first
     assert json.dumps(answer.blocks()) == first
@@ -237,6 +239,6 @@ async def test_a_stored_block_of_unknown_shape_does_not_fail_the_request(
             {"role": "user", "content": "and?"},
         ]
         reply = await ask(
-            model_at(at, find_row("anthropic", ALWAYS)), ModelRequest("m", messages, [])
+            create_model(at, find_row("anthropic", ALWAYS)), ModelRequest("m", messages, [])
         )
         assert reply.text == "ok"

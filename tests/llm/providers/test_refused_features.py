@@ -12,7 +12,7 @@ import pytest
 
 from swecli.llm.endpoints import resolve
 from swecli.llm.learned_facts import LearnedFacts
-from swecli.llm.registry import model_at
+from swecli.llm.registry import create_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelReply, ToolSpec
@@ -37,7 +37,7 @@ class RetryingClient:
         facts: LearnedFacts | None = None,
     ) -> None:
         self.facts = facts or LearnedFacts(tmp_path / "models.json")
-        self.model = model_at(resolve(name, server.environ()), None, self.facts)
+        self.model = create_model(resolve(name, server.environ()), None, self.facts)
         self.notices: list[Retry] = []
 
     async def reply(self, **more: Any) -> ModelReply:
@@ -97,7 +97,7 @@ async def test_a_refused_field_of_a_schema_leaves_an_argument_of_that_name() -> 
     argument = {"type": "string", "default": "a"}
     schema = {"type": "object", "properties": {"default": argument}, "required": ["default"]}
     with StrictProvider([Reply("Hello.")]) as server:
-        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        model = create_model(resolve("openai/gpt-4.1", server.environ()), None)
         model.profile = replace(model.profile, off=frozenset({"default"}))
         await ask(model, request(tools=[ToolSpec("choose", "Chooses.", schema)]))
     sent = server.bodies[0]["tools"][0]["function"]["parameters"]
@@ -179,7 +179,8 @@ async def test_a_repeated_refusal_ends_the_retries_and_is_not_learned(
         with pytest.raises(ProviderError, match=words):
             await asked.reply()
         assert len(server.requests) == 2
-    assert asked.facts.of(asked.model.endpoint.origin) == {}, "an unconfirmed fact is not stored"  # type: ignore[attr-defined]
+    origin = asked.model.endpoint.origin  # type: ignore[attr-defined]
+    assert asked.facts.fields_of(origin) == {}, "an unconfirmed fact is not stored"
 
 
 async def test_a_refusal_at_the_last_try_is_reported_with_its_message(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ async def test_a_window_named_by_a_refusal_reduces_the_tools_in_the_same_turn() 
 
     with StrictProvider(small, models=("unlisted",)) as server:
         runtime = make_runtime(
-            model_at(resolve("openai/unlisted", server.environ()), None), learn=False
+            create_model(resolve("openai/unlisted", server.environ()), None), learn=False
         )
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
         assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2
@@ -221,7 +222,7 @@ async def test_two_turns_in_an_unknown_small_window_finish_with_at_most_five_req
 
     with StrictProvider(small, models=("unlisted",)) as server:
         runtime = make_runtime(
-            model_at(resolve("openai/unlisted", server.environ()), None), learn=False
+            create_model(resolve("openai/unlisted", server.environ()), None), learn=False
         )
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
         assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2

@@ -15,8 +15,7 @@ from swecli.config.settings import Settings
 from swecli.llm.endpoints import resolve
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import find_row
-from swecli.llm.registry import make_model
-from swecli.llm.registry import model_at as on_its_wire
+from swecli.llm.registry import create_model, make_model
 from swecli.llm.reply import ReplyBuilder, stream_with_retry
 from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
 from swecli.models.message import ChatMessage, ModelChunk, ModelReply, ModelRequest, Role, Usage
@@ -154,11 +153,11 @@ async def test_a_refusal_that_names_the_responses_api_is_followed_in_the_same_tu
     with StrictProvider(service, models=("gpt-7",)) as server:
         facts = LearnedFacts(tmp_path / "models.json")
         at = replace(resolve("openai/gpt-7", server.environ()), thinking="high")
-        reply = await with_retries(on_its_wire(at, None, facts), request(tools=[READ]))
+        reply = await with_retries(create_model(at, None, facts), request(tools=[READ]))
         assert [one.path for one in server.requests] == ["/v1/chat/completions", "/v1/responses"]
         assert [call.name for call in reply.calls] == ["read_file"], "the tools are kept"
         assert server.bodies[1]["reasoning"]["effort"] == "high", "and so is the effort"
-        model = on_its_wire(at, None, LearnedFacts(tmp_path / "models.json"))
+        model = create_model(at, None, LearnedFacts(tmp_path / "models.json"))
         await with_retries(model, request(history(reply), tools=[READ]))
     assert server.requests[2].path == "/v1/responses", "the next process knows it"
     assert server.refusals == []
@@ -329,7 +328,7 @@ async def test_one_json_body_and_images_are_read_and_sent() -> None:
 def test_the_row_decides_the_wire() -> None:
     environ = {"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"}
     wires = {
-        name: on_its_wire(resolve(name, environ), find_row(*name.split("/", 1))).profile.wire
+        name: create_model(resolve(name, environ), find_row(*name.split("/", 1))).profile.wire
         for name in ("openai/gpt-5", "openai/gpt-5.3-codex", "openai/gpt-4.1", "xai/grok-4.7")
     }
     assert wires == {

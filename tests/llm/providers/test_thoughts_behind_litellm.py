@@ -13,7 +13,7 @@ from swecli.config.model_entry import ModelEntry
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
-from swecli.llm.registry import model_at
+from swecli.llm.registry import create_model
 from swecli.models.message import ApiMessage, ChatMessage, ModelReply, Role
 from tests.support.model_requests import HELLO, READ, ask, request
 from tests.support.signing_services import (
@@ -49,7 +49,7 @@ def model_behind_litellm(name: str, address: str) -> ChatModel:
     base = f"{address}/v1beta" if name.startswith("gemini") else address
     entry = ModelEntry("own", api="litellm", model=name, base_url=base)
     endpoint = resolve(name, {}, entry)
-    return model_at(endpoint, find_row(endpoint.provider, endpoint.model), entry=entry)
+    return create_model(endpoint, find_row(endpoint.provider, endpoint.model), entry=entry)
 
 
 @contextmanager
@@ -125,7 +125,7 @@ async def test_encrypted_thoughts_go_back_to_openais_models_of_another_service()
     with StrictProvider(service, models=("gpt-6-luna",)) as server:
         environ = {"OPENCODE_GO_API_KEY": "test-key", "OPENCODE_GO_BASE_URL": server.url}
         endpoint = resolve("opencode_go/gpt-6-luna", environ)
-        model = model_at(endpoint, find_row(endpoint.provider, endpoint.model))
+        model = create_model(endpoint, find_row(endpoint.provider, endpoint.model))
         messages: list[Any] = [dict(message) for message in HELLO]
         await play(model, messages, STEPS)
     assert server.refusals == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.llm import default_models
-from swecli.llm.endpoints import KEYED
+from swecli.llm.endpoints import HOSTED
 from swecli.llm.price_table import find_row, guess_row
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ NAMED = {
     for page in PAGES
     for found in NAME.finditer(page.read_text(encoding="utf-8"))
 }
-DEFAULTS = {one.default_model for one in KEYED if one.default_model}
+DEFAULTS = {one.default_model for one in HOSTED if one.default_model}
 
 
 @pytest.mark.parametrize("name", sorted(NAMED | DEFAULTS))
