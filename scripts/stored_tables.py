@@ -55,7 +55,7 @@ def row_classes() -> list[Any]:
 
 def _names_in(tables: str) -> set[str]:
     """Return the names of `journal.table` that the tables use."""
-    names = {"Column", "Table", "ASSIGNED", "json_of", "now", *KINDS.values()}
+    names = {"Column", "Table", "ASSIGNED", "json_of", "text_of", "now", *KINDS.values()}
     return {name for name in names if re.search(rf"\b{name}[,()]", tables)}
 
 
@@ -92,11 +92,14 @@ def _kind(column: Column[Any], imports: dict[str, set[str]]) -> str:
     for function in typed:
         imports.setdefault(function.__module__, set()).add(function.__qualname__.partition(".")[0])
     names = ", ".join(function.__qualname__ for function in typed)
-    return f"json_of({names})" if names else KINDS[type(column.type)]
+    if not names:
+        return KINDS[type(column.type)]
+    maker = "json_of" if isinstance(column.type, CleanJson) else "text_of"
+    return f"{maker}({names})"
 
 
 def _conversions(column: Column[Any]) -> Iterator[Callable[..., Any]]:
-    """Yield the functions between JSON and the type of the values, if the column names any."""
+    """Yield the functions between what is stored and the type of the values, if the column names any."""
     for name in ("read", "write"):
         if function := column.info.get(name):
             yield function

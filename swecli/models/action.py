@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from swecli.models.errors import UsageError
+from swecli.models.errors import SwecliError, UsageError
 from swecli.models.json_value import Json
+
+if TYPE_CHECKING:  # the prompt completes names before events are loaded
+    from swecli.models.events import Event
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +27,7 @@ class ActionResult:
     lines: tuple[str, ...] = ()  # one that begins with two spaces is a detail of the line above
     head: tuple[str, ...] = ()  # the names of the columns of `rows`
     rows: tuple[tuple[str, ...], ...] = ()
-    note: str = ""  # printed below the table
+    note: str = ""  # printed below the table and the lines
     exact: str | None = None  # what a pipe gets, unchanged, in place of `lines`
     code: int = 0  # the exit code of the process
     questions: tuple[Question, ...] = ()  # that an interactive caller asks one by one
@@ -39,11 +46,18 @@ class Question:
 class Need(Enum):
     """What the function of an action works on: its first argument, which the face that was asked opens."""
 
+    ANY_CONFIGURATION = auto()  # a `Start`, or the SwecliError for which there is none
+    ALL_SESSIONS = auto()  # a `SessionManager`, in a shell without a session
     DATABASE = auto()  # a `SessionManager`; which session is current does not matter
     SESSION = auto()  # a `SessionManager` in the session that is asked about
+    NAMED_SESSION = auto()  # the same; a shell names the session in front of the words
     NEW_SESSION = auto()  # the same; a database that does not exist yet is made
     CONTEXT = auto()  # a `Runtime` in that session, whose model is asked nothing
     ANSWER = auto()  # the same, whose model is asked
+    AGENT = auto()  # a `Runtime` in any session, whose agent reads the project
+    SETTINGS = auto()  # the configuration of a `Start`
+    SETTINGS_FILE = auto()  # the path of the user's settings file, which may be missing or invalid
+    TRUST = auto()  # the `TrustLedger`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +69,7 @@ class Words:
     count: Literal["?", "*", "+"] = "*"  # as in a regular expression
     shell_name: str = ""  # what --help calls them, if it is not the usage without brackets
     is_text: bool = False  # whether the rest of a slash line is one text, without flags
+    is_quoted: bool = False  # whether quotes join the words of a slash line, as in a shell
 
     @property
     def are_taken(self) -> bool:
@@ -74,10 +89,55 @@ class Flag:
     name: str
     help: str
     value: str = ""
+    choices: tuple[str, ...] = ()  # all that may follow it, in place of `value`
+    is_repeated: bool = False  # whether each use adds a value
+    in_shell: bool = True
+    in_session: bool = True
+
+    @property
+    def takes_value(self) -> bool:
+        return bool(self.value or self.choices)
 
     @property
     def usage(self) -> str:
-        return f"{self.name} {self.value}".rstrip()
+        return f"{self.name} {self.value or '|'.join(self.choices)}".rstrip()
+
+    @property
+    def about(self) -> str:
+        """Return the help as a completion says it, with what follows the flag."""
+        return f"{self.value}: {self.help}" if self.value else self.help
+
+
+class Face:
+    """Who asked for an action, while it runs. This one shows nothing and agrees to nothing."""
+
+    stopped = 0  # the exit code of the signal that ended `wait`, 0 for none
+    can_ask = False  # whether `confirm` asks a person
+    how_to_agree = ""  # beforehand, behind a line that says what was not done
+
+    def show(self, event: Event) -> None:
+        """Show the progress of the action."""
+
+    def working(self, label: str) -> AbstractContextManager[object]:
+        """Show that the action does this, as long as it does."""
+        return nullcontext()
+
+    def note(self, text: str) -> None:
+        """Show a line that belongs to no event."""
+
+    def warn(self, text: str) -> None:
+        """Show a line that must not be missed."""
+
+    def complain(self, error: SwecliError) -> None:
+        """Show an error that does not end the action."""
+
+    async def confirm(self, question: str, yes: str = "yes", no: str = "no") -> bool:
+        """Return whether the user agrees; where nobody can be asked, whether they did so beforehand by --yes."""
+        return False
+
+    async def wait(self, work: Coroutine[object, object, _Value]) -> _Value | None:
+        """Return the result of work that a signal may stop; None if it did, and the action goes on."""
+        return await work
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +145,19 @@ class Invocation:
     """What a user wrote for one action, and where."""
 
     words: tuple[str, ...] = ()
-    flags: Mapping[str, str] = field(default_factory=dict)  # "" for a flag without a value
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # with what follows each
     name: str = ""  # of the action, "" if it was left out
     prefix: str = "/"  # of commands in hints: "/" in a session, "swecli " in a shell
     folder: Path = Path()  # the user's, where relative files are
+    face: Face = field(default_factory=Face)
 
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+    def value(self, flag: str, default: str = "") -> str:
+        """Return what follows a flag, as one text; the default if it is not given."""
+        return " ".join(self.flags[flag]) if flag in self.flags else default
 
 
 Values = Sequence[tuple[str, str]]  # completions with their descriptions
@@ -134,22 +199,23 @@ class Action:
 
     @property
     def usage(self) -> str:
-        """Return words and flags in one line."""
-        return " ".join([self.words.usage, *(f"[{flag.usage}]" for flag in self.flags)]).strip()
+        """Return words and flags of a slash line."""
+        flags = [f"[{flag.usage}]" for flag in self.flags if flag.in_session]
+        return " ".join([self.words.usage, *flags]).strip()
 
     def read(self, line: str, name: str = "", folder: Path = Path()) -> Invocation:
         """Return what the rest of a slash line means. The value of a flag are all words up to the next one. Raises
-        UsageError for words that the action does not take."""
+        UsageError for what the action does not take."""
         if self.words.is_text:
             return Invocation((line,) if line else (), {}, name, folder=folder)
-        known = {flag.name: flag for flag in self.flags}
+        known = {flag.name: flag for flag in self.flags if flag.in_session}
         rest = list[str]()
         values = dict[str, list[str]]()
         taking = rest
-        for word in line.split():
+        for word in self._split(line):
             if word in known:
-                values[word] = []
-                taking = values[word] if known[word].value else rest
+                given = values.setdefault(word, [])
+                taking = given if known[word].takes_value else rest
                 continue
             if word.startswith("--"):
                 taking = rest
@@ -158,13 +224,36 @@ class Action:
             raise UsageError(
                 f"Unexpected argument {rest[0]!r:.40}.", f"{self.name} takes no words."
             )
-        flags = {flag: " ".join(taken).strip("\"'") for flag, taken in values.items()}
+        flags = dict[str, tuple[str, ...]]()
+        for flag, given in values.items():
+            if not self.words.is_quoted:  # then quotes may still stand around the value
+                given = " ".join(given).strip("\"'").split()
+            _require_choice(known[flag], " ".join(given))
+            flags[flag] = tuple(given)
         return Invocation(tuple(rest), flags, name, folder=folder)
+
+    def _split(self, line: str) -> list[str]:
+        """Return the words of a slash line. Raises UsageError for a quote that is not closed."""
+        if not self.words.is_quoted:
+            return line.split()
+        try:
+            return shlex.split(line)
+        except ValueError as error:
+            raise UsageError(
+                f"Cannot parse the arguments of {self.name}: {error}.", "Close the quotes."
+            ) from error
 
     async def perform(self, subject: object, asked: Invocation) -> ActionResult:
         """Run the action on what it needs. Raises SwecliError."""
         result = self.run(subject, asked)
         return result if isinstance(result, ActionResult) else await result
+
+
+def _require_choice(flag: Flag, value: str) -> None:
+    if flag.choices and value not in flag.choices:
+        raise UsageError(
+            f"{flag.name}: unknown value {value!r:.40}.", f"Choose: {', '.join(flag.choices)}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +264,13 @@ class Family:
     help: str
     actions: tuple[Action, ...]
     default: str  # the action of a slash line that names none
-    default_in_shell: bool = False  # whether also a command line need not name one
+    default_in_shell: str = ""  # that of a command line; "" if it must name one
     aliases: tuple[str, ...] = ()
+
+    @property
+    def in_shell(self) -> bool:
+        """Whether a shell has any of its actions."""
+        return any(action.in_shell for action in self.actions)
 
     @property
     def in_session(self) -> tuple[Action, ...]:

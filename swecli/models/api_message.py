@@ -130,4 +130,4 @@ def with_fields(message: ApiMessage, fields: MessageFields) -> ApiMessage:
 
 def without_fields(message: ApiMessage, *names: str) -> ApiMessage:
     """Return a copy of a message without some fields, which are optional in its role."""
-    return cast("ApiMessage", {name: one for name, one in message.items() if name not in names})
+    return cast("ApiMessage", {name: value for name, value in message.items() if name not in names})

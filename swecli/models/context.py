@@ -42,12 +42,12 @@ class WindowSpec:
         text = text.strip().lower()
         if text in ("full", "auto"):
             return cls(mode="full" if text == "full" else "auto")
-        found = re.fullmatch(r"(-?\d{1,99})(?:\s*\+\s*(-?\d{1,99}))?", text, re.ASCII)
-        if found is None:
+        match = re.fullmatch(r"(-?\d{1,99})(?:\s*\+\s*(-?\d{1,99}))?", text, re.ASCII)
+        if match is None:
             raise ValueError(
                 f"{text!r} is not a window: use N, N+S, full or auto (for example 5 or 5+3)"
             )
-        spec = cls(size=int(found[1]), slack=int(found[2] or 0))
+        spec = cls(size=int(match[1]), slack=int(match[2] or 0))
         if not 1 <= spec.size <= MAX_SIZE or not 0 <= spec.slack <= MAX_SIZE:
             raise ValueError(
                 f"{text} is out of range: the window's size is 1 to {MAX_SIZE}, or use full"
@@ -62,8 +62,8 @@ class WindowSpec:
         """
         if self.mode == "full":
             return 1
-        held = completed - max(1, start) + 1
-        if self.size <= held <= self.size + self.slack:
+        count = completed - max(1, start) + 1
+        if self.size <= count <= self.size + self.slack:
             return max(1, start)
         return max(1, completed - self.size + 1)
 
@@ -88,10 +88,11 @@ class Epoch:
 
     @classmethod
     def from_json(cls, value: JsonObject) -> Epoch:
-        known = {
-            name: one for name, one in value.items() if name != "floor"
-        }  # stored by earlier versions
-        return cls(**(known | {"pins": tuple(value.get("pins", ()))}))
+        """Return a stored epoch. Raises TypeError."""
+        fields = dict(value)
+        fields.pop("floor", None)  # stored by earlier versions
+        fields["pins"] = tuple(value.get("pins", ()))
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +113,20 @@ class Edits:
 
     def apply(self, messages: Iterable[ApiMessage]) -> list[ApiMessage]:
         """Return keyed messages with these edits."""
-        dropped, out, inserted = set(self.drop), list[ApiMessage](), dict[str, list[ApiMessage]]()
+        dropped = set(self.drop)
+        inserted: dict[str, list[ApiMessage]] = {}
         for key, message in self.insert:
             inserted.setdefault(key, []).append(message)
+        edited: list[ApiMessage] = []
         for message in messages:
             key = key_of(message)
-            out += inserted.get(key, ())
-            if key not in dropped:
-                out.append(
-                    with_fields(message, self.replace[key]) if key in self.replace else message
-                )
-        return out
+            edited += inserted.get(key, ())
+            if key in dropped:
+                continue
+            if key in self.replace:
+                message = with_fields(message, self.replace[key])
+            edited.append(message)
+        return edited
 
     @classmethod
     def from_json(cls, value: JsonObject) -> Edits:
@@ -214,45 +218,48 @@ class ContextState:
         """Tokens that an optional reduction waits for."""
         return max((row.hold_tokens for row in self.reductions), default=0)
 
-    def is_cut(self, interaction: int, *, or_changed: bool = False) -> bool:
+    def is_reduced(self, interaction: int, *, or_changed: bool = False) -> bool:
         """Return True if messages of an interaction are dropped, or, if asked for, replaced."""
-        keys = (
-            key for one in self.edits for key in (*one.drop, *(one.replace if or_changed else ()))
-        )
+        keys: list[str] = []
+        for edits in self.edits:
+            keys += edits.drop
+            if or_changed:
+                keys += edits.replace
         return any(_number_of(key) == interaction for key in keys)
 
     def merge_edits(self, first: int, extra: Edits | None = None) -> Edits:
         """Merge all edits, in order, and the `extra` ones into one. Those of interactions before `first` and of pinned
         ones are left out."""
 
-        def kept(key: str) -> bool:
+        def applies(key: str) -> bool:
             number = _number_of(key)
             return number >= first and number not in self.pins
 
-        merged = Edits()
-        for one in [*self.edits, *([extra] if extra else [])]:
-            gone = set(one.drop)
-            replaced = {key: value for key, value in merged.replace.items() if key not in gone}
-            fresh: dict[str, MessageFields] = {
-                key: {**replaced[key], **value} if key in replaced else value
-                for key, value in one.replace.items()
-                if kept(key)
-            }
-            before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
-            added = tuple(pair for pair in one.insert if kept(pair[0]))
-            dropped = tuple(
-                key
-                for key in one.drop
-                if kept(key) and not key.startswith("<") and key not in merged.drop
-            )
-            merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
-        return merged
+        dropped: dict[str, None] = {}  # in order
+        replaced: dict[str, MessageFields] = {}
+        inserted: list[tuple[str, ApiMessage]] = []
+        for edits in [*self.edits, *([extra] if extra else [])]:
+            removed = set(edits.drop)
+            for key in edits.drop:
+                replaced.pop(key, None)
+                if applies(key) and not key.startswith("<"):  # an inserted message just goes
+                    dropped.setdefault(key)
+            inserted = [pair for pair in inserted if key_of(pair[1]) not in removed]
+            for key, fields in edits.replace.items():
+                if applies(key):
+                    replaced[key] = {**replaced.get(key, {}), **fields}
+            inserted += [pair for pair in edits.insert if applies(pair[0])]
+        return Edits(tuple(dropped), replaced, tuple(inserted))
 
-    def record_request(self, record: RequestRecord, at: datetime) -> None:
+    def record_request(self, record: RequestRecord, time: datetime) -> None:
         """Store time, model and token counts of the newest request."""
-        both = record.extra.get("counted", 0), record.usage.prompt
-        self.asked_at, self.asked_model = at, record.model
-        self.asked_counted, self.asked_prompt = both if all(both) else (0, 0)
+        self.asked_at = time
+        self.asked_model = record.model
+        self.asked_counted = record.extra.get("counted", 0)
+        self.asked_prompt = record.usage.prompt
+        if not (self.asked_counted and self.asked_prompt):
+            self.asked_counted = 0
+            self.asked_prompt = 0
 
     def add(self, row: Reduction) -> None:
         """Append a reduction; one that begins an epoch replaces the older ones."""
@@ -261,17 +268,17 @@ class ContextState:
     def keep(self, facts: Iterable[RetainedFact]) -> None:
         """Store facts; a fact replaces the one with the same kind and key, an empty text removes it."""
         for fact in facts:
-            at = (fact.kind, fact.key)
-            self.facts.pop(at, None)
+            key = (fact.kind, fact.key)
+            self.facts.pop(key, None)
             if fact.text:
-                self.facts[at] = fact
+                self.facts[key] = fact
 
 
 def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
     """Add keys to the messages of an interaction, numbered from `start`."""
     return [
-        with_fields(message, {KEY: f"{interaction}.{place}"})
-        for place, message in enumerate(messages, start)
+        with_fields(message, {KEY: f"{interaction}.{position}"})
+        for position, message in enumerate(messages, start)
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from swecli.models.errors import UsageError
+
 
 def format_tokens(count: int) -> str:
     """Format a token count in at most five characters: 940, 1.2k, 48k, 1.3M."""
@@ -11,6 +13,15 @@ def format_tokens(count: int) -> str:
         return f"{count / 1_000_000:.1f}M"
     digits = 1 if count < 9950 else 0
     return f"{count / 1000:.{digits}f}k"
+
+
+def parse_count(text: str, default: int) -> int:
+    """Parse a count from 1, with at most nine digits; "" is the default. Raises UsageError."""
+    if not text:
+        return default
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise UsageError(f"{text!r} is not a whole number above 0.", "For example: 7")
+    return int(text)
 
 
 def percent(part: int, whole: int | None) -> int | None:

@@ -17,14 +17,14 @@ def dedupe_findings(findings: Iterable[AnyFinding]) -> list[AnyFinding]:
     """Return the findings (or dicts with `code_smell_type` or `codeSmellType`) in their order without duplicates: of
     those with the same path, line and smell type the first is kept."""
     first: dict[str, AnyFinding] = {}
-    for one in findings:
+    for finding in findings:
         # as text: a model may send a list instead of a number
-        first.setdefault(repr(_key_of(one)), one)
+        first.setdefault(repr(_key_of(finding)), finding)
     return list(first.values())
 
 
-def _key_of(one: Finding | JsonObject) -> tuple[Json, ...]:
-    if not isinstance(one, dict):
-        return one.key
-    kind = one.get("code_smell_type", one.get("codeSmellType"))
-    return one.get("path"), one.get("line"), kind
+def _key_of(finding: Finding | JsonObject) -> tuple[Json, ...]:
+    if not isinstance(finding, dict):
+        return finding.key
+    kind = finding.get("code_smell_type", finding.get("codeSmellType"))
+    return finding.get("path"), finding.get("line"), kind

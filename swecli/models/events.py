@@ -165,11 +165,9 @@ class ContextReduced(Event):
     detail: str = ""
 
     def describe(self) -> str:
-        done, detail = (
-            "reduced" if self.after < self.before else "rebuilt",
-            self.detail and f" · {self.detail}",
-        )
-        return f"context {done} ({self.how}): {self.before:,} → {self.after:,} tokens{detail}"
+        change = "reduced" if self.after < self.before else "rebuilt"
+        detail = f" · {self.detail}" if self.detail else ""
+        return f"context {change} ({self.how}): {self.before:,} → {self.after:,} tokens{detail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +191,13 @@ def to_json(value: Json) -> Json:
         return value.to_json()
     if not hasattr(value, "__dataclass_fields__"):
         return value
-    head = {"type": value.type} if isinstance(value, Event) else {}
-    flat = head | {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
-    if names := getattr(value, "seed", None):
+    type_field = {"type": value.type} if isinstance(value, Event) else {}
+    flat = type_field | {
+        declared.name: to_json(getattr(value, declared.name)) for declared in fields(value)
+    }
+    if seed_names := getattr(value, "seed", None):
         flat |= {
             "taskId": value.review,
-            "data": {theirs: flat[ours] for theirs, ours in names.items()},
+            "data": {seed_name: flat[name] for seed_name, name in seed_names.items()},
         }
     return flat

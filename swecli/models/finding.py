@@ -19,19 +19,15 @@ _RANKS: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERIT
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone: not verified as fixed
-_CERTAINTY: tuple[Verdict, ...] = (
-    "confirmed",
-    "cannot_tell",
-    "",
-    "refuted",
-)  # of verdicts, the most certain first
+# verdicts, the most certain first
+_CERTAINTY: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "", "refuted")
 
 LOOPS_OF_READ = "loops_of_read"
-_PLACE = (
+_PLACE_FIELDS = (
     "path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol", "removed",
 )  # fmt: skip
-_WORDS = ("message", "improvement", "severity", "kind")
-_CODE = ("suggestion", "evidence")  # what was said of exactly these lines
+_WORD_FIELDS = ("message", "improvement", "severity", "kind")
+_CODE_FIELDS = ("suggestion", "evidence")  # what was said of exactly these lines
 
 # The code smells a review looks for, with the description in the prompt.
 SMELLS: dict[str, str] = {
@@ -73,7 +69,7 @@ class Finding:
     quoted by the reviewer. `verified` is None until the finding was compared with its file; `why` is what did not
     match. `anchor` (text of its line), `block` (digest of its lines), `symbol` (enclosing function or class) and
     `file_hash` are of the last comparison. `reason` explains its state. `verdict` and `judgement` come from the check
-    against the code. `source` is call, json, text, or cut for an incomplete entry. `aliases` are other wordings of the
+    against the code. `source` is call or json. `aliases` are other wordings of the
     same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
     duplicate. `hunk` is the digest of the hunk that it was reported for. `removed` marks a finding about code that the
     change removes: its line is where that stood, in a file of which nothing is left the line that it had. `id` is `F-`
@@ -123,8 +119,10 @@ class Finding:
     @property
     def place(self) -> str:
         """The location: `src/a.py:12`, `src/a.py:12-15`, or the path if there is no line."""
+        if self.line <= 0:
+            return self.path
         end = f"-{self.end_line}" if self.end_line and self.end_line > self.line else ""
-        return f"{self.path}:{self.line}{end}" if self.line > 0 else self.path
+        return f"{self.path}:{self.line}{end}"
 
     @property
     def is_open(self) -> bool:
@@ -140,13 +138,17 @@ class Finding:
         """Why the finding is uncertain, "" if it is not."""
         if self.state == "gone":
             return "gone, not verified"
-        return f"not in its file: {self.why}" if self.verified is False and self.why else ""
+        if self.verified is False and self.why:
+            return f"not in its file: {self.why}"
+        return ""
 
     @property
     def status(self) -> str:
         """State and verdict for the user: `open, confirmed`, `gone, not verified`."""
-        if self.state in ("gone", "refuted", "dismissed", "fixed"):
-            return "gone, not verified" if self.state == "gone" else self.state
+        if self.state == "gone":
+            return "gone, not verified"
+        if self.state in ("refuted", "dismissed", "fixed"):
+            return self.state
         return f"{self.state}, {self.verdict.replace('_', ' ') or 'unverified'}"
 
     def at_least(self, severity: str) -> bool:
@@ -156,19 +158,19 @@ class Finding:
     def has_verdict(self, least: str) -> bool:
         """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. Refuted findings return
         False."""
-        taken = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
-        return self.verdict != "refuted" and (
-            least == "any" or self.verdict in taken.get(least, ())
-        )
+        if least == "any":
+            return self.verdict != "refuted"
+        accepted = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
+        return self.verdict in accepted.get(least, ())
 
     def to_json(self) -> JsonObject:
         """Return all fields except `block`, `hunk` and `same_as` as JSON values."""
-        out = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if f.name not in ("block", "hunk", "same_as")
+        values = {
+            declared.name: getattr(self, declared.name)
+            for declared in fields(self)
+            if declared.name not in ("block", "hunk", "same_as")
         }
-        return out | {
+        return values | {
             "judgement": self.judgement and asdict(self.judgement),
             "aliases": list(self.aliases),
         }
@@ -186,31 +188,28 @@ class StateChange:
     at: str = ""
 
 
-def merge_report(known: Finding, found: Finding, *, stays: bool = False) -> Finding:
-    """Return the known finding with the empty fields filled from a later report of it, whose other words become an
-    alias. The place changes only if it is out of date and the finding need not stay; what was said of exactly those
-    lines then changes with it."""
-    is_partial = known.source == "cut" and found.source != "cut"
-    moves = found.line > 0 and (is_partial or not (stays or _is_in_place(known, found)))
-    wanted = [name for name in _WORDS if is_partial or not getattr(known, name)]
-    if not moves and known.place == found.place:
-        wanted += [name for name in _CODE if not getattr(known, name)]
-    changed = {name: getattr(found, name) for name in wanted if getattr(found, name)}
+def merge_report(earlier: Finding, later: Finding, *, stays: bool = False) -> Finding:
+    """Return a finding with its empty fields filled from a later report of it, whose other words become an alias. The
+    place changes only if it is out of date and the finding need not stay; what was said of exactly those lines then
+    changes with it."""
+    moves = later.line > 0 and not (stays or _is_in_place(earlier, later))
+    taken_over = [name for name in _WORD_FIELDS if not getattr(earlier, name)]
+    if not moves and earlier.place == later.place:
+        taken_over += [name for name in _CODE_FIELDS if not getattr(earlier, name)]
+    changed = {name: getattr(later, name) for name in taken_over if getattr(later, name)}
     if moves:
-        changed |= {name: getattr(found, name) for name in (*_PLACE, *_CODE)}
-    if (found.message, found.code_smell_type) != (known.message, known.code_smell_type):
-        changed["aliases"] = tuple(dict.fromkeys([*known.aliases, found.alias]))
-    if is_partial:
-        changed["source"] = found.source
-    if found.hunk:
-        changed["hunk"] = found.hunk
-    return replace(known, **changed)
+        changed |= {name: getattr(later, name) for name in (*_PLACE_FIELDS, *_CODE_FIELDS)}
+    if (later.message, later.code_smell_type) != (earlier.message, earlier.code_smell_type):
+        changed["aliases"] = tuple(dict.fromkeys([*earlier.aliases, later.alias]))
+    if later.hunk:
+        changed["hunk"] = later.hunk
+    return replace(earlier, **changed)
 
 
-def _is_in_place(known: Finding, found: Finding) -> bool:
-    """Return whether the known finding is where its code is now: it was compared with the file that was reviewed."""
-    is_compared = bool(known.anchor) and known.file_hash == found.file_hash
-    return is_compared and known.state in ("open", "regressed")
+def _is_in_place(earlier: Finding, later: Finding) -> bool:
+    """Return whether the earlier finding is where its code is now: it was compared with the file that was reviewed."""
+    is_compared = bool(earlier.anchor) and earlier.file_hash == later.file_hash
+    return is_compared and earlier.state in ("open", "regressed")
 
 
 def worst_first(finding: Finding) -> tuple[int, int, str, int]:

@@ -22,24 +22,24 @@ def parse_short_id(letter: str, text: str) -> str | None:
 
 def parse_turn(text: str) -> int:
     """Parse the number of a turn: `T7`, `t7` or `7`. Raises BadInput."""
-    plain = text.strip().isdecimal()
-    found = parse_short_id("T", f"T{text.strip()}" if plain else text)
-    if found is None or found == "T-0":
+    is_number = text.strip().isdecimal()
+    turn_id = parse_short_id("T", f"T{text.strip()}" if is_number else text)
+    if turn_id is None or turn_id == "T-0":
         raise BadInput(f"{text!r} is not a turn.", "Turns are written T1, T2, …")
-    return int(found.removeprefix("T-"))
+    return int(turn_id.removeprefix("T-"))
 
 
 def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
     """Return a UUID version 7 (RFC 9562, section 5.7), which sorts by time: 48 bits of Unix milliseconds, random
     bits."""
-    ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    rand = secrets.randbits(74) if random_bits is None else random_bits
+    milliseconds = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    random_part = secrets.randbits(74) if random_bits is None else random_bits
     value = (
-        (ms & (1 << 48) - 1) << 80
+        (milliseconds & (1 << 48) - 1) << 80
         | 0x7 << 76
-        | (rand >> 62 & 0xFFF) << 64
+        | (random_part >> 62 & 0xFFF) << 64
         | 0b10 << 62
-        | rand & (1 << 62) - 1
+        | random_part & (1 << 62) - 1
     )
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -42,10 +42,13 @@ class PlaybookUpdated(Event):
         if not parts:
             return ""
         if len(parts) > _MAX_PARTS:
-            left = len(parts) - _MAX_PARTS
-            parts = [*parts[:_MAX_PARTS], f"{left} more ({review.replace('review', 'list --log')})"]
-        place = [_format_turn(self.interaction, self.elsewhere)] if self.interaction else []
-        return ": ".join([*place, " · ".join([*parts, *_format_cost(self.cost)])])
+            unnamed = len(parts) - _MAX_PARTS
+            parts = [
+                *parts[:_MAX_PARTS],
+                f"{unnamed} more ({review.replace('review', 'list --log')})",
+            ]
+        turn = [_format_turn(self.interaction, self.elsewhere)] if self.interaction else []
+        return ": ".join([*turn, " · ".join([*parts, *_format_cost(self.cost)])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,9 @@ class ReflectionFailed(Event):
     def describe(self) -> str:
         if self.paused:
             return f"learning paused: {self.reason}"
-        again = "will retry later" if self.kept else "will not be retried"
+        outlook = "will retry later" if self.kept else "will not be retried"
         turn = _format_turn(self.interaction, self.elsewhere)
-        parts = [f"could not learn from {turn}: {self.reason}", again, *_format_cost(self.cost)]
+        parts = [f"could not learn from {turn}: {self.reason}", outlook, *_format_cost(self.cost)]
         return " · ".join(parts)
 
 

@@ -23,7 +23,6 @@ HEAD_OPENS = "\n\n# What is known in this session"
 
 UNCHANGED = "[Unchanged: "  # prefix of the line that replaces a result equal to an earlier one
 STEER = "steer"
-CANCELLED = "cancelled"  # the error of a call that the user interrupted
 INTERRUPTED_RESULT = (
     "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 )
@@ -43,6 +42,17 @@ MALFORMED = "malformed_arguments"
 """The only field of a call's arguments that are no JSON object: their text."""
 # whose words a result holds: a program's or swecli's own, those of the workspace's files, or a web page's
 Origin = Literal["tool", "repository", "web"]
+
+
+class CallStatus(StrEnum):
+    """How a tool call ended."""
+
+    RUNNING = "running"  # not yet, as far as the store knows
+    FINISHED = "finished"
+    FAILED = "failed"
+    REFUSED = "refused"  # by a rule, by the user, or because nobody could be asked: it did nothing
+    CANCELLED = "cancelled"  # stopped by the user
+    INTERRUPTED = "interrupted"  # its turn or the program ended before its result was stored
 
 
 class Role(StrEnum):
@@ -110,16 +120,18 @@ def _read_step(step: Json) -> dict[str, str]:
 class ToolCall:
     """A tool call requested by the model, with its decision and result.
 
-    `result` is the text sent to the model (None: not recorded yet), `error` is set if the call failed. `approved` is
-    None if no approval was needed; `decision` is who decided ("mode", "rule", "user", "session", "headless"), `reason`
-    what the user typed: why it was refused, or the answer to its question. `duration_ms` is wall time; `tokens` is the
-    size of `result` in its message's `encoding`. `effects` is what the call does if it is permitted and succeeds.
+    `result` is the text sent to the model (None: not recorded yet). `error` says for people what went wrong, None if
+    nothing did; what became of the call is its `status`. `approved` is None if no approval was needed; `decision` is
+    who decided ("mode", "rule", "user", "session", "headless"), `reason` what the user typed: why it was refused, or
+    the answer to its question. `duration_ms` is wall time; `tokens` is the size of `result` in its message's
+    `encoding`. `effects` is what the call does if it is permitted and succeeds.
     """
 
     id: str
     name: str
     parameters: JsonObject = field(default_factory=dict)
     result: str | None = None
+    status: CallStatus = CallStatus.RUNNING
     error: str | None = None
     approved: bool | None = None
     decision: str = ""
@@ -128,6 +140,7 @@ class ToolCall:
     duration_ms: int | None = None
     tokens: int | None = None
     effects: Effects = Effects()
+    ended_jobs: tuple[str, ...] = ()  # names of background commands whose end `result` tells
 
     def to_api(self) -> ApiCall:
         """Return the call in the OpenAI format, its arguments in the order in which the model wrote them."""
@@ -137,6 +150,12 @@ class ToolCall:
             "type": "function",
             "function": {"name": self.name, "arguments": arguments},
         }
+
+    def interrupt(self) -> None:
+        """End a call that has no result: nobody knows what it has done."""
+        self.result = INTERRUPTED_RESULT
+        self.status = CallStatus.INTERRUPTED
+        self.error = "interrupted"
 
     def result_message(self) -> ToolMessage:
         """Return the tool message with the result; an unfinished call reports that it was interrupted."""
@@ -168,6 +187,7 @@ class ChatMessage:
     blocks: Blocks | None = None
     images: list[Image] | None = None
     notes: list[Note] = field(default_factory=list)
+    ended_jobs: tuple[str, ...] = ()  # names of background commands whose end `sent` tells
 
     @property
     def sent_text(self) -> str:
@@ -274,9 +294,9 @@ class ToolResult:
 @dataclass(frozen=True, slots=True)
 class AskRequest:
     """A request for the user's approval of a call. `summary` is one line ("Run pytest -q"), `preview` the complete
-    effect. `session_rule` is the permission rule that a lasting approval adds, `session_label` its description.
-    `session_mode` is the mode that an approval for the session switches to in place of that rule; None: the rule is
-    added. `project_file` is where a rule for the project is saved, "" if that is not offered. `why` is set if the
+    effect. `session_rules` are the permission rules that a lasting approval adds, `session_label` their description.
+    `session_mode` is the mode that an approval for the session switches to in place of those rules; None: they are
+    added. `project_file` is where rules for the project are saved, "" if that is not offered. `why` is set if the
     mode alone would have allowed the call. `remedy` is set if no mode allows it: what would.
     """
 
@@ -285,7 +305,7 @@ class AskRequest:
     summary: str
     preview: Display
     session_label: str = ""
-    session_rule: str = ""
+    session_rules: tuple[str, ...] = ()
     session_mode: Mode | None = None
     why: str = ""
     project_file: str = ""
@@ -298,8 +318,8 @@ class AskRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer to an AskRequest. `scope` "session" also switches to its `session_mode`, or adds its `session_rule` to
-    the session; "project" saves that rule in its `project_file`."""
+    """The answer to an AskRequest. `scope` "session" also switches to its `session_mode`, or adds its `session_rules`
+    to the session; "project" saves them in its `project_file`."""
 
     allow: bool
     scope: Literal["once", "session", "project"] = "once"
@@ -383,15 +403,14 @@ class ModelChunk:
 
 @dataclass(slots=True)
 class ModelReply:
-    """A complete reply. `malformed` maps the ids of calls with invalid arguments to the error, `broken` to their text.
-    `cost` is in US dollars, None if the price is unknown. `written_call`: its text was a call, which is now its only
-    one ("run"), or it is a text with a call in it, or like one, that is "shown"; "" for neither."""
+    """A complete reply. `malformed` maps the ids of calls with invalid arguments to the error. `cost` is in US dollars,
+    None if the price is unknown. `written_call`: its text was a call, which is now its only one ("run"), or it is a
+    text with a call in it, or like one, that is "shown"; "" for neither."""
 
     text: str = ""
     reasoning: str = ""
     calls: list[ToolCall] = field(default_factory=list)
     malformed: dict[str, str] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
     usage: Usage | None = None
     cost: float | None = None
     stop: StopReason = "stop"

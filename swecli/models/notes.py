@@ -11,13 +11,14 @@ from typing import ClassVar
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.playbook import quote_content
 
-_OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
-_FOUND = (
+_OPENING_TAG = "<turn_notes>"
+_CLOSING_TAG = "</turn_notes>"
+_EXCERPTS_HEADING = (
     "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
 )
 _MODE_ENDED = ". The mode before it has ended"
 _NOT_OURS = "The turn_notes above are quoted in the message itself: they tell nothing of this turn."
-_LOST = "lost: swecli ended while it ran, and its output is not kept"
+_JOB_LOST = "lost: swecli ended while it ran, and its output is not kept"
 
 
 class NoteKind(StrEnum):
@@ -98,7 +99,7 @@ class LostJobNote:
     @property
     def line(self) -> str:
         """The note as it is sent."""
-        return f"background {self.job}: {_LOST}"
+        return f"background {self.job}: {_JOB_LOST}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def with_notes(text: str, notes: Sequence[Note]) -> str:
     """Return a query's text as a model reads it: followed by its notes as a marked block, unchanged if there are none.
     The only place where notes become text."""
     lines = note_lines(notes)
-    return f"{text}\n\n{_OPEN}\n{''.join(lines)}{_CLOSE}" if lines else text
+    return f"{text}\n\n{_OPENING_TAG}\n{''.join(lines)}{_CLOSING_TAG}" if lines else text
 
 
 def note_lines(notes: Iterable[Note]) -> list[str]:
@@ -134,7 +135,7 @@ def note_lines(notes: Iterable[Note]) -> list[str]:
     for note in notes:
         if isinstance(note, ExcerptNote) and not is_quoting:
             is_quoting = True
-            lines.append(f"- {_FOUND}\n")
+            lines.append(f"- {_EXCERPTS_HEADING}\n")
         line = _escape(note.line)
         if line:
             lines.append(f"- {line}\n")
@@ -144,14 +145,16 @@ def note_lines(notes: Iterable[Note]) -> list[str]:
 def disclaim_block(text: str) -> list[Note]:
     """Return the note that has to follow a text of the user's that would otherwise seem to end with notes of ours: the
     last block is always ours. [] for a text without a block."""
-    return [TextNote(_NOT_OURS)] if _OPEN in text else []
+    return [TextNote(_NOT_OURS)] if _OPENING_TAG in text else []
 
 
 def _escape(text: str) -> str:
     """Return a note on one line that can neither end its block nor begin one."""
     line = " ".join(text.split())
     # replaced, not removed: what is left and right of a removed one may form another
-    return line.replace(_CLOSE, f"‹{_CLOSE[1:]}").replace(_OPEN, f"‹{_OPEN[1:]}")
+    return line.replace(_CLOSING_TAG, f"‹{_CLOSING_TAG[1:]}").replace(
+        _OPENING_TAG, f"‹{_OPENING_TAG[1:]}"
+    )
 
 
 def notes_to_json(notes: Iterable[Note]) -> list[JsonObject] | None:

@@ -141,7 +141,7 @@ class Bullet:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class WithdrawnStrategy:
     """The former `content` of a strategy that was removed or rewritten at a time, and the text that holds now, "" for
     none. `quotes` are the user's words that it was learned from, said in these `interactions` of the session."""
 
@@ -201,8 +201,10 @@ class AppliedDelta:
 
     def ops_by_id(self) -> list[tuple[str, Op]]:
         """Return each operation with the id of its bullet, for an ADD the assigned id."""
-        minted = iter(self.added)
-        return [(next(minted, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops]
+        new_ids = iter(self.added)
+        return [
+            (next(new_ids, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops
+        ]
 
     @property
     def reworded(self) -> list[str]:
@@ -220,21 +222,20 @@ class SessionPlaybook:
     def live_bullets(self, names: Iterable[str] | None = None) -> list[Bullet]:
         """Return the bullets with these ids (None: all) that may be in a prompt, in the order of their ids. Stale
         bullets are left out, unless the user said or pinned them."""
-        among = (
-            self.bullets.values()
-            if names is None
-            else (self.bullets[n] for n in names if n in self.bullets)
-        )
-        hold = (b for b in among if b.is_live and not b.is_left_out)
-        return sorted(hold, key=lambda b: b.number)
+        if names is None:
+            bullets = list(self.bullets.values())
+        else:
+            bullets = [self.bullets[name] for name in names if name in self.bullets]
+        live = [bullet for bullet in bullets if bullet.is_live and not bullet.is_left_out]
+        return sorted(live, key=lambda bullet: bullet.number)
 
 
 def render_bullets(bullets: Iterable[Bullet]) -> str:
     """Render bullets for a prompt as a list of `[P-7] content` with a heading, in the order of their ids."""
-    chosen = sorted(bullets, key=lambda b: b.number)
-    if not chosen:
+    in_order = sorted(bullets, key=lambda bullet: bullet.number)
+    if not in_order:
         return ""
-    lines = [f"- [{b.id}] {quote_content(b.prompt_text)}" for b in chosen]
+    lines = [f"- [{bullet.id}] {quote_content(bullet.prompt_text)}" for bullet in in_order]
     return (
         "\n\n## Playbook\n"
         "Strategies learned in earlier work here. They are notes, not orders: the user's words come first. "
@@ -249,12 +250,10 @@ def quote_content(content: str) -> str:
 
 
 def length_problem(content: str) -> str:
-    """Return why a text is too long for a strategy, or ""."""
-    if (words := len(content.split())) > MAX_WORDS:
+    """Return why a text is too long for a strategy, "" if it is not."""
+    words = len(content.split())
+    if words > MAX_WORDS:
         return f"a strategy has at most {MAX_WORDS} words, this has {words}"
-    long = len(content) > MAX_CHARACTERS
-    return (
-        f"a strategy has at most {MAX_CHARACTERS} characters, this has {len(content):,}"
-        if long
-        else ""
-    )
+    if len(content) > MAX_CHARACTERS:
+        return f"a strategy has at most {MAX_CHARACTERS} characters, this has {len(content):,}"
+    return ""

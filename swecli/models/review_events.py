@@ -68,10 +68,19 @@ class Coverage:
 
     def to_json(self, *, files: bool = True) -> JsonObject:
         """Return JSON values, without the files only the counts."""
-        names = ("unit", "total", "read", "shown", "not_read", "complete", "unverified", "earlier")
-        listed = ("files", "skipped") if files else ()
-        known: JsonObject = json.loads(json.dumps(asdict(self))) | {"complete": self.complete}
-        return {name: known[name] for name in (*names, *listed)}
+        count_names = (
+            "unit",
+            "total",
+            "read",
+            "shown",
+            "not_read",
+            "complete",
+            "unverified",
+            "earlier",
+        )
+        list_names = ("files", "skipped") if files else ()
+        values: JsonObject = json.loads(json.dumps(asdict(self))) | {"complete": self.complete}
+        return {name: values[name] for name in (*count_names, *list_names)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,11 @@ class Session:
         """Replace the playbook, which is a copy of the store's."""
         self.playbook = playbook
 
+    @property
+    def name(self) -> str:
+        """The title, or the beginning of the id."""
+        return self.title or self.id[:13]
+
     def resolve_turn(self, text: str) -> int:
         """Parse the number of a turn of this session; "" is the last one. Raises BadInput if it does not exist."""
         number = parse_turn(text) if text else self.interactions
@@ -90,9 +95,8 @@ class Session:
         """Return the `newest` loaded interactions (None: all), oldest first, each as its list of messages."""
         groups: list[list[ChatMessage]] = []
         group: list[ChatMessage] = []
-        for message in reversed(
-            self.messages
-        ):  # so that a long session takes no longer than a short one
+        # from the end, so that a long session takes no longer than a short one
+        for message in reversed(self.messages):
             if len(groups) == newest:
                 break
             group.append(message)
@@ -115,15 +119,16 @@ class Session:
         if window_size is not None and window_size < 0:
             raise ValueError(f"window_size must not be negative, got {window_size}")
         groups = self.group_by_interaction(window_size)
-        if window_size is None and (
-            front := self.messages[: len(self.messages) - sum(map(len, groups))]
-        ):
-            groups.insert(0, front)  # messages of an interaction whose query is not loaded
-        out: list[ApiMessage] = []
+        if window_size is None:
+            grouped = sum(len(group) for group in groups)
+            without_query = self.messages[: len(self.messages) - grouped]
+            if without_query:  # of an interaction whose query is not loaded
+                groups.insert(0, without_query)
+        messages: list[ApiMessage] = []
         for number, group in enumerate(groups, self.completed - len(groups) + 1):
-            sent = [api for message in group for api in message.to_api()]
-            out += add_keys(sent, number) if keys else sent
-        return out
+            sent = [api_message for message in group for api_message in message.to_api()]
+            messages += add_keys(sent, number) if keys else sent
+        return messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +149,16 @@ class SessionInfo:
     @property
     def shown_title(self) -> str:
         """The title, by default the first sentence of the first query, at most 60 characters."""
-        first = next((line for line in self.first_query.splitlines() if line.strip()), "")
-        sentence = re.split(r"(?<=[.!?])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(".:,; ")
-        cut = sentence[:59]
-        default = sentence if len(sentence) <= 60 else f"{cut.rpartition(' ')[0] or cut}…"
-        return self.title or default
+        if self.title:
+            return self.title
+        first_line = next((line for line in self.first_query.splitlines() if line.strip()), "")
+        sentences = re.split(r"(?<=[.!?])\s", " ".join(first_line.split()), maxsplit=1)
+        title = sentences[0].rstrip(".:,; ")
+        if len(title) <= 60:
+            return title
+        beginning = title[:59]
+        whole_words = beginning.rpartition(" ")[0]
+        return f"{whole_words or beginning}…"
 
     def to_json(self) -> JsonObject:
         row = {name: getattr(self, name) for name in self.__slots__}

@@ -9,9 +9,9 @@ from dataclasses import replace
 from swecli.models.errors import BadInput
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
-from swecli.store.found import SearchHit
 from swecli.store.journal.reader import Reader
 from swecli.store.journal.values import clean_text, folder_key
+from swecli.store.search_results import SearchHit
 from swecli.store.sqlite.database import Database
 
 _ENDING = 400  # characters
@@ -32,11 +32,11 @@ class SessionCatalog:
         """Return the last used sessions of one directory, or of all, newest first."""
         key = None if directory is None else folder_key(directory)
         with self._database.read() as db:
-            found = Reader(db).list_sessions(key, max(0, limit))
+            sessions = Reader(db).list_sessions(key, max(0, limit))
         # rows of earlier versions are not redacted
         return [
             replace(info, title=redact(info.title), first_query=redact(info.first_query))
-            for info in found
+            for info in sessions
         ]
 
     def reference(self, session: Session) -> str:
@@ -54,13 +54,13 @@ class SessionCatalog:
 
     def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the beginnings of the last texts of "user" and "assistant" by session id."""
-        given = {"ids": json.dumps(ids), "most": 10 * _ENDING}
-        found: dict[str, dict[str, str]] = {}
+        parameters = {"ids": json.dumps(ids), "most": 10 * _ENDING}
+        endings: dict[str, dict[str, str]] = {}
         with self._database.read() as db:
-            for session, role, text in db.execute(_ENDINGS, given):
+            for session_id, role, text in db.execute(_ENDINGS, parameters):
                 # redact before truncating, so that a secret is whole
-                found.setdefault(session, {})[role] = redact(text)[:_ENDING]
-        return found
+                endings.setdefault(session_id, {})[role] = redact(text)[:_ENDING]
+        return endings
 
     def search(self, words: str, limit: int = 20) -> list[SearchHit]:
         """Find messages and titles of all sessions that contain all the words, newest first; `word*` matches a prefix.

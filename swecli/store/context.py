@@ -22,10 +22,10 @@ class ContextStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, session: Session, row: Reduction) -> Reduction:
+    def add(self, session: Session, reduction: Reduction) -> Reduction:
         """Commit a reduction; return it as it is read back, with its number."""
         with self._database.write() as db:
-            Writer(db).add_reduction(session.id, row)
+            Writer(db).add_reduction(session.id, reduction)
             [stored] = Reader(db).reductions(session.id, 1)
         session.context.add(stored)
         if stored.epoch is not None:
@@ -40,14 +40,13 @@ class ContextStore:
     def counted_at_first(self, session: Session, interaction: int) -> tuple[int, str]:
         """Return the tokens, tools included, that were counted of a turn's first request, and the encoding they were
         counted in; (0, "") if none are stored."""
-        which = (
+        first = (
             "model_request WHERE session_id = ? AND interaction = ? AND step = 1 "
             "AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
         )
+        turn = (session.id, interaction)
         with self._database.read() as db:
-            for row in Reader(db).select(
-                MODEL_REQUEST, ("extra",), which, (session.id, interaction)
-            ):
+            for row in Reader(db).select(MODEL_REQUEST, ("extra",), first, turn):
                 extra = row["extra"] if isinstance(row["extra"], dict) else {}
                 return extra.get("counted", 0), extra.get("encoding", "")
         return 0, ""
@@ -75,17 +74,16 @@ class ContextStore:
 
     def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
         """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
-        known = session.context.facts
-        fresh = []
+        changes = []
         for fact in facts:
             clean = replace(fact, key=clean_text(fact.key), text=clean_text(fact.text))
-            present = known.get((clean.kind, clean.key))
+            present = session.context.facts.get((clean.kind, clean.key))
             if clean != present and (clean.text or present is not None):
-                fresh.append(clean)
-        if not fresh:
+                changes.append(clean)
+        if not changes:
             return
         with self._database.write() as db:
             writer = Writer(db)
-            for fact in fresh:
+            for fact in changes:
                 writer.replace_fact(session.id, fact)
-        session.context.keep(fresh)
+        session.context.keep(changes)

@@ -1,5 +1,6 @@
-"""Makes data of what versions up to 0.2.0 stored as text and read back from it: the notes behind a query, and which job
-a call started. Read once: when a database is upgraded, and when a session is imported that such a version exported."""
+"""Makes data of what versions up to 0.2.0 stored as text and read back from it: the notes behind a query, which job a
+call started, how it ended, and which ends of jobs were told. Read once: when a database is upgraded, and when a session
+is imported that such a version exported."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from swecli.models.json_value import Json, JsonObject
+from swecli.models.message import CallStatus
 from swecli.models.notes import (
     ExcerptNote,
     Label,
@@ -28,8 +30,9 @@ if TYPE_CHECKING:  # most databases are of the newest version
     from sqlalchemy import Connection
 
 # The lines of that version, which stay as they are whatever the notes of later ones look like.
-_OPEN, _CLOSE = "\n\n<turn_notes>\n- ", "\n</turn_notes>"
-_FOUND = (
+_OPENING = "\n\n<turn_notes>\n- "
+_CLOSING = "\n</turn_notes>"
+_EXCERPTS_FOLLOW = (
     "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
 )
 _STRATEGY = "Strategy ["
@@ -38,6 +41,13 @@ _CHANGES = {"] is new: ": StrategyChange.NEW, "] now reads: ": StrategyChange.RE
 _MODE_ENDED = ". The mode before it has ended"
 _STARTED = re.compile(r"Job (\d{1,9}) runs in the background\.")
 _JOB = "background "
+_ENDED = re.compile(r"\[background (job \d{1,9} \(.{0,60}?\)): ")
+# The errors that were compared. The result of a tool that failed begins with its error.
+_ENDED_BY_ERROR = {
+    "cancelled": CallStatus.CANCELLED,
+    "interrupted": CallStatus.INTERRUPTED,
+    "swecli ended while it ran": CallStatus.INTERRUPTED,
+}
 _LOST = ": lost: swecli ended while it ran, and its output is not kept"
 
 
@@ -46,20 +56,22 @@ def split_notes(content: str, sent: str) -> tuple[str, list[Note]]:
     with it and ended with the notes, so a block that was typed is none. The text and its notes give `sent` again; a
     text for which they would not is returned as it is, with no notes."""
     typed = len(content) if sent.startswith(content) else 0
-    start = sent.rfind(_OPEN, typed)
-    if start < 0 or not sent.endswith(_CLOSE):
+    start = sent.rfind(_OPENING, typed)
+    if start < 0 or not sent.endswith(_CLOSING):
         return sent, []
-    listed = sent[start + len(_OPEN) : -len(_CLOSE)]
-    notes = _read_lines(listed.split("\n- "))
+    lines = sent[start + len(_OPENING) : -len(_CLOSING)].split("\n- ")
+    notes = _read_lines(lines)
     text = sent[:start]
-    return (text, notes) if with_notes(text, notes) == sent else (sent, [])
+    if with_notes(text, notes) != sent:
+        return sent, []
+    return text, notes
 
 
 def _read_lines(lines: Sequence[str]) -> list[Note]:
     notes: list[Note] = []
     is_quoting = False
     for line in lines:
-        if line == _FOUND:
+        if line == _EXCERPTS_FOLLOW:
             is_quoting = True
         else:
             notes.append(ExcerptNote(line) if is_quoting else _read_line(line))
@@ -73,15 +85,16 @@ def _read_line(line: str) -> Note:
 
 
 def _read_strategy(line: str) -> StrategyNote | None:
-    name, bracket, rest = line.removeprefix(_STRATEGY).partition("]")
-    rest = bracket + rest
-    if not line.startswith(_STRATEGY) or not _is_bullet(name):
+    """Return the note of a line such as `Strategy [P-7] is new: run tox`."""
+    bullet_id, bracket, text = line.removeprefix(_STRATEGY).partition("]")
+    sentence = bracket + text
+    if not line.startswith(_STRATEGY) or not _is_bullet(bullet_id):
         return None
-    if rest == _REVOKED:
-        return StrategyNote(name, StrategyChange.ENDED)
-    for how, change in _CHANGES.items():
-        if rest.startswith(how):
-            return StrategyNote(name, change, rest.removeprefix(how))
+    if sentence == _REVOKED:
+        return StrategyNote(bullet_id, StrategyChange.ENDED)
+    for beginning, change in _CHANGES.items():
+        if sentence.startswith(beginning):
+            return StrategyNote(bullet_id, change, sentence.removeprefix(beginning))
     return None
 
 
@@ -94,13 +107,15 @@ def _read_situation(line: str) -> SituationNote | None:
     if not colon or name not in list(Label):
         return None
     label = Label(name)
-    has_ended = label is Label.MODE and value.endswith(_MODE_ENDED)
-    return SituationNote(label, value.removesuffix(_MODE_ENDED) if has_ended else value, has_ended)
+    if label is Label.MODE and value.endswith(_MODE_ENDED):
+        return SituationNote(label, value.removesuffix(_MODE_ENDED), True)
+    return SituationNote(label, value, False)
 
 
 def _read_job(line: str) -> LostJobNote | None:
-    is_lost = line.startswith(_JOB) and line.endswith(_LOST)
-    return LostJobNote(line[len(_JOB) : -len(_LOST)]) if is_lost else None
+    if line.startswith(_JOB) and line.endswith(_LOST):
+        return LostJobNote(line[len(_JOB) : -len(_LOST)])
+    return None
 
 
 def split_edits(edits: JsonObject, notes_of: Callable[[int], list[Note]]) -> bool:
@@ -108,8 +123,8 @@ def split_edits(edits: JsonObject, notes_of: Callable[[int], list[Note]]) -> boo
     `notes_of` returns the notes of an interaction's query. Notes that were cut with the text stay in it."""
     is_changed = False
     for key, fields in edits["replace"].items():
-        number, _, place = key.partition(".")
-        if place != "0" or not number.isdecimal() or not isinstance(fields.get("content"), str):
+        number, _, index = key.partition(".")  # "7.0" is the query of interaction 7
+        if index != "0" or not number.isdecimal() or not isinstance(fields.get("content"), str):
             continue
         notes = notes_of(int(number))
         if notes:
@@ -120,21 +135,23 @@ def split_edits(edits: JsonObject, notes_of: Callable[[int], list[Note]]) -> boo
 
 def _split_edited(text: str, notes: list[Note]) -> JsonObject:
     """Return the fields that stand for an edited text that may end with notes, or with those that an epoch keeps."""
-    kept: list[Note] = [note for note in notes if not isinstance(note, StrategyNote)]
-    for behind in (with_notes("", notes), with_notes("", kept)):
-        if behind and text.endswith(behind):
-            return {"content": text.removesuffix(behind)}
+    lasting: list[Note] = [note for note in notes if not isinstance(note, StrategyNote)]
+    for suffix in (with_notes("", notes), with_notes("", lasting)):
+        if suffix and text.endswith(suffix):
+            return {"content": text.removesuffix(suffix)}
     return {"notes": []}
 
 
 def convert_rows(connection: Connection) -> None:
     """Take the notes out of all stored messages and edits, and say which calls started a job."""
-    noted = connection.exec_driver_sql(
+    with_block = connection.exec_driver_sql(
         "SELECT id FROM message WHERE role = 'user' AND sent != content"
         " AND substr(sent, -length(?)) = ?",
-        (_CLOSE, _CLOSE),
+        (_CLOSING, _CLOSING),
     )
-    for (key,) in noted.fetchall():  # the texts one by one: all of them may not fit into memory
+    for (
+        key,
+    ) in with_block.fetchall():  # the texts one by one: all of them may not fit into memory
         content, sent = connection.exec_driver_sql(
             "SELECT content, sent FROM message WHERE id = ?", (key,)
         ).one()
@@ -171,22 +188,93 @@ def _convert_edits(connection: Connection) -> None:
 def _notes_of_query(connection: Connection, session: str, interaction: int) -> list[Note]:
     """Return the converted notes of an interaction's first message; [] if it has none. The reductions of an undone turn
     are in a session of their own, whose earlier turns are those of its parent."""
-    found = connection.exec_driver_sql(
+    stored = connection.exec_driver_sql(
         "SELECT m.notes FROM session s JOIN message m ON m.session_id IN (s.id, s.parent_id)"
         " WHERE s.id = ? AND m.interaction = ? ORDER BY m.session_id != s.id, m.id LIMIT 1",
         (session, interaction),
     ).scalar()
-    return notes_from_json(json.loads(found)) if found else []
+    return notes_from_json(json.loads(stored)) if stored else []
+
+
+def _status_of(result: str | None, error: str | None, *, is_refused: bool) -> CallStatus:
+    if result is None:
+        return CallStatus.INTERRUPTED
+    if is_refused:
+        return CallStatus.REFUSED
+    if error is None:
+        return CallStatus.FINISHED
+    if result.startswith(error):
+        return CallStatus.FAILED
+    return _ENDED_BY_ERROR.get(error, CallStatus.FAILED)
+
+
+def store_statuses(connection: Connection) -> None:
+    """Say of all stored calls how they ended."""
+    calls = connection.exec_driver_sql(
+        # results are long, the texts that they are compared with short
+        "SELECT id, substr(result, 1, 100), substr(error, 1, 100), approved = 0 FROM tool_call"
+    )
+    statuses = [
+        (_status_of(result, error, is_refused=bool(is_refused)), key)
+        for key, result, error, is_refused in calls
+    ]
+    if statuses:
+        connection.exec_driver_sql("UPDATE tool_call SET status = ? WHERE id = ?", statuses)
+
+
+def add_missing_statuses(whole: JsonObject) -> None:
+    """Do the same with those calls of an exported session that do not say it themselves."""
+    for message in whole["messages"]:
+        for call in message["tool_calls"]:
+            if call["status"] is None:
+                is_refused = call["approved"] is False
+                call["status"] = _status_of(call["result"], call["error"], is_refused=is_refused)
+
+
+def _ended_jobs(text: str | None) -> list[str]:
+    """Return the names of the jobs whose end a text tells."""
+    return [*dict.fromkeys(_ENDED.findall(text or ""))]
+
+
+def _without_typed(content: str, sent: str | None) -> str:
+    """Return what was sent behind a query. What the user typed tells no end."""
+    return (sent or "").removeprefix(content)
+
+
+def store_ended_jobs(connection: Connection) -> None:
+    """Say of all stored messages and calls which ends of jobs they told."""
+    found = "SELECT id, {} FROM {} WHERE instr({}, '[background job ')"
+    queries = connection.exec_driver_sql(found.format("content, sent", "message", "sent"))
+    told = [(key, _ended_jobs(_without_typed(content, sent))) for key, content, sent in queries]
+    _store_ends(connection, "message", told)
+    calls = connection.exec_driver_sql(found.format("result", "tool_call", "result"))
+    _store_ends(connection, "tool_call", [(key, _ended_jobs(result)) for key, result in calls])
+
+
+def _store_ends(connection: Connection, table: str, told: Sequence[tuple[int, list[str]]]) -> None:
+    for key, names in told:
+        change = f"UPDATE {table} SET ended_jobs = ? WHERE id = ?"
+        connection.exec_driver_sql(change, (_to_text([*names]), key))
+
+
+def add_missing_ends(whole: JsonObject) -> None:
+    """Do the same with those messages and calls of an exported session that do not say it themselves."""
+    for message in whole["messages"]:
+        if message["ended_jobs"] is None:
+            message["ended_jobs"] = _ended_jobs(_without_typed(message["content"], message["sent"]))
+        for call in message["tool_calls"]:
+            if call["ended_jobs"] is None:
+                call["ended_jobs"] = _ended_jobs(call["result"])
 
 
 def _to_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def convert_archive(whole: JsonObject) -> None:
+def convert_archive(archive: JsonObject) -> None:
     """Do the same with the messages, edits and calls of an exported session."""
-    queries: dict[int, list[Note]] = {}
-    for message in whole["messages"]:
+    notes_of_query: dict[int, list[Note]] = {}
+    for message in archive["messages"]:
         for call in message["tool_calls"]:
             started = _STARTED.match(call["result"] or "")
             if started and call["effects"] and call["parameters"].get("background"):
@@ -195,7 +283,7 @@ def convert_archive(whole: JsonObject) -> None:
         if message["role"] == "user" and message["sent"] is not None:
             message["sent"], notes = split_notes(message["content"], message["sent"])
             message["notes"] = notes_to_json(notes)
-        queries.setdefault(message["interaction"], notes)
-    for reduction in whole["reductions"]:
+        notes_of_query.setdefault(message["interaction"], notes)
+    for reduction in archive["reductions"]:
         if reduction["edits"] and "replace" in reduction["edits"]:
-            split_edits(reduction["edits"], lambda interaction: queries.get(interaction, []))
+            split_edits(reduction["edits"], lambda number: notes_of_query.get(number, []))

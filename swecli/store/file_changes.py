@@ -33,20 +33,22 @@ class FileChanges:
         """Store the file changes of a call of the newest turn in place of those with the keys `replaced`. Returns their
         keys."""
         rows = [change_columns(session, change) for change in changes]
-        dropped = "DELETE FROM file_change WHERE id IN (SELECT value FROM json_each(?))"
+        deletion = "DELETE FROM file_change WHERE id IN (SELECT value FROM json_each(?))"
         with self._database.write() as db:
-            db.execute(dropped, (json.dumps([*replaced]),))
+            db.execute(deletion, (json.dumps([*replaced]),))
             return [FILE_CHANGE.insert(db, row) for row in rows]
 
     def load(self, session: Session, first: int, last: int | None = None) -> list[FileChange]:
         """Return the file changes of these turns that are not undone, oldest first."""
-        where = "session_id = :id AND made_by = 0 AND undone_by = 0"
-        where += " AND interaction BETWEEN :first AND :last"
-        until = session.interactions if last is None else last
-        given = {"id": session.id, "first": first, "last": until}
-        question = f"SELECT {_COLUMNS} FROM file_change WHERE {where} ORDER BY id"
+        question = (
+            f"SELECT {_COLUMNS} FROM file_change"
+            " WHERE session_id = ? AND made_by = 0 AND undone_by = 0"
+            " AND interaction BETWEEN ? AND ? ORDER BY id"
+        )
+        if last is None:
+            last = session.interactions
         with self._database.read() as db:
-            return [_parse(*row) for row in db.execute(question, given)]
+            return [_parse(*row) for row in db.execute(question, (session.id, first, last))]
 
     def load_step(self, step: OpenStep | UndoStep) -> list[FileChange]:
         """Return the file changes of an undo or redo, oldest first."""

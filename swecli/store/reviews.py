@@ -27,23 +27,16 @@ from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFind
 from swecli.store.tables.sessions import InteractionRow
 
 _COLUMNS = FindingRow.stored_fields()
-_MORE = (
-    "symbol",
-    "verdict",
-    "source",
-    "late",
-    "same_as",
-    "hunk",
-    "removed",
-)  # fields stored together in one JSON column
+# the fields that are stored together in the JSON column `more`
+_OTHER_FIELDS = ("symbol", "verdict", "source", "late", "same_as", "hunk", "removed")
 _MAX_ALIASES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedReview:
-    """The findings that are `new` in this review, in order, and the `review` as it is now."""
+    """The `new_findings` of this review, in order, and the `review` as it is now."""
 
-    new: list[Finding]
+    new_findings: list[Finding]
     review: ReviewRecord
 
 
@@ -76,55 +69,57 @@ class ReviewStore:
         """
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
-            new = [
-                found
-                for finding in findings
-                if (found := self._record_one(db, row, finding)) is not None
-            ]
+            recorded = [self._record_finding(db, row, finding) for finding in findings]
+            new_findings = [finding for finding in recorded if finding is not None]
             row.total += len(findings) if reported is None else reported
-            return RecordedReview(new, _save_review(db, row, review))
+            return RecordedReview(new_findings, _save_review(db, row, review))
 
     def adopt(self, findings: Sequence[Finding]) -> None:
         """Add findings that are not in the ledger, as a pull request carries them; known ones stay as they are."""
         with self.database.transaction() as db:
-            ours = select(FindingRow).filter_by(project=self.project)
             for finding in findings:
-                if db.exec(ours.filter_by(fingerprint=finding.fingerprint)).first() is None:
+                if self._find(db, finding.fingerprint) is None:
                     self._add(db, finding)
 
-    def _record_one(
+    def _record_finding(
         self, db: sqlmodel.Session, review: ReviewRow, finding: Finding
     ) -> Finding | None:
-        """Store one finding; return it if it is new in this review."""
-        key: dict[str, Any] = {"review": review.number, "line": finding.line}
-        key |= {name: clean_text(getattr(finding, name)) for name in ("path", "code_smell_type")}
-        if (known := db.exec(select(ReviewFindingRow).filter_by(**key)).first()) is not None:
-            known.times += 1
-            _merge_report(db.get_one(FindingRow, known.finding), finding)
+        """Store a finding; return it as it is stored, None if this review has reported it before."""
+        place: dict[str, Any] = {
+            "review": review.number,
+            "line": finding.line,
+            "path": clean_text(finding.path),
+            "code_smell_type": clean_text(finding.code_smell_type),
+        }
+        earlier = db.exec(select(ReviewFindingRow).filter_by(**place)).first()
+        if earlier is not None:
+            earlier.times += 1
+            _merge_report(db.get_one(FindingRow, earlier.finding), finding)
             return None
-        row, is_known = self._find_or_add(db, review, finding)
-        is_repeated = is_known and _is_reported(db, review, row)  # at another line, in other words
-        db.add(ReviewFindingRow(finding=row.number or 0, loop=finding.loop, **key))
+        row = self._find_or_add(db, review, finding)
+        is_repeated = _is_reported(db, review, row)  # at another line, in other words
+        db.add(ReviewFindingRow(finding=row.number or 0, loop=finding.loop, **place))
         db.flush()
         return None if is_repeated else _to_finding(row)
 
-    def _find_or_add(
-        self, db: sqlmodel.Session, review: ReviewRow, finding: Finding
-    ) -> tuple[FindingRow, bool]:
-        """Return the row of a finding, and whether it existed."""
+    def _find_or_add(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> FindingRow:
+        """Return the row of a finding, which is made if it is not in the ledger."""
         if finding.id:
-            return _merge_report(self._row(db, finding.id), finding), True
-        mark = finding.fingerprint
+            return _merge_report(self._row(db, finding.id), finding)
+        own_fingerprint = finding.fingerprint
         occurrence = 1
-        ours = select(FindingRow).filter_by(project=self.project)
-        while (row := db.exec(ours.filter_by(fingerprint=mark)).first()) is not None:
+        while (row := self._find(db, own_fingerprint)) is not None:
             if not _is_reported(db, review, row):
-                return _merge_report(row, finding), True
+                return _merge_report(row, finding)
             occurrence += 1  # this review reported it at another line, so these are two
-            mark = fingerprint(
+            own_fingerprint = fingerprint(
                 finding.fingerprint, finding.path, finding.code_smell_type, occurrence
             )
-        return self._add(db, replace(finding, fingerprint=mark)), False
+        return self._add(db, replace(finding, fingerprint=own_fingerprint))
+
+    def _find(self, db: sqlmodel.Session, fingerprint: str) -> FindingRow | None:
+        rows = select(FindingRow).filter_by(project=self.project, fingerprint=fingerprint)
+        return db.exec(rows).first()
 
     def _add(self, db: sqlmodel.Session, finding: Finding) -> FindingRow:
         row = FindingRow(project=self.project, path=finding.path, fingerprint=finding.fingerprint)
@@ -145,32 +140,30 @@ class ReviewStore:
             running = select(InteractionRow.pid).filter_by(
                 session_id=row.session_id, status="running"
             )
-            if any(map(is_other_process, db.exec(running).all())):
-                return None
-            return _to_review(db, row)
+            is_elsewhere = any(map(is_other_process, db.exec(running).all()))
+            return None if is_elsewhere else _to_review(db, row)
 
     def findings_of(self, review_id: str) -> list[Finding]:
         """Return the unique findings of a review in the order of their reports, each with its loop."""
-        both = select(FindingRow, ReviewFindingRow.loop).order_by(col(ReviewFindingRow.id))
-        which = both.join(ReviewFindingRow, col(ReviewFindingRow.finding) == col(FindingRow.number))
-        rows = self.database.rows(
-            which.where(col(ReviewFindingRow.review) == int(review_id.removeprefix("R-")))
+        reported = (
+            select(FindingRow, ReviewFindingRow.loop)
+            .join(ReviewFindingRow, col(ReviewFindingRow.finding) == col(FindingRow.number))
+            .where(col(ReviewFindingRow.review) == int(review_id.removeprefix("R-")))
+            .order_by(col(ReviewFindingRow.id))
         )
         unique: dict[int | None, Finding] = {}
-        for row, loop in rows:
+        for row, loop in self.database.rows(reported):
             unique.setdefault(row.number, replace(_to_finding(row), loop=loop))
         return list(unique.values())
 
     def findings(self, states: Iterable[str] = (), paths: Iterable[str] = ()) -> list[Finding]:
         """Return the project's findings by id, limited to these states and paths if any are given."""
-        which = select(FindingRow).filter_by(project=self.project)
-        if chosen := tuple(states):
-            which = which.where(col(FindingRow.state).in_(chosen))
-        if named := tuple(paths):
-            which = which.where(col(FindingRow.path).in_(named))
-        return [
-            _to_finding(row) for row in self.database.rows(which.order_by(col(FindingRow.number)))
-        ]
+        query = select(FindingRow).filter_by(project=self.project).order_by(col(FindingRow.number))
+        if chosen_states := tuple(states):
+            query = query.where(col(FindingRow.state).in_(chosen_states))
+        if chosen_paths := tuple(paths):
+            query = query.where(col(FindingRow.path).in_(chosen_paths))
+        return [_to_finding(row) for row in self.database.rows(query)]
 
     def get(self, ref: str) -> Finding:
         """Return a finding by its id: `F-12`, `f12` or `12`. Raises BadInput."""
@@ -195,40 +188,36 @@ class ReviewStore:
                     db.add(change)
                 _fill(row, finding)
 
-    def merge(self, ref: str, known: str) -> None:
-        """Replace a finding by the known one that it is in the reviews that reported it; its words become an alias."""
+    def merge(self, ref: str, known_ref: str) -> None:
+        """Replace a finding by a known one, which it turned out to be, in the reviews that reported it; its words
+        become an alias of the known one."""
         with self.database.transaction() as db:
             row = self._row(db, ref)
-            same = self._row(db, known)
-            _merge_report(same, _to_finding(row), stays=True)
-            links = select(ReviewFindingRow).where(col(ReviewFindingRow.finding) == row.number)
-            for link in db.exec(links).all():
-                if _is_reported(db, _review_row(db, f"R-{link.review}"), same):
-                    db.delete(link)
+            known = self._row(db, known_ref)
+            _merge_report(known, _to_finding(row), stays=True)
+            reports = select(ReviewFindingRow).where(col(ReviewFindingRow.finding) == row.number)
+            for report in db.exec(reports).all():
+                if _is_reported(db, _review_row(db, f"R-{report.review}"), known):
+                    db.delete(report)
                 else:
-                    link.finding = same.number or 0
+                    report.finding = known.number or 0
 
     def history(self, ref: str) -> list[StateChange]:
         """Return the changes of a finding's state, oldest first. Raises BadInput for an unknown id."""
         with self.database.reading() as db:
-            which = select(FindingChangeRow).filter_by(finding=self._row(db, ref).number)
-            rows = db.exec(which.order_by(col(FindingChangeRow.id))).all()
-            return [
-                StateChange(
-                    r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")
-                )
-                for r in rows
-            ]
+            changes = select(FindingChangeRow).filter_by(finding=self._row(db, ref).number)
+            rows = db.exec(changes.order_by(col(FindingChangeRow.id))).all()
+            return [_to_change(row) for row in rows]
 
     def past_costs(self, limit: int = 20) -> list[dict[str, float]]:
         """Return what the newest finished reviews spent."""
-        which = select(ReviewRow).filter_by(project=self.project, status="done")
-        rows = self.database.rows(which.order_by(col(ReviewRow.number).desc()).limit(limit))
+        finished = select(ReviewRow).filter_by(project=self.project, status="done")
+        rows = self.database.rows(finished.order_by(col(ReviewRow.number).desc()).limit(limit))
         return [dict(row.spent) for row in rows if row.spent and row.spent.get("parts")]
 
     def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:
-        named = parse_short_id("F", ref) or parse_short_id("F", f"F{ref.strip()}")
-        row = db.get(FindingRow, int(named.removeprefix("F-"))) if named else None
+        finding_id = parse_short_id("F", ref) or parse_short_id("F", f"F{ref.strip()}")
+        row = db.get(FindingRow, int(finding_id.removeprefix("F-"))) if finding_id else None
         if row is None or row.project != self.project:
             problem = (
                 f"There is no finding {ref!r} in this project." if ref else "No finding is named."
@@ -245,8 +234,13 @@ def _to_finding(row: FindingRow) -> Finding:
         judgement=judgement,
         aliases=tuple(more.get("aliases") or ()),
         **values(row, _COLUMNS),
-        **{name: more[name] for name in _MORE if name in more},
+        **{name: more[name] for name in _OTHER_FIELDS if name in more},
     )
+
+
+def _to_change(row: FindingChangeRow) -> StateChange:
+    moment = row.at.isoformat(timespec="seconds")
+    return StateChange(row.before, row.after, row.cause, row.by, row.why, moment)
 
 
 def _fill(row: FindingRow, finding: Finding) -> None:
@@ -254,17 +248,18 @@ def _fill(row: FindingRow, finding: Finding) -> None:
         setattr(row, name, getattr(finding, name))
     judgement = finding.judgement and asdict(finding.judgement)
     aliases = list(finding.aliases)[-_MAX_ALIASES:]
-    row.more = values(finding, _MORE) | {"judgement": judgement, "aliases": aliases}
+    row.more = values(finding, _OTHER_FIELDS) | {"judgement": judgement, "aliases": aliases}
 
 
-def _merge_report(row: FindingRow, found: Finding, *, stays: bool = False) -> FindingRow:
-    _fill(row, merge_report(_to_finding(row), found, stays=stays))
+def _merge_report(row: FindingRow, finding: Finding, *, stays: bool = False) -> FindingRow:
+    _fill(row, merge_report(_to_finding(row), finding, stays=stays))
     return row
 
 
 def _is_reported(db: sqlmodel.Session, review: ReviewRow, finding: FindingRow) -> bool:
-    mine = select(ReviewFindingRow.id).filter_by(review=review.number, finding=finding.number)
-    return db.exec(mine).first() is not None
+    """Return whether a review has reported a finding."""
+    reports = select(ReviewFindingRow.id).filter_by(review=review.number, finding=finding.number)
+    return db.exec(reports).first() is not None
 
 
 def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
@@ -290,7 +285,17 @@ def _to_review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
     unique = func.count(func.distinct(col(ReviewFindingRow.finding)))
     counted = select(unique).filter_by(review=row.number)
     return ReviewRecord(
-        row.project, tuple(row.spec or ()), row.label, row.session_id, f"R-{row.number}", row.status, row.loops,
-        row.total, db.exec(counted).one(), tuple(row.seen or ()), row.prompt, tuple(row.lost or ()),
-        dict(row.spent or {}),
-    )  # fmt: skip
+        project=row.project,
+        spec=tuple(row.spec or ()),
+        label=row.label,
+        session_id=row.session_id,
+        id=f"R-{row.number}",
+        status=row.status,
+        loops=row.loops,
+        total=row.total,
+        unique=db.exec(counted).one(),
+        seen=tuple(row.seen or ()),
+        prompt=row.prompt,
+        lost=tuple(row.lost or ()),
+        spent=dict(row.spent or {}),
+    )

@@ -18,13 +18,13 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.catalog import SessionCatalog
 from swecli.store.context import ContextStore
-from swecli.store.found import FoundInteraction, TextMatch
 from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded
 from swecli.store.journal.values import clean_text, folder_key
 from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_fields
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.presence import SessionPresence
 from swecli.store.records import UnfinishedTurn, UsageTotals
+from swecli.store.search_results import FoundInteraction, TextMatch
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.turn_records import TurnRecords, add_attempt
 
@@ -106,7 +106,7 @@ class SessionManager:
 
     def warm(self) -> None:
         """Load SQLModel in advance, for the lessons of a turn and for undo. Nothing is stored."""
-        # late: see above
+        # late: as for `undo`
         import swecli.store.playbook.deltas
         import swecli.store.undo  # noqa: F401
 
@@ -155,8 +155,8 @@ class SessionManager:
         alone. Turns of dead processes are marked as interrupted first, unless the store is read-only. Raises BadInput,
         DamagedDatabase."""
         database = self.database
-        begin = database.read if database.is_read_only else database.write
-        with begin() as db:
+        transaction = database.read if database.is_read_only else database.write
+        with transaction() as db:
             reader = Reader(db)
             session_id = reader.find_session(
                 ref and clean_text(ref), folder_key(directory), attended=attended
@@ -167,7 +167,7 @@ class SessionManager:
         return self.use(session)
 
     def use(self, session: Session) -> Session:
-        """Use a session, with its playbook reloaded."""
+        """Make a session the current one, with its playbook reloaded, and return it."""
         with self.database.read() as db:
             session.update_playbook(Reader(db).playbook(session))
         self.current_session = session
@@ -175,15 +175,15 @@ class SessionManager:
         return session
 
     def enter(self) -> bool:
-        """Have the current session open for turns, until another one is, or `leave`: other processes see it. Returns
-        whether one of them has it open too."""
+        """Open the current session for turns, until `leave` or until another one is opened: other processes see it.
+        Returns whether one of them has it open too."""
         if self._presence is None:
             return False
         self._presence.enter(self.session.id)
         return self._presence.is_elsewhere() is True
 
     def leave(self) -> None:
-        """Have no session open for turns any more."""
+        """Close the session that `enter` opened, if there is one."""
         if self._presence is not None:
             self._presence.leave()
 
@@ -191,7 +191,7 @@ class SessionManager:
         """Return whether another process has a session open for turns."""
         if self._presence is None:
             return False
-        return self._presence.is_other_there(session_id)
+        return self._presence.is_open_elsewhere(session_id)
 
     def require_current(self) -> None:
         """Raise BusyElsewhere if another process runs a turn of the session, ContinuedElsewhere if one has added turns
@@ -211,30 +211,43 @@ class SessionManager:
         if reader.newest_message(session.id) != newest:
             raise ContinuedElsewhere
 
-    def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
-        """Copy a session (None: this one) up to an interaction (None: all) and resume the copy; see
-        `SessionArchive.copy`. What the user allowed for this session is allowed in its copy."""
-        allowed = {} if ref else self.session.allowed
-        copy = self.resume(self.archive.copy(ref or self.session.id, upto), "")
+    def fork(self, upto: int | None = None) -> Session:
+        """Copy this session up to an interaction (None: all) and resume the copy; see `SessionArchive.copy`. What the
+        user allowed for this session is allowed in its copy."""
+        allowed = self.session.allowed
+        copy = self.resume(self.archive.copy(self.session.id, upto), "")
         if allowed:
             self._set({"allowed": allowed})
             copy.allowed = allowed
         return copy
 
+    def find_deletable(self, ref: str) -> str:
+        """Return the id of a session that no program has open. Raises BadInput, also for the one in use here."""
+        with self.database.read() as db:
+            session_id = Reader(db).find_session(clean_text(ref), "")
+        if self.current_session is not None and session_id == self.current_session.id:
+            raise BadInput(
+                "The current session cannot be deleted.", "Start or resume another one first."
+            )
+        if self.is_open_elsewhere(session_id):
+            raise BadInput(
+                f"{session_id} is open in another swecli.", "Leave it there first: /exit or /new"
+            )
+        return session_id
+
     def delete(self, ref: str) -> str:
-        """Delete a session; see `SessionArchive.delete`. Raises BadInput for the one in use."""
-        in_use = self.current_session
-        return self.archive.delete(ref, keep=in_use.id if in_use else "")
+        """Delete a session; see `SessionArchive.delete`. Raises BadInput like `find_deletable`."""
+        return self.archive.delete(self.find_deletable(ref))
 
     # --- the running turn
 
-    def store_query(self, query: str, **more: Any) -> ChatMessage:
-        """Commit a query before its turn is prepared, so that it survives a kill, and return its message.
-        `begin_interaction` with the same text continues with it, `drop_query` removes it. Raises BusyElsewhere,
-        ContinuedElsewhere: the model would not see what another process does in the session."""
+    def store_query(self, query: str, **fields: Any) -> ChatMessage:
+        """Commit a query before its turn is prepared, so that it survives a kill, and return its message, whose other
+        `fields` may be given. `begin_interaction` with the same text continues with it, `drop_query` removes it. Raises
+        BusyElsewhere, ContinuedElsewhere: the model would not see what another process does in the session."""
         if self._waiting is not None and self._waiting.content == clean_text(query):
             return self._waiting
-        message = ChatMessage(Role.USER, query, **more)
+        message = ChatMessage(Role.USER, query, **fields)
         with self.database.write() as db:
             self._require_current(Reader(db))
             stored = self._begin(Writer(db), message)
@@ -248,17 +261,19 @@ class SessionManager:
         *,
         notes: Sequence[Note] = (),
         images: list[Image] | None = None,
+        ended_jobs: tuple[str, ...] = (),
         **counted: Any,
     ) -> ChatMessage:
         """Commit the user's message, unless it is stored, and begin its turn. `sent` and `images` are sent in place of
-        the query, followed by `notes`; `counted` is its `tokens` and `encoding`, if they are known."""
-        more = {"sent": sent, "notes": list(notes), "images": images} | counted
-        waiting = self._waiting
-        if waiting is None or waiting.content != clean_text(query):
-            message = self.store_query(query, **more)
+        the query, followed by `notes`; `sent` tells the end of `ended_jobs`. `counted` is its `tokens` and `encoding`,
+        if they are known."""
+        fields = {"sent": sent, "notes": list(notes), "images": images, "ended_jobs": ended_jobs}
+        fields |= counted
+        message = self._waiting
+        if message is None or message.content != clean_text(query):
+            message = self.store_query(query, **fields)
         else:
-            message = waiting
-            self._change_waiting(message, more)
+            self._change_waiting(message, fields)
         self._waiting = None
         self.session.add_message(message)
         return message
@@ -288,8 +303,8 @@ class SessionManager:
         if all(getattr(message, name) == value for name, value in fields.items()):
             return
         with self.database.write() as db:
-            kept = Writer(db).change_message(message.id or 0, fields)
-        set_fields(message, kept)
+            stored = Writer(db).change_message(message.id or 0, fields)
+        set_fields(message, stored)
 
     def append(self, message: ChatMessage) -> ChatMessage:
         """Commit a message of the running interaction with its calls; sets its `id` and `interaction`."""
@@ -303,8 +318,8 @@ class SessionManager:
         """Commit a call's decision, result, error and duration. `full_result` is the whole output, if the model got
         less in `call.result`. Raises BadInput if the session has no such call."""
         with self.database.write() as db:
-            kept = Writer(db).record_call(self.session.id, call, full_result)
-        set_fields(call, kept)
+            stored = Writer(db).record_call(self.session.id, call, full_result)
+        set_fields(call, stored)
 
     def save_unfinished(self, turn: UnfinishedTurn) -> None:
         """Commit the partial answer and outputs of a running turn, which a resumed session shows if this process is
@@ -317,8 +332,8 @@ class SessionManager:
         None with the first unknown cost."""
         session = self.session
         if self._parent is not None:
-            turn = self._parent.current_session
-            number = turn.interactions if turn else 0
+            parent = self._parent.current_session
+            number = parent.interactions if parent else 0
             self._parent.record_request(replace(record, purpose="task", interaction=number))
         else:
             if not self.is_attended:
@@ -350,14 +365,14 @@ class SessionManager:
         used = [bullets[name] for name in cited if name in bullets]
         with self.database.write() as db:
             writer = Writer(db)
-            at = writer.finish_turn(
+            finished_at = writer.finish_turn(
                 session.id, session.interactions, outcome, shown=shown, cited=cited, choice=choice
             )
-            writer.set_last_used([bullet.number for bullet in used], at)
+            writer.set_last_used([bullet.number for bullet in used], finished_at)
             if self._parent is not None:
                 add_attempt(db, session.id, session.interactions, "skipped")
         for bullet in used:
-            bullets[bullet.id] = replace(bullet, last_used=at)
+            bullets[bullet.id] = replace(bullet, last_used=finished_at)
 
     # --- the session's settings and what of it is in memory
 
@@ -381,8 +396,9 @@ class SessionManager:
 
     def allowed_in(self, folder: str) -> Sequence[str]:
         """Return the permission rules that the user allowed for this session in a folder; none without a session."""
-        session = self.current_session
-        return session.allowed.get(folder_key(folder), ()) if session else ()
+        if self.current_session is None:
+            return ()
+        return self.current_session.allowed.get(folder_key(folder), ())
 
     def set_allowed(self, folder: str, rules: Sequence[str]) -> None:
         """Set the rules that `allowed_in` returns."""
@@ -408,23 +424,23 @@ class SessionManager:
             ]
             if not undoable:
                 raise BadInput("Nothing has been removed from this session's requests yet.")
-            taken = undoable[0]
+            newest = undoable[0]
             undo = Reduction(
                 UNDO,
                 session.interactions,
-                detail=f"R-{taken.number}",
+                detail=f"R-{newest.number}",
                 hold_turns=hold_turns,
                 hold_tokens=hold_tokens,
             )
             writer = Writer(db)
-            writer.mark_reduction_undone(taken.number)
+            writer.mark_reduction_undone(newest.number)
             writer.add_reduction(session.id, undo)
-            present = reader.reductions(session.id)
-        session.context.reductions = present
+            reductions = reader.reductions(session.id)
+        session.context.reductions = reductions
         epoch = session.context.epoch
         if epoch is not None:
             self.load_back_to(epoch.first)
-        return replace(taken, undone=True)
+        return replace(newest, undone=True)
 
     def read_whole(self) -> Session:
         """Read the current session from the store with all of its turns, without its playbook."""
@@ -440,10 +456,10 @@ class SessionManager:
         """Drop from memory the messages that a resumed session would not load either."""
         session = self.session
         first = first_loaded(session)
-        kept = [message for message in session.messages if message.interaction >= first]
-        if len(kept) == len(session.messages):
+        recent = [message for message in session.messages if message.interaction >= first]
+        if len(recent) == len(session.messages):
             return
-        session.messages = kept
+        session.messages = recent
         with self.database.read() as db:
             Reader(db).load_pinned(session)
 
@@ -478,20 +494,26 @@ class SessionManager:
         """Find interactions of this session that a query refers to, best first, each with excerpts: those `before` an
         interaction (None: all) with a score of at least `floor`, from 0 to 1 (None: what a prompt may quote)."""
         # late: as above
-        from swecli.store.sessions.search import FLOOR, search_session
+        from swecli.store.sessions.earlier_turns import FLOOR, search_session
 
-        least = FLOOR if floor is None else floor
         with self.database.read() as db:
-            return search_session(db, self.session, clean_text(query), before, limit, least)
+            return search_session(
+                db,
+                self.session,
+                clean_text(query),
+                before=before,
+                limit=limit,
+                floor=FLOOR if floor is None else floor,
+            )
 
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
-        named = [*paths]
+        names = list(paths)
         project = self.session.project
         with self.database.read() as db:
-            if not Reader(db).has_open_findings(project, named):
+            if not Reader(db).has_open_findings(project, names):
                 return []
         # late: few sessions have any
         from swecli.store.reviews import ReviewStore
 
-        return ReviewStore(self.database, project).findings(("open", "regressed"), named)
+        return ReviewStore(self.database, project).findings(("open", "regressed"), names)

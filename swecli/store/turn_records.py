@@ -49,32 +49,32 @@ class TurnRecords:
 
     def turn(self, session_id: str, interaction: int) -> StoredTurn | None:
         """Return the record of a turn, or None if it is not stored."""
-        found = self._turns("i.session_id = ? AND i.number = ?", session_id, interaction)
-        return found[0] if found else None
+        turns = self._turns("i.session_id = ? AND i.number = ?", session_id, interaction)
+        return turns[0] if turns else None
 
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
         """Return a turn's stored selection as JSON; None for an unfinished turn or one of an older version."""
         with self._database.read() as db:
-            which = f"playbook_choice WHERE {_OF_TURN}"
-            of = (session_id, interaction)
-            for row in Reader(db).select(PLAYBOOK_CHOICE, ("choice",), which, of):
+            source = f"playbook_choice WHERE {_OF_TURN}"
+            turn = (session_id, interaction)
+            for row in Reader(db).select(PLAYBOOK_CHOICE, ("choice",), source, turn):
                 return dict(row["choice"])
         return None
 
     def project_turns(self, session: Session) -> list[StoredTurn]:
         """Return the records of a project's turns that were reflected on, oldest first; copies of a turn in forks count
         once."""
-        once: dict[Any, StoredTurn] = {}
+        originals: dict[Any, StoredTurn] = {}
         for turn in self._turns("s.project = ? AND t.id IS NOT NULL", project_of(session)):
-            once.setdefault((turn.interaction, turn.started_at), turn)
-        return list(once.values())
+            originals.setdefault((turn.interaction, turn.started_at), turn)
+        return list(originals.values())
 
-    def _turns(self, where: str, *given: Any) -> list[StoredTurn]:
+    def _turns(self, condition: str, *parameters: Any) -> list[StoredTurn]:
         names = [f"i.{name}" for name in _OF_INTERACTION] + [f"t.{name}" for name in _OF_RECORD]
-        rest = f"{_TURNS} WHERE {where} ORDER BY i.id"
+        source = f"{_TURNS} WHERE {condition} ORDER BY i.id"
         tables = {"i": INTERACTION, "t": PLAYBOOK_TURN}
         with self._database.read() as db:
-            return [_to_turn(row) for row in Reader(db).select(tables, names, rest, given)]
+            return [_to_turn(row) for row in Reader(db).select(tables, names, source, parameters)]
 
     def verdicts_on(self, session_id: str, interaction: int) -> set[tuple[str, str]]:
         """Return the (bullet id, "outcome" or "tag") of a turn's verdicts, without undone ones."""
@@ -85,10 +85,10 @@ class TurnRecords:
     def checks(self, session: Session) -> dict[str, CheckResult]:
         """Return the last results of the check commands in the session's project, by command, without those of undone
         turns and of commands that did not run for long."""
-        given = {"project": project_of(session), "limit": _MAX_CHECKS}
+        names = ("command", "passed", "failing")
+        parameters = {"project": project_of(session), "limit": _MAX_CHECKS}
         with self._database.read() as db:
-            names = ("command", "passed", "failing")
-            rows = Reader(db).select(CHECK_RESULT, names, _NEWEST_CHECKS, given)
+            rows = Reader(db).select(CHECK_RESULT, names, _NEWEST_CHECKS, parameters)
             return {
                 row["command"]: CheckResult(row["passed"], tuple(row["failing"] or ()))
                 for row in rows
@@ -96,11 +96,10 @@ class TurnRecords:
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the figures stored under these names."""
-        which = "playbook_learned WHERE name IN (SELECT value FROM json_each(?))"
+        source = "playbook_learned WHERE name IN (SELECT value FROM json_each(?))"
+        parameters = (json.dumps(names),)
         with self._database.read() as db:
-            rows = Reader(db).select(
-                PLAYBOOK_LEARNED, ("name", "value"), which, (json.dumps(names),)
-            )
+            rows = Reader(db).select(PLAYBOOK_LEARNED, ("name", "value"), source, parameters)
             return {row["name"]: row["value"] for row in rows}
 
     def skip(self, session_id: str, interaction: int) -> None:
@@ -110,25 +109,26 @@ class TurnRecords:
 
     def pending(self, session_id: str | None = None) -> list[StoredTurn]:
         """Return the pending interactions of one session, or of all, oldest first."""
-        own = "" if session_id is None else " AND i.session_id = ?"
-        given = () if session_id is None else (session_id,)
-        return [StoredTurn(name, number) for name, number, _ in self._pending(own, *given)]
+        condition = "" if session_id is None else " AND i.session_id = ?"
+        parameters = () if session_id is None else (session_id,)
+        pending = self._pending(condition, *parameters)
+        return [StoredTurn(session, number) for session, number, _ in pending]
 
     def pending_elsewhere(self, session: Session) -> list[StoredTurn]:
         """Return the pending interactions of the project's other sessions that no process has open, newest first."""
         others = " AND s.project = ? AND i.session_id != ?"
-        found = [
-            StoredTurn(name, number)
-            for name, number, pid in self._pending(others, project_of(session), session.id)
+        pending = self._pending(others, project_of(session), session.id)
+        return [
+            StoredTurn(session_id, number)
+            for session_id, number, pid in reversed(pending)
             if not is_other_process(pid)
         ]
-        return found[::-1]
 
-    def _pending(self, where: str, *given: Any) -> list[tuple[str, int, int]]:
-        """Return session, number and process of the pending interactions."""
-        question = f"SELECT i.session_id, i.number, i.pid FROM {_PENDING}{where} ORDER BY i.id"
+    def _pending(self, condition: str, *parameters: Any) -> list[tuple[str, int, int]]:
+        """Return session, number and process of the pending interactions, oldest first."""
+        question = f"SELECT i.session_id, i.number, i.pid FROM {_PENDING}{condition} ORDER BY i.id"
         with self._database.read() as db:
-            return db.execute(question, given).fetchall()
+            return db.execute(question, parameters).fetchall()
 
     def reflection_cost(self) -> UsageTotals:
         """Return the tokens and cost of all reflections."""
@@ -144,16 +144,16 @@ class TurnRecords:
 def add_attempt(db: sqlite3.Connection, session_id: str, interaction: int, status: str) -> None:
     """Record a reflection; the interaction stays pending after the first two "failed". Raises BadInput if it does not
     exist."""
-    of = (session_id, interaction)
-    known = db.execute("SELECT 1 FROM interaction WHERE session_id = ? AND number = ?", of)
-    if known.fetchone() is None:
+    turn = (session_id, interaction)
+    row = db.execute("SELECT 1 FROM interaction WHERE session_id = ? AND number = ?", turn)
+    if row.fetchone() is None:
         raise BadInput(f"There is no interaction {interaction} in session {session_id}.")
     failures = _count_attempts(db, session_id, interaction, "failed")
     final = status != "failed" or failures + 1 >= _TRIES
     attempt = {"session_id": session_id, "interaction": interaction, "status": status}
     REFLECTION.insert(db, attempt | {"final": final})
     if final:
-        db.execute("UPDATE interaction SET pending = 0 WHERE session_id = ? AND number = ?", of)
+        db.execute("UPDATE interaction SET pending = 0 WHERE session_id = ? AND number = ?", turn)
 
 
 def _count_attempts(db: sqlite3.Connection, session_id: str, interaction: int, status: str) -> int:
@@ -163,13 +163,11 @@ def _count_attempts(db: sqlite3.Connection, session_id: str, interaction: int, s
 
 
 def record_turn(
-    db: sqlite3.Connection, session_id: str, interaction: int, known: Mapping[str, Any]
+    db: sqlite3.Connection, session_id: str, interaction: int, fields: Mapping[str, Any]
 ) -> None:
     """Set fields of a turn's record, which is made if there is none."""
-    if not PLAYBOOK_TURN.update(db, known, _OF_TURN, session_id, interaction):
-        PLAYBOOK_TURN.insert(
-            db, {"session_id": session_id, "interaction": interaction} | dict(known)
-        )
+    if not PLAYBOOK_TURN.update(db, fields, _OF_TURN, session_id, interaction):
+        PLAYBOOK_TURN.insert(db, {"session_id": session_id, "interaction": interaction, **fields})
 
 
 def record_facts(db: sqlite3.Connection, session: Session, lessons: TurnLessons) -> None:
@@ -186,8 +184,8 @@ def record_facts(db: sqlite3.Connection, session: Session, lessons: TurnLessons)
 
 def _to_turn(row: dict[str, Any]) -> StoredTurn:
     """Convert a row whose fields are named after their tables: `i.status`, `t.topic`."""
-    known = {name: row[f"i.{name}"] for name in ("status", "mark", "why", "started_at")}
-    known |= {name: tuple(row[f"i.{name}"] or ()) for name in ("shown", "cited")}
+    fields = {name: row[f"i.{name}"] for name in ("status", "mark", "why", "started_at")}
+    fields |= {name: tuple(row[f"i.{name}"] or ()) for name in ("shown", "cited")}
     if row["t.topic"] is not None:  # there is a record
-        known |= {name: row[f"t.{name}"] for name in _OF_RECORD}
-    return StoredTurn(row["i.session_id"], row["i.number"], **known)
+        fields |= {name: row[f"t.{name}"] for name in _OF_RECORD}
+    return StoredTurn(row["i.session_id"], row["i.number"], **fields)

@@ -20,10 +20,11 @@ from sqlmodel import col, select
 from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, ContinuedElsewhere
 from swecli.models.ids import uuid7
+from swecli.models.playbook import MARKS
 from swecli.models.session import Session
 from swecli.store.file_changes import change_columns
 from swecli.store.journal.writer import Writer
-from swecli.store.playbook.deltas import FREE, Deltas
+from swecli.store.playbook.deltas import USER_AUTHORS, Deltas
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.orm import reader
 from swecli.store.tables.playbook import DeltaRow
@@ -251,7 +252,7 @@ def _revert_deltas(
     names: dict[str, None] = {}
     refused: list[str] = []
     for row in db.exec(which.order_by(order)).all():
-        is_of_user = row.author in FREE and not row.reason.startswith("mark ")
+        is_of_user = row.author in USER_AUTHORS and row.reason not in MARKS
         if is_of_user and not redo:
             continue
         try:

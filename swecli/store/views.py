@@ -1,5 +1,4 @@
-"""Read-only SQL queries over views with stable names and columns (views.sql): the user's own, and spending by model,
-cause, tool and day."""
+"""Read-only SQL queries over views with stable names and columns (views.sql)."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -32,19 +30,6 @@ _READ_ACTIONS = (
     sqlite3.SQLITE_RECURSIVE,
 )
 _NARROW_HINT = "Narrow it down, for example with WHERE session_id = '...' or LIMIT 100."
-_MAX_DAYS = 366
-# a request without tokens, because it got no answer, cost nothing
-_TOTALS = (
-    "count(*) AS requests, sum(tokens_in) AS sent, sum(tokens_cached) AS cached,"
-    " sum(tokens_out + tokens_reasoning) AS received, CASE WHEN"
-    " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) = 0 THEN total(cost) END AS cost"
-)
-_REFUSED = "count(CASE WHEN approved = 0 THEN 1 END)"
-# what the user refused or stopped did not fail
-_FAILED = "count(CASE WHEN approved IS NOT 0 AND error IS NOT 'cancelled' THEN error END)"
-_GROUP_COLUMNS = {"models": "model", "causes": "purpose"}
-_DAY = "date(created_at, 'localtime')"
-Spending = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +53,9 @@ class QueryResult:
     @property
     def note(self) -> str:
         """Return a note that rows were cut off, or ""."""
-        return (
-            f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N."
-            if self.more
-            else ""
-        )
+        if not self.more:
+            return ""
+        return f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N."
 
 
 def run_query(
@@ -90,13 +73,13 @@ def run_query(
     with _connect(database) as connection:
         if not statement.strip():
             return _list_views(connection)
-        until = time.monotonic() + seconds
-        connection.set_progress_handler(
-            lambda: time.monotonic() > until or (stop is not None and stop.is_set()), _POLL_INTERVAL
-        )
-        connection.set_authorizer(
-            lambda action, *_: sqlite3.SQLITE_OK if action in _READ_ACTIONS else sqlite3.SQLITE_DENY
-        )
+        deadline = time.monotonic() + seconds
+
+        def is_stopped() -> bool:
+            return time.monotonic() > deadline or (stop is not None and stop.is_set())
+
+        connection.set_progress_handler(is_stopped, _POLL_INTERVAL)
+        connection.set_authorizer(_authorize)
         try:
             cursor = connection.execute(statement)
             if cursor.description is None:
@@ -108,12 +91,17 @@ def run_query(
         except (sqlite3.Error, sqlite3.Warning) as error:
             if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
                 raise _query_error(error) from error
-            if time.monotonic() <= until:  # Ctrl-C: SQLite's callback cannot raise
+            if time.monotonic() <= deadline:  # Ctrl-C: SQLite's callback cannot raise
                 raise KeyboardInterrupt from None
             raise LimitReached(
                 f"The query was stopped after {seconds:g} seconds.", _NARROW_HINT
             ) from None
     return QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
+
+
+def _authorize(action: int, *_: str | None) -> int:
+    """Allow SQLite to read, and nothing else."""
+    return sqlite3.SQLITE_OK if action in _READ_ACTIONS else sqlite3.SQLITE_DENY
 
 
 def copy_with_views(database: Database, to: Path) -> Path:
@@ -124,56 +112,6 @@ def copy_with_views(database: Database, to: Path) -> Path:
     return copy
 
 
-def session_spending(database: Database, session_id: str) -> Spending:
-    """Return a session's spending by `models`, `causes` and `tools`, most tokens first: records with `name`,
-    `requests`, tokens `sent` (of which `cached`) and `received`, `cost` in US dollars (None if a price is unknown); for
-    tools `calls`, how many of them were `refused` or `failed`, and the `tokens` of their results."""
-    return _group_spending(database, f"session_id = '{session_id}'")
-
-
-def daily_spending(database: Database, days: int, today: date) -> Spending:
-    """Return the same for all sessions of the last `days`, with a record for each of the `days`, oldest first, and
-    `total`, which also has `sessions` and `turns`. Raises BadInput unless `days` is from 1 to 366."""
-    if not 1 <= days <= _MAX_DAYS:
-        raise BadInput(f"{days} days cannot be shown.", f"Name a number from 1 to {_MAX_DAYS}.")
-    first = today - timedelta(days - 1)
-    where = f"{_DAY} BETWEEN '{first}' AND '{today}'"
-    found = run_query(
-        database, f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1"
-    ).records
-    of = {one["name"]: one for one in found}
-    none = {"requests": 0, "sent": 0, "cached": 0, "received": 0, "cost": 0.0}
-    names = [str(first + timedelta(number)) for number in range(days)]
-    counted = (
-        "count(DISTINCT session_id) AS sessions, count(DISTINCT session_id || '/' || turn) AS turns"
-    )
-    total = run_query(database, f"SELECT {counted}, {_TOTALS} FROM requests WHERE {where}").records[
-        0
-    ]
-    total = {
-        name: 0 if value is None and name != "cost" else value for name, value in total.items()
-    }
-    return {
-        "days": [of.get(name, {"name": name} | none) for name in names],
-        "total": total,
-    } | _group_spending(database, where)
-
-
-def _group_spending(database: Database, where: str) -> Spending:
-    found: Spending = {}
-    for name, column in _GROUP_COLUMNS.items():
-        chosen = f"SELECT {column} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1 ORDER BY sent DESC"
-        found[name] = run_query(database, chosen).records
-    figures = (
-        f"count(*) AS calls, {_REFUSED} AS refused, {_FAILED} AS failed, total(tokens) AS tokens"
-    )
-    tools = f"SELECT tool AS name, {figures} FROM calls WHERE {where} GROUP BY 1 ORDER BY tokens DESC, calls DESC"
-    found["tools"] = [
-        one | {"tokens": int(one["tokens"])} for one in run_query(database, tools).records
-    ]
-    return found
-
-
 def _view_definitions() -> str:
     return Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 
@@ -181,11 +119,11 @@ def _view_definitions() -> str:
 @contextmanager
 def _connect(database: Database) -> Iterator[sqlite3.Connection]:
     """Open a read-only connection with the views."""
-    where = ":memory:"
+    location = ":memory:"
     if database.path:
-        where = reading_uri(database.path, is_read_only=database.is_read_only)
+        location = reading_uri(database.path, is_read_only=database.is_read_only)
     connection = sqlite3.connect(
-        where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        location, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     with closing(connection):
         if database.path is None:
@@ -198,14 +136,12 @@ def _connect(database: Database) -> Iterator[sqlite3.Connection]:
 
 
 def _list_views(connection: sqlite3.Connection) -> QueryResult:
-    names = [
-        name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")
-    ]
-    selected = (connection.execute(f"SELECT * FROM {name} LIMIT 0").description for name in names)
-    rows = (
-        (name, ", ".join(column[0] for column in one))
-        for name, one in zip(names, selected, strict=True)
-    )
+    """Return the views and the names of their columns."""
+    names = connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid").fetchall()
+    rows = []
+    for (name,) in names:
+        columns = connection.execute(f"SELECT * FROM {name} LIMIT 0").description
+        rows.append((name, ", ".join(column[0] for column in columns)))
     return QueryResult(("view", "columns"), tuple(rows))
 
 
@@ -224,12 +160,13 @@ def _fetch(
 
 
 def _query_error(error: Exception) -> BadInput:
-    why = str(error).rstrip(".")
-    denied = getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
-    if denied or why.startswith("cannot modify"):  # a view
+    reason = str(error).rstrip(".")
+    code = getattr(error, "sqlite_errorcode", 0)
+    is_denied = code in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
+    if is_denied or reason.startswith("cannot modify"):  # a view
         return BadInput("Only read-only queries are allowed.", "Begin with SELECT or WITH.")
     return BadInput(
-        f"The query cannot be run: {why}.",
+        f"The query cannot be run: {reason}.",
         "`swecli sql` and /sql without a query list views and columns.",
     )
 

@@ -73,7 +73,8 @@ SELECT
   json_extract(c.parameters, '$.path') AS path, -- the argument `path`
   json_extract(c.parameters, '$.command') AS command, -- the argument `command`
   coalesce(f.text, c.result) AS result, -- the complete result, also if the model got less
-  c.error AS error, -- the error, NULL if the call succeeded
+  c.status AS status, -- how it ended: `finished`, `failed`, `refused`, `cancelled` or `interrupted`; `running` until then
+  c.error AS error, -- what went wrong, for people; NULL if the call succeeded
   c.decision AS decision, -- who decided: `mode`, `rule`, `user`, `session` or `headless`
   c.approved AS approved, -- 1 or 0, NULL if no approval was needed
   c.reason AS reason, -- what the user said: why it was refused, or the answer to a question

@@ -67,9 +67,9 @@ class TurnHistory:
         database = sessions.database
         if database.path is None:
             return None
-        place = str(database.path.absolute())
-        excluded = [place, *(f"{folder}/" for folder in own)]
-        versions = FileVersions(root, Path(f"{place}.versions"), environ, excluded)
+        database_path = str(database.path.absolute())
+        excluded = [database_path, *(f"{folder}/" for folder in own)]
+        versions = FileVersions(root, Path(f"{database_path}.versions"), environ, excluded)
         return cls(sessions, versions, ChangeRecorder(sessions, versions, jobs), jobs)
 
     def turns(self) -> list[tuple[int, str]]:
@@ -84,21 +84,18 @@ class TurnHistory:
         ):
             if not applied.undone and applied.delta.interaction:
                 changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
-        asked = {
+        queries = {
             message.interaction: message.content
             for message in reversed(session.messages)
             if message.is_query
         }
-        lines = {
-            number: [f"T{number}", " ".join(query.split())[:60]] for number, query in asked.items()
-        }
-        return [
-            (
-                number,
-                " · ".join([*line, *([join_names(changed[number])] if number in changed else [])]),
-            )
-            for number, line in sorted(lines.items(), reverse=True)
-        ]
+        turns: list[tuple[int, str]] = []
+        for number, query in sorted(queries.items(), reverse=True):
+            parts = [f"T{number}", " ".join(query.split())[:60]]
+            if number in changed:
+                parts.append(join_names(changed[number]))
+            turns.append((number, " · ".join(parts)))
+        return turns
 
     def plan(self, first: int) -> RestorePlan:
         """Plan the file changes of an undo from turn `first` on. Raises BadInput if there is no such turn, or the
@@ -111,7 +108,8 @@ class TurnHistory:
     def plan_redo(self) -> tuple[UndoStep, RestorePlan]:
         """Return the undo that a redo reverts, and its plan for files. Raises BadInput like `plan`."""
         self._prepare()
-        if (step := self._sessions.undo.find_redo(self._sessions.session)) is None:
+        step = self._sessions.undo.find_redo(self._sessions.session)
+        if step is None:
             raise BadInput(
                 "There is nothing to redo.", "A new turn after an undo clears what could be redone."
             )
@@ -144,7 +142,7 @@ class TurnHistory:
             chosen,
             [*files.paths],
             facts,
-            [str(one) for one in standing],
+            [str(line) for line in standing],
         )
         return replace(self._complete(step, files), standing=standing)
 
@@ -169,7 +167,9 @@ class TurnHistory:
         restored, problem = self._restore(step)
         tried = {change.path for change in restored.done} | restored.failed.keys()
         kept = [self.relative(change.path) for change in plan.conflicts if change.path not in tried]
-        lines = [f"not restored, changed outside this session: {', '.join(kept)}"] * bool(kept)
+        lines: list[str] = []
+        if kept:
+            lines.append(f"not restored, changed outside this session: {', '.join(kept)}")
         lines += self._describe_failed(plan.unrecoverable | restored.failed)
         lines += [f"a playbook change is not reverted: {why}" for why in step.refused]
         if problem:
@@ -209,10 +209,10 @@ class TurnHistory:
 
     def _finish(self, step: OpenStep) -> list[str]:
         restored, problem = self._restore(step)
-        what = "/undo" if step.stage == "undoing" else "/redo"
+        command = "/undo" if step.stage == "undoing" else "/redo"
         files = [self.relative(change.path) for change in restored.done]
         named = f" · files: {join_names(files)}" if files else ""
-        lines = [f"a {what} that was cut off is finished now{named}"]
+        lines = [f"a {command} that was cut off is finished now{named}"]
         lines += self._describe_failed(restored.failed)
         return [*lines, problem] if problem else lines
 
@@ -263,27 +263,30 @@ class TurnHistory:
         name = self.relative(change.path)
         old = change.before
         new = change.after
-        what = _describe_change(old.mode, new.mode)
+        kind = _describe_change(old.mode, new.mode)
         before = self._text(old)
         after = self._text(new)
         if old.digest == new.digest or before is None or after is None:
-            return f"{name}: {what}", ""
-        found = unified_diff(name, before if old.mode else None, after)
-        return f"{name}: {what} ({found.counts})", escape_invalid_bytes(found.text)
+            return f"{name}: {kind}", ""
+        diff = unified_diff(name, before if old.mode else None, after)
+        return f"{name}: {kind} ({diff.counts})", escape_invalid_bytes(diff.text)
 
     def _text(self, state: FileState) -> str | None:
         """Return the text of a file, "" if it did not exist, None if it is binary or not stored."""
-        data = None if state.mode else b""
-        if data is None and not state.digest.startswith(NOT_STORED):
-            data = self._versions.load(state.digest)
+        if not state.mode:
+            return ""
+        if state.digest.startswith(NOT_STORED):
+            return None
+        data = self._versions.load(state.digest)
         file = None if data is None else decode(data)
         return None if file is None else file.text
 
     def relative(self, path: str) -> str:
         """Return a path to show: relative to the workspace, or as it is if it lies outside."""
         root = self._versions.root
-        inside = Path(path).is_relative_to(root)
-        return escape_invalid_bytes(str(Path(path).relative_to(root)) if inside else path)
+        if Path(path).is_relative_to(root):
+            path = str(Path(path).relative_to(root))
+        return escape_invalid_bytes(path)
 
 
 def _describe_change(old_mode: int, new_mode: int) -> str:

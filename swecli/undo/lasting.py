@@ -79,19 +79,18 @@ def find_standing(
     """Return what still stands of these changes, given oldest first, and which background commands are `running`. What
     was changed again since, or taken back, is not named."""
     merged = merge_changes(changes)
-    found: list[Standing] = []
+    standing: list[Standing] = []
     if any(change.kind in ("head", "branch", "ref", "index") for change in merged):
         present = read_memory(root, environ)
         if present is not None:
-            found += _Repository(root, environ, present, merged).standing()
-    found += [
-        Standing(f"job {job.number} still runs", f"/jobs stop {job.number}") for job in running
-    ]
-    found += _written_by_jobs(merged)
+            standing += _Repository(root, environ, present, merged).standing()
+    for job in running:
+        standing.append(Standing(f"job {job.number} still runs", f"/jobs stop {job.number}"))
+    standing += _written_by_jobs(merged)
     ignored = [change.name for change in merged if change.kind == "ignored"]
     if ignored:
-        found.append(Standing(f"ignored, not undone: {join_names(ignored)}"))
-    return found
+        standing.append(Standing(f"ignored, not undone: {join_names(ignored)}"))
+    return standing
 
 
 def _written_by_jobs(changes: Sequence[LastingChange]) -> list[Standing]:
@@ -117,21 +116,22 @@ class _Repository:
     def standing(self) -> list[Standing]:
         """Return what stands, in the order in which the commands are to be run."""
         branch = self._find("branch", self.present.branch)
-        index = self._staged()
-        found: list[Standing] = []
-        named = ""  # the branch whose move is told by its commits
+        staged = self._staged()
+        standing: list[Standing] = []
+        described_branch = ""  # the one whose move is told by its commits
         if branch is not None and branch.before:
-            found.append(_switched(branch, has_index=bool(index)))
+            standing.append(_switched(branch, has_index=bool(staged)))
         else:
-            found += self._commits()
-            named = self.present.branch
+            standing += self._commits()
+            described_branch = self.present.branch
         for change in self.changes:
-            present = self.present.references.get(change.name, "")
-            if change.kind == "ref" and present == change.after and change.name != named:
-                found += _reference(change)
-        if index:
-            found.append(_index_line(index))
-        return found
+            if change.kind != "ref" or change.name == described_branch:
+                continue
+            if self.present.references.get(change.name, "") == change.after:
+                standing += _reference(change)
+        if staged:
+            standing.append(_index_line(staged))
+        return standing
 
     def _staged(self) -> list[str]:
         """Return the files whose entry in the index is still that of the turns, by their paths from the workspace."""
@@ -167,29 +167,28 @@ class _Repository:
         first = change.before
         last = change.after
         span = f"{first}..{last}" if first else last
-        made = self._ask("rev-list", "--first-parent", f"--max-count={_MAX_NAMES + 1}", span)
+        listed = self._ask("rev-list", "--first-parent", f"--max-count={_MAX_NAMES + 1}", span)
+        commits = [commit[:_SHORT] for commit in listed.split()]
         is_ahead = not first or self._ask("merge-base", first, last).strip() == first
-        commits = made.split()
         if last != self.present.head:
             is_below = self._ask("merge-base", last, self.present.head or last).strip() == last
             if not (is_below and is_ahead and commits):
                 return []
             return [
-                Standing(f"commit {one[:_SHORT]} stays", f"git revert {one[:_SHORT]}")
-                for one in commits
+                Standing(f"commit {commit} stays", f"git revert {commit}") for commit in commits
             ]
         if not first:
             return [Standing(f"commit {last[:_SHORT]} stays", "git update-ref -d HEAD")]
         if not is_ahead or not commits:
             what = f"HEAD stays at {last[:_SHORT]}, it was at {first[:_SHORT]}"
             return [Standing(what, f"git reset --soft {first[:_SHORT]}")]
-        base = f"HEAD~{len(commits)}"
-        if self._ask("rev-parse", "--verify", "--quiet", base).strip() != first:
-            base = first[:_SHORT]
-        names = ", ".join(one[:_SHORT] for one in commits[:_MAX_NAMES])
+        ancestor = f"HEAD~{len(commits)}"
+        if self._ask("rev-parse", "--verify", "--quiet", ancestor).strip() != first:
+            ancestor = first[:_SHORT]
+        names = ", ".join(commits[:_MAX_NAMES])
         if len(commits) == 1:
-            return [Standing(f"commit {names} stays", f"git reset --soft {base}")]
-        return [Standing(f"commits {names} stay", f"git reset --soft {base}")]
+            return [Standing(f"commit {names} stays", f"git reset --soft {ancestor}")]
+        return [Standing(f"commits {names} stay", f"git reset --soft {ancestor}")]
 
     def _ask(self, *words: str) -> str:
         """Return what git says, "" if it refuses."""
@@ -226,8 +225,8 @@ def _reference(change: LastingChange) -> list[Standing]:
     if name == _STASH:
         return _made_or_moved(change, "a stash", "git stash drop", f"git stash store {old}")
     if name.startswith("refs/remotes/"):
-        where = name.removeprefix("refs/remotes/")
-        return [Standing(f"{where} is at {change.after[:_SHORT] or 'nothing'}: pushed or fetched")]
+        branch = name.removeprefix("refs/remotes/")
+        return [Standing(f"{branch} is at {change.after[:_SHORT] or 'nothing'}: pushed or fetched")]
     return [Standing(f"{name} is at {change.after[:_SHORT] or 'nothing'}")]
 
 
@@ -251,6 +250,9 @@ def _index_line(names: Sequence[str]) -> Standing:
 def join_names(names: Collection[str]) -> str:
     """Return the first of these names, each once, and how many there are besides."""
     names = list(dict.fromkeys(names))
-    shown = [escape_hidden(escape_invalid_bytes(name), keep="") for name in names[:_MAX_NAMES]]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    listed = ", ".join(
+        escape_hidden(escape_invalid_bytes(name), keep="") for name in names[:_MAX_NAMES]
+    )
+    if len(names) <= _MAX_NAMES:
+        return listed
+    return f"{listed} and {len(names) - _MAX_NAMES} more"

@@ -24,14 +24,14 @@ _States = dict[str, FileState]
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Snapshot:
     """The workspace at one moment: its files, and its repository, None if git cannot read it. Not all files are in
-    `states` unless it `is_complete`; `at` is in ns since 1970."""
+    `states` unless it `is_complete`; `taken_ns` is in ns since 1970."""
 
     states: _States
     memory: RepositoryMemory | None
     is_complete: bool
-    at: int
+    taken_ns: int
 
 
 class ChangeRecorder:
@@ -42,17 +42,17 @@ class ChangeRecorder:
         self._versions = versions
         self._jobs = jobs
         self._reported = 0
-        self._last: _Look | None = None
+        self._last: _Snapshot | None = None
 
     @asynccontextmanager
     async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
         """Record the changes of a call: of these files with the folders that it creates for them, or of all files that
         are not ignored if there are none. The list is filled at the end, with the files that differ."""
-        differ: list[str] = []
+        differing: list[str] = []
         recording = self._record_edit(changed) if changed else self._record_any()
         async with recording as names:
-            yield differ
-        differ += map(escape_invalid_bytes, names)
+            yield differing
+        differing += map(escape_invalid_bytes, names)
 
     @asynccontextmanager
     async def _record_edit(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
@@ -71,14 +71,18 @@ class ChangeRecorder:
     @asynccontextmanager
     async def _record_any(self) -> AsyncIterator[list[str]]:
         names: list[str] = []
-        before = await asyncio.to_thread(self._look)
+        before = await asyncio.to_thread(self._take_snapshot)
         self._record_jobs(before)
         try:
             yield names
         finally:
             task = asyncio.current_task()
             is_cancelled = task is not None and task.cancelling() > 0
-            after = self._look() if is_cancelled else await asyncio.to_thread(self._look)
+            after = (
+                self._take_snapshot()
+                if is_cancelled
+                else await asyncio.to_thread(self._take_snapshot)
+            )
             is_complete = before.is_complete and after.is_complete
             root = self._versions.root
             if before.is_complete and not root.is_dir():
@@ -87,13 +91,13 @@ class ChangeRecorder:
             self._record_lasting(before, after)
             self._last = after
 
-    def _look(self) -> _Look:
-        at = time.time_ns()
+    def _take_snapshot(self) -> _Snapshot:
+        taken_ns = time.time_ns()
         self._versions.prune()
         states = self._versions.scan()
-        known = self._last.memory if self._last is not None else None
-        memory = read_memory(self._versions.root, self._versions.environ, known)
-        return _Look(states, memory, self._versions.is_complete, at)
+        earlier = None if self._last is None else self._last.memory
+        memory = read_memory(self._versions.root, self._versions.environ, earlier)
+        return _Snapshot(states, memory, self._versions.is_complete, taken_ns)
 
     def _begin(self, before: _States, paths: Iterable[Path]) -> list[int]:
         """Store the state of an edit's file before the edit, so that an undo knows it if the process is killed before
@@ -117,27 +121,30 @@ class ChangeRecorder:
     ) -> list[str]:
         """Store the differences in place of what `_begin` stored; after an incomplete scan only those of paths that are
         in both or no longer exist. Returns the names of the files among them."""
-        differ = _differences(before, after)
+        paths = _differences(before, after)
         if not is_complete:
-            differ = [
+            paths = [
                 path
-                for path in differ
+                for path in paths
                 if path in before and (path in after or not os.path.lexists(path))
             ]
-        found = [
+        changes = [
             FileChange(path, before.get(path, FileState()), after.get(path, FileState()))
-            for path in differ
+            for path in paths
         ]
-        for change in found:
+        for change in changes:
             self._versions.touch(change.before.digest)
             if change.before.digest.startswith(NOT_STORED):
                 name = escape_invalid_bytes(change.path)
                 self._versions.warn(
                     f"{name} changed, and cannot be undone: it is too large or not readable"
                 )
-        self._store(found, begun)
-        files = [one.path for one in found if not stat.S_ISDIR(one.before.mode or one.after.mode)]
-        return [self._name(path) for path in files]
+        self._store(changes, begun)
+        return [
+            self._name(change.path)
+            for change in changes
+            if not stat.S_ISDIR(change.before.mode or change.after.mode)
+        ]
 
     def _store(self, changes: Sequence[FileChange], replaced: Collection[int] = ()) -> list[int]:
         session = self._sessions.current_session
@@ -149,40 +156,40 @@ class ChangeRecorder:
             self._versions.warn(f"the changes of a call cannot be undone: {error}")
             return []
 
-    def _record_lasting(self, before: _Look, after: _Look) -> None:
+    def _record_lasting(self, before: _Snapshot, after: _Snapshot) -> None:
         """Store what a call changed besides the files that were scanned."""
         session = self._sessions.current_session
         if session is None:
             return
-        found: list[LastingChange] = []
+        changes: list[LastingChange] = []
         if before.memory is not None and after.memory is not None:
-            found += compare_memories(before.memory, after.memory)
-        ignored = self._versions.ignored_changed_since(before.at)
-        found += [LastingChange("ignored", self._name(path), "", "changed") for path in ignored]
+            changes += compare_memories(before.memory, after.memory)
+        for path in self._versions.ignored_changed_since(before.taken_ns):
+            changes.append(LastingChange("ignored", self._name(path), "", "changed"))
         number = session.interactions
-        self._store_lasting(session.id, [replace(one, interaction=number) for one in found])
+        self._store_lasting(session.id, [replace(change, interaction=number) for change in changes])
 
     def look_for_jobs(self) -> None:
-        """Record what background commands wrote since the last look."""
+        """Record what background commands wrote since the last snapshot."""
         if self._jobs_since_last():
-            look = self._look()
-            self._record_jobs(look)
-            self._last = look
+            present = self._take_snapshot()
+            self._record_jobs(present)
+            self._last = present
 
     def _jobs_since_last(self) -> list[Job]:
-        """Return the background commands that ran since the last look."""
+        """Return the background commands that ran since the last snapshot."""
         last = self._last
         if last is None:
             return []
-        return [job for job in self._jobs.all if not job.ended_ns or job.ended_ns > last.at]
+        return [job for job in self._jobs.all if not job.ended_ns or job.ended_ns > last.taken_ns]
 
-    def _record_jobs(self, look: _Look) -> None:
+    def _record_jobs(self, present: _Snapshot) -> None:
         """Store which files were written between two calls while background commands ran."""
         last = self._last
         jobs = self._jobs_since_last()
-        if last is None or not jobs or not (last.is_complete and look.is_complete):
+        if last is None or not jobs or not (last.is_complete and present.is_complete):
             return
-        for path in _differences(last.states, look.states):
+        for path in _differences(last.states, present.states):
             job = _find_writer(path, jobs)
             if job is not None:
                 number = str(job.number)
@@ -213,13 +220,15 @@ class ChangeRecorder:
     def _name(self, path: str) -> str:
         """Return a path relative to the workspace, or as it is if it lies outside."""
         root = self._versions.root
-        return str(Path(path).relative_to(root)) if Path(path).is_relative_to(root) else path
+        if not Path(path).is_relative_to(root):
+            return path
+        return str(Path(path).relative_to(root))
 
     def take_notices(self) -> list[str]:
         """Return and clear the lines for the user on changes that cannot be undone, each line once."""
-        fresh = self._versions.notices[self._reported :]
-        self._reported += len(fresh)
-        return fresh
+        notices = self._versions.notices[self._reported :]
+        self._reported += len(notices)
+        return notices
 
 
 def _differences(before: _States, after: _States) -> list[str]:

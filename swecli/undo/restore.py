@@ -6,6 +6,7 @@ import stat
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from swecli.store.undo_records import FileChange
@@ -35,31 +36,31 @@ def plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> Resto
         plan.paths |= {change.key: path for change in chain}
         present = versions.read_state(path)
         target = chain[0].before
-        unbroken = all(one.after == two.before for one, two in zip(chain, chain[1:], strict=False))
-        ours = unbroken and present == chain[-1].after
+        is_unbroken = all(earlier.after == later.before for earlier, later in pairwise(chain))
+        is_ours = is_unbroken and present == chain[-1].after
         if present == target:
             continue
         if target.digest.startswith(NOT_STORED):
             plan.unrecoverable[path] = "it was too large or not readable"
         elif target.digest and versions.load(target.digest) is None:
             plan.unrecoverable[path] = PRUNED
-        elif not _has_place(path, chains, versions):
+        elif not _can_be_placed(path, chains, versions):
             plan.unrecoverable[path] = "its folder, outside the workspace, does not exist"
-        elif present.digest.startswith(NOT_STORED) and not ours:
+        elif present.digest.startswith(NOT_STORED) and not is_ours:
             plan.unrecoverable[path] = (
                 "it was changed outside this session, and is too large to be stored"
             )
         else:
-            alike = plan.ready if ours else plan.conflicts
-            alike.append(FileChange(path, present, target))
+            group = plan.ready if is_ours else plan.conflicts
+            group.append(FileChange(path, present, target))
     return plan
 
 
-def _has_place(path: str, changed: Collection[str], versions: FileVersions) -> bool:
+def _can_be_placed(path: str, changed: Collection[str], versions: FileVersions) -> bool:
     """Return whether a file can be restored without making folders outside the workspace that no turn had made."""
-    place = Path(path)
-    is_inside = place.is_relative_to(versions.root)
-    return is_inside or place.parent.is_dir() or str(place.parent) in changed
+    folder = Path(path).parent
+    is_inside = Path(path).is_relative_to(versions.root)
+    return is_inside or folder.is_dir() or str(folder) in changed
 
 
 @dataclass
@@ -86,22 +87,21 @@ def restore_files(changes: Sequence[FileChange], versions: FileVersions) -> Rest
     # the contents of a folder before the folder
     for change in filter(_removes_first, reversed(waiting)):
         try:
-            _remove(_real_place(change.path))
+            _remove(_require_no_link(change.path))
         except OSError as error:
             result.failed[change.path] = error.strerror or str(error)
     for change in waiting:
         if change.path in result.failed:
             continue
         try:
-            versions.restore(_real_place(change.path), change.after)
+            versions.restore(_require_no_link(change.path), change.after)
             result.done.append(change)
         except OSError as error:
             result.failed[change.path] = error.strerror or str(error)
             if _removes_first(change):
-                with suppress(
-                    OSError
-                ):  # the disk may be full: the content stays among the versions
-                    versions.restore(_real_place(change.path), change.before)
+                # the disk may be full: the content stays among the versions
+                with suppress(OSError):
+                    versions.restore(_require_no_link(change.path), change.before)
     return result
 
 
@@ -114,12 +114,12 @@ def _removes_first(change: FileChange) -> bool:
     return not after or stat.S_ISDIR(before) != stat.S_ISDIR(after)
 
 
-def _real_place(path: str) -> Path:
+def _require_no_link(path: str) -> Path:
     """Return the path. Raises OSError if its folder is reached through a link."""
-    place = Path(path)
-    if place.parent.resolve() != place.parent:
+    folder = Path(path).parent
+    if folder.resolve() != folder:
         raise OSError(0, "its folder is a symbolic link, which is not followed")
-    return place
+    return Path(path)
 
 
 def _remove(path: Path) -> None:

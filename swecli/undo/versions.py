@@ -66,13 +66,12 @@ class FileVersions:
         self.is_complete = True
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
         self._index = folder / f"{name}.index"
-        self._known = _Index()
+        self._states = _Index()  # of the last scan
         self._unsaved = 0  # file reads since the index was written
         self._room = self._max_bytes  # for new contents in this scan
         self._ignored_left = 0  # of those that may be looked at
-        self._ignored: list[
-            str
-        ] = []  # found in the last scan; the folders among them have no other files
+        # found in the last scan; the folders among them have no other files
+        self._ignored: list[str] = []
 
     def scan(self) -> dict[str, FileState]:
         """Return the state of every path that is not ignored, and store the contents of changed files.
@@ -80,8 +79,8 @@ class FileVersions:
         May run in any thread. Never raises OSError: the digest of a file that is not stored begins with NOT_STORED.
         """
         started = time.time_ns()
-        known = self._known or self._load_index()
-        fresh = _Index()
+        earlier_states = self._states or self._load_index()
+        states = _Index()
         self._room = self._max_bytes
         for path in self._paths():
             try:
@@ -95,20 +94,20 @@ class FileVersions:
                 status.st_ctime_ns,
                 status.st_ino,
             )
-            before = known.get(path)
-            if before is not None and before[0] == stamp:
-                fresh[path] = before
+            earlier = earlier_states.get(path)
+            if earlier is not None and earlier[0] == stamp:
+                states[path] = earlier
                 continue
             self._unsaved += 1
             state = self._state(path, status)
             if state.mode:
                 is_settled = started - max(status.st_mtime_ns, status.st_ctime_ns) > _RACY
-                fresh[path] = (stamp if is_settled else _NO_STAMP, state)
-        self._known = fresh
+                states[path] = (stamp if is_settled else _NO_STAMP, state)
+        self._states = states
         if self._unsaved > _SAVE_INTERVAL:
             self._unsaved = 0
             self._save_index()
-        return {path: state for path, (_, state) in fresh.items()}
+        return {path: state for path, (_, state) in states.items()}
 
     def ignored_changed_since(self, moment: int) -> list[str]:
         """Return those of the ignored files and folders that were changed since a moment, in ns since 1970. A folder
@@ -122,15 +121,15 @@ class FileVersions:
         waiting = [path]
         while waiting and self._ignored_left > 0:
             self._ignored_left -= 1
-            place = waiting.pop()
+            below = waiting.pop()
             try:
-                status = os.lstat(place)
+                status = os.lstat(below)
             except OSError:
                 continue
             if max(status.st_mtime_ns, status.st_ctime_ns) >= moment - _CLOCK_TICK:
                 return True
             if stat.S_ISDIR(status.st_mode):
-                waiting += [entry.path for entry in list_entries(place)]
+                waiting += [entry.path for entry in list_entries(below)]
         return False
 
     def read_state(self, path: str) -> FileState:
@@ -164,7 +163,8 @@ class FileVersions:
 
     def warn(self, line: str) -> None:
         """Add a notice, once."""
-        self.notices += [line] * (line not in self.notices)
+        if line not in self.notices:
+            self.notices.append(line)
 
     def touch(self, digest: str) -> None:
         """Mark a content as used, so that it is pruned later."""
@@ -194,7 +194,7 @@ class FileVersions:
         stored = [(path.stat(), path) for path in self.folder.glob("??/*")]
         total = 0
         removed = 0
-        for status, path in sorted(stored, key=lambda one: -one[0].st_mtime):
+        for status, path in sorted(stored, key=lambda version: -version[0].st_mtime):
             total += status.st_size
             if total > _MAX_STORE_BYTES or now - status.st_mtime > _MAX_AGE:
                 path.unlink(missing_ok=True)
@@ -210,25 +210,25 @@ class FileVersions:
             folder = name
             while (folder := folder.rpartition("/")[0]) not in folders:
                 folders.add(folder)
-        found = [f"{top}/{name}" for name in (*names, *(folders - {""}))]
-        listed = set(found)
+        paths = [f"{top}/{name}" for name in (*names, *(folders - {""}))]
+        listed = set(paths)
         self._ignored = []
         for folder in folders:
             for entry in list_entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
-                    found.append(entry.path)
+                    paths.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
                     below_root = entry.path[len(top) + 1 :]
                     if below_root not in folders:
                         empty = _empty_tree(entry.path)
-                        found += empty
+                        paths += empty
                         if not empty and entry.name != ".git":
                             self._ignored.append(entry.path)
                 elif entry.path not in listed:
                     self._ignored.append(entry.path)
         if not self.is_complete:  # what was left out may not be ignored
             self._ignored = []
-        return (path for path in found if not path.startswith(self._own))
+        return (path for path in paths if not path.startswith(self._own))
 
     def _list_files(self) -> list[str]:
         """Return the files that are not ignored, at most as many as a scan covers; sets `is_complete`."""
@@ -299,7 +299,7 @@ class FileVersions:
     def _save_index(self) -> None:
         rows = {
             path: (stamp, (state.digest, state.mode))
-            for path, (stamp, state) in self._known.items()
+            for path, (stamp, state) in self._states.items()
         }
         with suppress(OSError):  # the index is only a cache
             self._write(self._index, json.dumps(rows).encode())
@@ -332,9 +332,9 @@ def _replace_file(path: Path, data: bytes, mode: int) -> None:
 
 def _empty_tree(folder: str) -> list[str]:
     """Return a folder and all below it if they contain nothing but folders, else []."""
-    found = []
+    folders = []
     for below, entries in walk(folder):
         if not all(entry.is_dir(follow_symlinks=False) for entry in entries):
             return []
-        found.append(below)
-    return found
+        folders.append(below)
+    return folders

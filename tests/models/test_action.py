@@ -18,7 +18,7 @@ def edit(subject: object, asked: Invocation) -> ActionResult:
 
     More about it.
     """
-    return ActionResult([subject, asked.text, dict(asked.flags)])
+    return ActionResult([subject, asked.text, {flag: asked.value(flag) for flag in asked.flags}])
 
 
 @Action(Need.SESSION)
@@ -27,6 +27,16 @@ async def list_(subject: object, asked: Invocation) -> ActionResult:
     return ActionResult(asked.name)
 
 
+scan = Action(
+    Need.AGENT,
+    Words("[PATH ...]", is_quoted=True),
+    (
+        Flag("--skip", "leave these out", "PATTERN", is_repeated=True),
+        Flag("--level", "how much", choices=("low", "high")),
+        Flag("--yes", "do not ask", in_session=False),
+    ),
+    name="scan",
+)
 find = Action(Need.SESSION, Words("TEXT", is_text=True), in_shell=False, name="find")
 mark = Action(Need.SESSION, is_command=True, name="mark")
 export = Action(Need.SESSION, in_session=False, name="export")
@@ -94,3 +104,22 @@ def test_what_a_session_does_not_have_there_is_refused_with_what_it_has(
     with pytest.raises(UsageError, match=f"Unknown notes action '{line}'") as caught:
         notes.read(line)
     assert caught.value.hint.startswith(hint)
+
+
+def test_quotes_join_words_and_a_flag_may_be_repeated() -> None:
+    asked = scan.read("'my notes' src --skip '*.lock' --level low --skip 'a b'")
+    assert asked.words == ("my notes", "src")
+    assert asked.flags == {"--skip": ("*.lock", "a b"), "--level": ("low",)}
+    with pytest.raises(UsageError, match="Cannot parse the arguments of scan: No closing"):
+        scan.read("'my notes")
+
+
+def test_a_value_that_is_not_offered_is_refused() -> None:
+    with pytest.raises(UsageError, match="--level: unknown value 'odd'") as refused:
+        scan.read("--level odd")
+    assert refused.value.hint == "Choose: low, high."
+
+
+def test_a_flag_of_a_shell_alone_is_a_word_in_a_session() -> None:
+    assert scan.read("--yes").words == ("--yes",)
+    assert scan.usage == "[PATH ...] [--skip PATTERN] [--level low|high]"

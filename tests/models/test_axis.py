@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from swecli.models.axis import round_ticks, spread
+from swecli.models.axis import evenly_spaced, round_ticks
 
 
 @given(some.integers(1, 1000), some.integers(2, 20))
 def test_a_spread_has_the_first_and_the_last_at_nearly_equal_distances(
     count: int, most: int
 ) -> None:
-    found = spread(count, most)
+    found = evenly_spaced(count, most)
     assert (found[0], found[-1]) == (0, count - 1)
     assert len(found) <= most
     distances = [later - earlier for earlier, later in pairwise(found)]
@@ -46,5 +46,5 @@ def test_an_axis_has_three_to_five_ticks(top: float) -> None:
 
 
 def test_counts_have_no_ticks_between_whole_numbers() -> None:
-    assert round_ticks(1, least=1) == [0, 1]
-    assert round_ticks(3, least=1) == [0, 1, 2, 3]
+    assert round_ticks(1, min_step=1) == [0, 1]
+    assert round_ticks(3, min_step=1) == [0, 1, 2, 3]

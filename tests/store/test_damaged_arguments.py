@@ -47,8 +47,8 @@ def test_a_session_goes_on_after_damaged_arguments(kind: str, name: str) -> None
     damage(DAMAGED[kind])
     models = tuple(name.partition("/")[2] for name in NAMES)
     with StrictProvider([Reply("Two.")], models=models) as server:
-        done = swecli("-p", "go on", "-c", "-m", name, "--no-reflect", environ=server.environ())
-    assert (done.code, done.out, server.refusals) == (0, "Two.\n", []), done.err
+        result = swecli("-p", "go on", "-c", "-m", name, "--no-reflect", environ=server.environ())
+    assert (result.code, result.out, server.refusals) == (0, "Two.\n", []), result.err
     assert "malformed_arguments" in server.requests[0].raw.decode()
 
 
@@ -64,5 +64,5 @@ def test_a_session_with_damaged_arguments_can_be_read_exported_and_forked(kind: 
         ("replay", session["id"]),
         ("fork", session["id"]),
     ):
-        done = swecli("sessions", *action)
-        assert done.code == 0, (action, done.err)
+        result = swecli("sessions", *action)
+        assert result.code == 0, (action, result.err)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.context.keyed import strip_keys
+from swecli.context.keyed_messages import strip_keys
 from swecli.context.prepare import past_request
 from swecli.models.context import Edits, Epoch, Reduction
-from swecli.models.message import ChatMessage, Effects, Role, ToolCall
+from swecli.models.message import CallStatus, ChatMessage, Effects, Role, ToolCall
 from swecli.models.notes import (
     ExcerptNote,
     Label,
@@ -85,8 +85,8 @@ def test_the_text_and_its_notes_give_the_same_bytes(
     content: str, attached: str, notes: list[Note]
 ) -> None:
     sent = with_notes(content + attached, notes)
-    text, found = split_notes(content, sent)
-    assert with_notes(text, found) == sent
+    text, split_off = split_notes(content, sent)
+    assert with_notes(text, split_off) == sent
     assert text.startswith(content)
 
 
@@ -120,6 +120,24 @@ def test_an_edited_text_keeps_its_bytes(text: str, fields: dict[str, Any]) -> No
     assert edits == {"replace": {"2.0": fields, "2.1": {"content": text}}}
 
 
+# Result and error of calls as 0.2.0 stored them, and whether they were approved, by what they say of the end.
+ENDINGS = {
+    "finished": ("text", None, None),
+    "failed": ("no such file\n\na note", "no such file", None),
+    "failed with a word that was compared": ("cancelled\n\na note", "cancelled", None),
+    "refused": ("Not permitted.", "Not permitted.", False),
+    "cancelled": ("Stopped by the user after 3 s.", "cancelled", True),
+    "interrupted": ("Interrupted before a result was recorded.", "interrupted", None),
+    "interrupted with output": ("swecli ended while this ran.", "swecli ended while it ran", None),
+    "interrupted without output": (None, None, None),
+}
+
+
+def old_call(name: str) -> ToolCall:
+    result, error, approved = ENDINGS[name]
+    return ToolCall(name, "run_command", result=result, error=error, approved=approved)
+
+
 def store_session(path: Path) -> dict[str, Any]:
     """Store a session as 0.2.0 did, and return its export by that version."""
     manager = SessionManager(open_database(path))
@@ -131,7 +149,8 @@ def store_session(path: Path) -> dict[str, Any]:
         call = ToolCall("c", "run_command", {"command": "make", "background": True})
         call.effects = Effects(ran="make")
         call.result = f"Job {number} runs in the background. Its output: …"
-        manager.append(ChatMessage(Role.ASSISTANT, "ok", [call]))
+        ended = [old_call(ending) for ending in ENDINGS] if number == 1 else []
+        manager.append(ChatMessage(Role.ASSISTANT, "ok", [call, *ended]))
         manager.finish_interaction("done")
         if number == 1:
             manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "s", began=1)))
@@ -139,11 +158,21 @@ def store_session(path: Path) -> dict[str, Any]:
     whole = manager.archive.export(session.id)
     manager.database.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE message DROP COLUMN notes")
-        connection.execute("PRAGMA user_version = 21")
+        make_older(connection)
     for message in whole["messages"]:
-        del message["notes"]
+        del message["notes"], message["ended_jobs"]
+        for call in message["tool_calls"]:
+            del call["status"], call["ended_jobs"]
     return whole
+
+
+def make_older(connection: sqlite3.Connection) -> None:
+    """Take out of a database what 0.2.0 did not store."""
+    connection.execute("ALTER TABLE message DROP COLUMN notes")
+    connection.execute("ALTER TABLE message DROP COLUMN ended_jobs")
+    connection.execute("ALTER TABLE tool_call DROP COLUMN status")
+    connection.execute("ALTER TABLE tool_call DROP COLUMN ended_jobs")
+    connection.execute("PRAGMA user_version = 21")
 
 
 def assert_converted(manager: SessionManager) -> None:
@@ -162,7 +191,7 @@ def assert_converted(manager: SessionManager) -> None:
             SituationNote(Label.MODE, "plan. Read only", True),
         ],
     ]
-    calls = [call for message in session.messages for call in message.tool_calls]
+    calls = [call for message in session.messages for call in message.tool_calls if call.id == "c"]
     assert [call.effects for call in calls] == [Effects(ran="make", job=n) for n in (1, 2, 3)]
     first, *_ = [m for m in strip_keys(past_request(session)) if m["role"] == "user"]
     assert first["content"] == "[Cut to save room: 99 characters before]\nhe\n…\n</turn_notes>"
@@ -172,6 +201,47 @@ def assert_converted(manager: SessionManager) -> None:
 def test_an_upgraded_database_sends_the_same_bytes(tmp_path: Path) -> None:
     store_session(tmp_path / "old.db")
     assert_converted(SessionManager(open_database(tmp_path / "old.db")))
+
+
+def test_calls_of_an_upgraded_or_imported_session_say_how_they_ended(tmp_path: Path) -> None:
+    whole = store_session(tmp_path / "old.db")
+    upgraded = SessionManager(open_database(tmp_path / "old.db"))
+    imported = SessionManager(open_database(tmp_path / "new.db"))
+    import_session(imported.database, whole)
+    for manager in (upgraded, imported):
+        calls = manager.resume(None, "/w").messages[1].tool_calls[1:]
+        assert {call.id: call.status for call in calls} == {
+            name: CallStatus(name.split()[0]) for name in ENDINGS
+        }
+
+
+def test_an_upgraded_or_imported_session_knows_which_ends_of_jobs_it_told(tmp_path: Path) -> None:
+    ends = [
+        f'[background job {n} (make): exit code 0 after 3 s; its output: read_result(call_id="job-{n}")]'
+        for n in (1, 2, 3)
+    ]
+    old = SessionManager(open_database(tmp_path / "old.db"))
+    session = old.start("/w", "scripted/test")
+    old.begin_interaction(f"what is {ends[0]}?", f"what is {ends[0]}?\n\n{ends[1]}")
+    call = ToolCall("c", "run_command", result=f"exit code 0\n\n{ends[2]}")
+    old.append(ChatMessage(Role.ASSISTANT, "ok", [call]))
+    old.finish_interaction("done")
+    whole = old.archive.export(session.id)
+    old.database.close()
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        make_older(connection)
+    for message in whole["messages"]:
+        del message["ended_jobs"]
+        for one in message["tool_calls"]:
+            del one["ended_jobs"]
+
+    upgraded = SessionManager(open_database(tmp_path / "old.db"))
+    imported = SessionManager(open_database(tmp_path / "new.db"))
+    import_session(imported.database, whole)
+    for manager in (upgraded, imported):
+        query, answer = manager.resume(None, "/w").messages
+        assert query.ended_jobs == ("job 2 (make)",), "what was typed tells no end"
+        assert answer.tool_calls[0].ended_jobs == ("job 3 (make)",)
 
 
 def test_a_session_that_0_2_0_exported_is_imported_with_its_notes(tmp_path: Path) -> None:
@@ -214,8 +284,7 @@ def test_the_edits_of_an_undone_turn_are_converted_by_the_turns_before_it(
     manager.undo.finish(undone, ())
     manager.database.close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE message DROP COLUMN notes")
-        connection.execute("PRAGMA user_version = 21")
+        make_older(connection)
     manager = SessionManager(open_database(path))
     session = manager.resume(session.id, "/w")
     manager.undo.finish(manager.undo.begin_redo(session, undone, []), ())

@@ -59,8 +59,8 @@ def test_the_first_of_two_may_leave_and_the_other_is_still_seen(tmp_path: Path) 
         assert presence.is_elsewhere() is True
         presence.enter("another")
         assert presence.is_elsewhere() is False
-        assert presence.is_other_there("s")
-        assert not presence.is_other_there("a third one")
+        assert presence.is_open_elsewhere("s")
+        assert not presence.is_open_elsewhere("a third one")
 
 
 def test_in_a_folder_that_cannot_be_made_nothing_is_known(tmp_path: Path) -> None:

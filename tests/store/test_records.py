@@ -11,7 +11,8 @@ from swecli.store.records import UsageTotals
 
 
 def test_an_unknown_cost_makes_the_sum_unknown() -> None:
-    known, unknown = UsageTotals(Usage(1), 0.5, 1), UsageTotals(Usage(2), None, 1)
+    known = UsageTotals(Usage(1), 0.5, 1)
+    unknown = UsageTotals(Usage(2), None, 1)
     assert known + known == UsageTotals(Usage(2), 1.0, 2)
     assert known + unknown == unknown + known == UsageTotals(Usage(3), None, 2)
     assert sum([], UsageTotals()) == UsageTotals(Usage(), 0.0, 0)
@@ -19,9 +20,10 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
 
 def test_importing_records_does_not_import_sqlmodel() -> None:
     heavy = "{'sqlmodel', 'sqlalchemy', 'sqlite3', 'pydantic'}"
-    code = f"import sys; from swecli.store import found, records, undo_records; print({heavy} & set(sys.modules))"
+    imports = "import sys; from swecli.store import records, search_results, undo_records"
+    code = f"{imports}; print({heavy} & set(sys.modules))"
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
     )
-    assert done.stdout == "set()\n"
+    assert result.stdout == "set()\n"

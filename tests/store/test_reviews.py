@@ -34,7 +34,7 @@ def test_repeated_findings_are_counted_and_the_first_is_kept(store: ReviewStore)
     second = store.record(
         replace(first.review, loops=2), [make_finding(2, loop=2), make_finding(3, loop=2)]
     )
-    assert [f.id for f in first.new + second.new] == ["F-1", "F-2", "F-3"]
+    assert [f.id for f in first.new_findings + second.new_findings] == ["F-1", "F-2", "F-3"]
     assert (second.review.total, second.review.unique, second.review.loops) == (5, 3, 2)
     assert [(f.line, f.loop, f.message) for f in store.findings_of(review.id)] == [
         (1, 1, "m"),
@@ -45,15 +45,15 @@ def test_repeated_findings_are_counted_and_the_first_is_kept(store: ReviewStore)
 
 def test_a_finding_keeps_its_id_in_later_reviews(store: ReviewStore) -> None:
     store.record(begin_review(store), [make_finding(1, "x = 37")])
-    [same] = store.record(begin_review(store), [make_finding(9, "x = 37")]).new
+    [same] = store.record(begin_review(store), [make_finding(9, "x = 37")]).new_findings
     assert (same.id, same.line) == ("F-1", 9)
 
 
 def test_equal_fingerprints_at_two_lines_are_two_findings(store: ReviewStore) -> None:
     recorded = store.record(begin_review(store), [make_finding(1, "same"), make_finding(5, "same")])
-    assert [f.id for f in recorded.new] == ["F-1", "F-2"]
+    assert [f.id for f in recorded.new_findings] == ["F-1", "F-2"]
     again = store.record(begin_review(store), [make_finding(2, "same"), make_finding(6, "same")])
-    assert [f.id for f in again.new] == ["F-1", "F-2"]
+    assert [f.id for f in again.new_findings] == ["F-1", "F-2"]
 
 
 def test_a_finding_reported_again_keeps_its_state_and_history(store: ReviewStore) -> None:
@@ -70,27 +70,26 @@ def test_a_finding_reported_again_keeps_its_state_and_history(store: ReviewStore
     ]
 
 
-def test_a_cut_finding_is_completed_by_a_whole_one(store: ReviewStore) -> None:
+def test_other_words_of_a_later_report_are_an_alias_and_fill_what_is_empty(
+    store: ReviewStore,
+) -> None:
     review = begin_review(store)
-    half = replace(make_finding(1), message="half", source="cut")
-    store.record(review, [half])
-    store.record(review, [replace(make_finding(1), message="whole", suggestion="x", source="call")])
-    assert (store.get("F-1").message, store.get("F-1").suggestion) == ("whole", "x")
+    store.record(review, [replace(make_finding(1), message="first")])
     store.record(review, [replace(make_finding(1), message="later", improvement="y")])
-    found = store.get("F-1")
-    assert (found.message, found.improvement) == ("whole", "y")
-    assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
+    finding = store.get("F-1")
+    assert (finding.message, finding.improvement) == ("first", "y")
+    assert finding.aliases == ("MAGIC_NUMBERS|1|later",)
 
 
 def test_a_repetition_moves_neither_the_place_nor_the_suggestion(store: ReviewStore) -> None:
     placed = replace(make_finding(12, suggestion="one line"), anchor="x = 37", file_hash="h")
-    [first] = store.record(begin_review(store), [placed]).new
+    [first] = store.record(begin_review(store), [placed]).new_findings
     again = replace(placed, id=first.id, line=11, end_line=13, suggestion="three", evidence="y")
     store.record(begin_review(store), [again])
-    kept = store.get(first.id)
-    assert (kept.place, kept.suggestion, kept.evidence) == ("a.py:12", "one line", "")
+    stored = store.get(first.id)
+    assert (stored.place, stored.suggestion, stored.evidence) == ("a.py:12", "one line", "")
     without = replace(placed, line=20, suggestion="", fingerprint="ab" * 4)
-    [second] = store.record(begin_review(store), [without]).new
+    [second] = store.record(begin_review(store), [without]).new_findings
     store.record(begin_review(store), [replace(again, id=second.id)])
     assert store.get(second.id).suggestion == ""
 
@@ -99,19 +98,19 @@ def test_a_finding_whose_code_was_gone_gets_the_new_place_with_its_suggestion(
     store: ReviewStore,
 ) -> None:
     placed = replace(make_finding(12, suggestion="old"), anchor="x = 37", file_hash="h")
-    [first] = store.record(begin_review(store), [placed]).new
+    [first] = store.record(begin_review(store), [placed]).new_findings
     store.update([replace(first, state="gone")])
     again = replace(placed, id=first.id, line=30, end_line=31, suggestion="new")
     store.record(begin_review(store), [again])
-    kept = store.get(first.id)
-    assert (kept.place, kept.suggestion) == ("a.py:30-31", "new")
+    stored = store.get(first.id)
+    assert (stored.place, stored.suggestion) == ("a.py:30-31", "new")
 
 
 def test_a_finding_told_at_two_lines_is_one_finding_of_its_review(store: ReviewStore) -> None:
     review = begin_review(store)
-    [first] = store.record(review, [make_finding(1)]).new
+    [first] = store.record(review, [make_finding(1)]).new_findings
     recorded = store.record(review, [replace(make_finding(2), id=first.id)])
-    assert (recorded.new, recorded.review.total, recorded.review.unique) == ([], 2, 1)
+    assert (recorded.new_findings, recorded.review.total, recorded.review.unique) == ([], 2, 1)
     assert [f.id for f in store.findings_of(review.id)] == ["F-1"]
 
 

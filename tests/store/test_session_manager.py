@@ -12,6 +12,7 @@ from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere, StoreError
 from swecli.models.message import (
     INTERRUPTED_RESULT,
+    CallStatus,
     ChatMessage,
     RequestRecord,
     Role,
@@ -191,10 +192,10 @@ def test_a_session_in_use_keeps_the_turns_in_memory_that_a_resumed_one_loads(
         if number == 2:
             manager.context.pin(session, 1)
         manager.unload_old_turns()
-    kept = [message.id for message in session.messages]
+    recent_ids = [message.id for message in session.messages]
     pinned = [message.content for message in session.context.pinned.get(1, session.messages[:2])]
     resumed = manager.resume(session.id, "/p")
-    assert kept == [message.id for message in resumed.messages]
+    assert recent_ids == [message.id for message in resumed.messages]
     assert pinned == ["q1", "done"]
     manager.load_back_to(1)
     assert len(resumed.messages) == 40
@@ -380,7 +381,8 @@ def test_an_unfinished_answer_is_loaded_only_after_its_process_ended(
         ("Making.", "complete"),
         ("It is m", "partial"),
     ]
-    assert other.messages[1].tool_calls[0].result == "cut"
+    [cut_off] = other.messages[1].tool_calls
+    assert (cut_off.result, cut_off.status) == ("cut", CallStatus.INTERRUPTED)
     assert SessionManager(database).catalog.list_sessions()[0].messages == 3
     assert manager.read_result("c1") == "the whole output"
     call.result = "fine"
@@ -397,6 +399,7 @@ def test_saving_an_unfinished_turn_late_does_not_change_a_finished_one(
     call = ToolCall("c1", "run_command", {"command": "make"})
     answer(manager, "Making.", call)
     call.result = "fine"
+    call.status = CallStatus.FINISHED
     manager.record_call(call)
     late = UnfinishedTurn(session.id, 1, "Mak", asked.id or 0, {"c1": ("cut", "whole")})
     manager.save_unfinished(late)

@@ -13,7 +13,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Purpose, RequestRecord, Role, ToolCall, Usage
 from swecli.store.session_manager import SessionManager
-from swecli.store.views import daily_spending, session_spending
+from swecli.store.spending import daily_spending, session_spending
 from tests.support.databases import open_database
 
 TODAY = date(2026, 3, 10)
@@ -72,8 +72,8 @@ def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(
     record_call(sessions, "todo", None)
     current = sessions.current_session
     assert current is not None
-    found = session_spending(sessions.database, current.id)
-    large, small = found["models"]
+    spending = session_spending(sessions.database, current.id)
+    large, small = spending["models"]
     assert large == {
         "name": "a/large",
         "requests": 2,
@@ -83,12 +83,12 @@ def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(
         "cost": 0.75,
     }
     assert (small["name"], small["cost"]) == ("b/small", None)
-    assert [(one["name"], one["sent"]) for one in found["causes"]] == [
+    assert [(one["name"], one["sent"]) for one in spending["causes"]] == [
         ("turn", 1000),
         ("condense", 50),
         ("reflect", 30),
     ]
-    assert found["tools"] == [
+    assert spending["tools"] == [
         {"name": "read_file", "calls": 2, "refused": 0, "failed": 1, "tokens": 1000},
         {"name": "todo", "calls": 1, "refused": 0, "failed": 0, "tokens": 0},
     ]
@@ -118,13 +118,17 @@ def test_days_are_in_local_time_and_none_is_left_out(sessions: SessionManager) -
     move_to_day(sessions, TODAY - timedelta(2))
     record_request(sessions, "a/large", "turn", 0.25, Usage(input=40))
     move_to_day(sessions, TODAY)
-    found = daily_spending(sessions.database, 3, TODAY)
-    assert [(day["name"], day["sent"], day["cost"]) for day in found["days"]] == [
+    spending = daily_spending(sessions.database, 3, TODAY)
+    assert [(day["name"], day["sent"], day["cost"]) for day in spending["days"]] == [
         ("2026-03-08", 100, 0.5),
         ("2026-03-09", 0, 0.0),
         ("2026-03-10", 40, 0.25),
     ]
-    assert (found["total"]["sessions"], found["total"]["turns"], found["total"]["sent"]) == (
+    assert (
+        spending["total"]["sessions"],
+        spending["total"]["turns"],
+        spending["total"]["sent"],
+    ) == (
         1,
         1,
         140,
@@ -133,8 +137,12 @@ def test_days_are_in_local_time_and_none_is_left_out(sessions: SessionManager) -
 
 
 def test_days_without_requests_sum_to_zero(sessions: SessionManager) -> None:
-    found = daily_spending(sessions.database, 30, TODAY)
-    assert (found["total"]["requests"], found["total"]["sent"], found["models"]) == (0, 0, [])
+    spending = daily_spending(sessions.database, 30, TODAY)
+    assert (spending["total"]["requests"], spending["total"]["sent"], spending["models"]) == (
+        0,
+        0,
+        [],
+    )
 
 
 @pytest.mark.parametrize("days", [0, -1, 367])

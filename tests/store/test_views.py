@@ -70,11 +70,11 @@ def test_every_view_can_be_read(memory: Database) -> None:
 
 
 def test_secrets_in_results_are_redacted(stored_session: SessionManager) -> None:
-    found = run_query(
+    result = run_query(
         stored_session.database, "SELECT content FROM messages WHERE content LIKE '%api_key%'"
     )
-    assert "[redacted" in found.rows[0][0]
-    assert "sk-proj" not in found.rows[0][0]
+    assert "[redacted" in result.rows[0][0]
+    assert "sk-proj" not in result.rows[0][0]
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_statements_that_do_not_only_read_are_refused(
 
 
 def test_rows_over_the_limit_are_cut_with_a_note(memory: Database) -> None:
-    found = run_query(memory, ENDLESS.format("x"), 3)
-    assert (found.rows, found.more) == (((1,), (2,), (3,)), True)
-    assert "Only the first 3 rows" in found.note
+    result = run_query(memory, ENDLESS.format("x"), 3)
+    assert (result.rows, result.more) == (((1,), (2,), (3,)), True)
+    assert "Only the first 3 rows" in result.note
     assert not run_query(memory, "SELECT 1 UNION SELECT 2 UNION SELECT 3", 3).more
 
 
 def test_large_values_are_limited(memory: Database) -> None:
     endless = ENDLESS.format("hex(zeroblob(40000))")
-    found = run_query(memory, endless, 100, max_characters=500_000)
-    assert found.more
-    assert len(found.rows) < 10
+    result = run_query(memory, endless, 100, max_characters=500_000)
+    assert result.more
+    assert len(result.rows) < 10
     with pytest.raises(BadInput, match="too big"):
         run_query(memory, "SELECT zeroblob(900000000)")
 

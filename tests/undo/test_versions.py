@@ -169,7 +169,7 @@ def test_empty_folders_of_any_depth_are_scanned(tmp_path: Path) -> None:
     code = "import os\nfor _ in range(2200): os.mkdir('d'); os.chdir('d')"
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
     try:
-        found = FileVersions(root, tmp_path / "versions", os.environ).scan()
-        assert f"{root}/{'d/' * 1_500}d" in found
+        states = FileVersions(root, tmp_path / "versions", os.environ).scan()
+        assert f"{root}/{'d/' * 1_500}d" in states
     finally:
         remove_tree(f"{root}/d")  # pytest cannot

@@ -29,9 +29,11 @@ class StoredDelta:
     before: Mapping[str, Mapping[str, Any] | None]
 
 
-def read_deltas(db: sqlite3.Connection, rest: str, given: Mapping[str, Any]) -> list[StoredDelta]:
-    """Load the deltas of `FROM delta WHERE rest`."""
-    rows = Reader(db).select(DELTA, ("number", *_COLUMNS), f"delta WHERE {rest}", given)
+def read_deltas(
+    db: sqlite3.Connection, condition: str, parameters: Mapping[str, Any]
+) -> list[StoredDelta]:
+    """Load the deltas of `FROM delta WHERE condition`, which may end with an order and a limit."""
+    rows = Reader(db).select(DELTA, ("number", *_COLUMNS), f"delta WHERE {condition}", parameters)
     return [StoredDelta(row["number"], parse_delta(row), row["before"]) for row in rows]
 
 
@@ -53,15 +55,16 @@ def to_applied(row: Any) -> AppliedDelta:
 
 
 def _parse_op(op: Mapping[str, Any]) -> Op:
-    given = {}
+    fields = {}
     for name, value in op.get("fields", {}).items():
-        given[name] = tuple(value) if isinstance(value, list) else value
+        fields[name] = tuple(value) if isinstance(value, list) else value
     evidence = []
     for item in op.get("evidence", ()):
-        created = item.get("created_at")
-        parsed = {"created_at": datetime.fromisoformat(created)} if created else {}
-        evidence.append(Evidence(**{**item, **parsed}))
-    return Op(op["op"], op.get("bullet_id", ""), given, tuple(evidence))
+        item = dict(item)
+        if item.get("created_at"):
+            item["created_at"] = datetime.fromisoformat(item["created_at"])
+        evidence.append(Evidence(**item))
+    return Op(op["op"], op.get("bullet_id", ""), fields, tuple(evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +76,23 @@ class BulletEvidence:
     tag: str
     effect: str
 
+    @property
+    def label(self) -> str:
+        """The effect of a verdict, else its tag."""
+        return self.effect or self.tag
+
 
 def read_evidence(
-    db: sqlite3.Connection, where: str, given: Mapping[str, Any]
+    db: sqlite3.Connection, condition: str, parameters: Mapping[str, Any]
 ) -> list[BulletEvidence]:
     """Load the evidence that matches a condition on `e`, without that of undone deltas, oldest first."""
     names = ["e.bullet", "e.tag", "e.effect", *(f"e.{name}" for name in EVIDENCE.fields)]
-    rest = (
+    source = (
         "evidence AS e LEFT JOIN delta AS d ON d.number = e.delta"
-        f" WHERE d.undone IS NOT 1 AND {where} ORDER BY e.id"
+        f" WHERE d.undone IS NOT 1 AND {condition} ORDER BY e.id"
     )
-    found = []
-    for row in Reader(db).select({"e": EVIDENCE}, names, rest, given):
+    items = []
+    for row in Reader(db).select({"e": EVIDENCE}, names, source, parameters):
         evidence = Evidence(**{name: row[f"e.{name}"] for name in EVIDENCE.fields})
-        found.append(BulletEvidence(row["e.bullet"], evidence, row["e.tag"], row["e.effect"]))
-    return found
+        items.append(BulletEvidence(row["e.bullet"], evidence, row["e.tag"], row["e.effect"]))
+    return items

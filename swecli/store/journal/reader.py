@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
@@ -56,9 +55,12 @@ APPLIES = (
 def first_loaded(session: Session, newest: int = NEWEST) -> int:
     """Return the first interaction to have in memory: of the `newest`, and of all that the next request has of earlier
     ones. 0: whatever is stored."""
-    epoch, completed = session.context.epoch, session.interactions
-    sent = epoch.first if epoch else session.window.first_kept(completed, session.window_start)
-    first = min(sent, completed - max(1, newest) + 1)
+    completed = session.interactions
+    epoch = session.context.epoch
+    first_sent = session.window.first_kept(completed, session.window_start)
+    if epoch is not None:
+        first_sent = epoch.first
+    first = min(first_sent, completed - max(1, newest) + 1)
     return first if first > 1 else 0
 
 
@@ -115,15 +117,17 @@ class Reader:
         self,
         tables: Table | Mapping[str, Table],
         names: Sequence[str],
-        rest: str,
-        given: Mapping[str, Any] | Sequence[Any],
+        source: str,
+        parameters: Mapping[str, Any] | Sequence[Any],
     ) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `SELECT names FROM rest` by name, each value as its table reads it. `tables` is the table,
-        or those of a join by their aliases, which the names begin with. Raises ValueError or TypeError for a corrupt
-        value."""
+        """Yield the rows of `SELECT names FROM source` by name, each value as its table reads it. `tables` is the
+        table, or those of a join by their aliases, which the names begin with. Raises ValueError or TypeError for a
+        corrupt value.
+
+        `source` goes on after the table: `message WHERE id = ? ORDER BY id`, with the `parameters` of its condition."""
         readers = [_kind_of(tables, name).read for name in names]
         columns = ", ".join(map(_quoted, names))
-        for row in self.db.execute(f"SELECT {columns} FROM {rest}", given):
+        for row in self.db.execute(f"SELECT {columns} FROM {source}", parameters):
             values = zip(names, readers, row, strict=True)
             yield {
                 name: value if value is None or read is None else read(value)
@@ -136,41 +140,42 @@ class Reader:
 
     def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
         """Return the last used sessions of one directory, or of all, newest first."""
-        # undone turns are stored as sessions without a directory
-        which = (
-            "(directory != '' OR parent_id IS NULL)"
-            if directory is None
-            else "directory = :directory"
-        )
-        given = {"directory": directory, "limit": limit}
-        rest = f"session WHERE {which} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
-        return [SessionInfo(**row) for row in self.select(SESSION, _SESSION_INFO, rest, given)]
+        condition = "directory = :directory"
+        if directory is None:  # undone turns are stored as sessions without a directory
+            condition = "(directory != '' OR parent_id IS NULL)"
+        source = f"session WHERE {condition} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
+        rows = self.select(SESSION, _SESSION_INFO, source, {"directory": directory, "limit": limit})
+        return [SessionInfo(**row) for row in rows]
 
     def totals(self, session_id: str | None = None) -> UsageTotals:
         """Sum the usage of the requests of a session, or of all. A request without any tokens, because nobody answered,
         costs nothing."""
         sums = ", ".join(f"sum({name})" for name in USAGE)
         unknown = f"count(*) FILTER (WHERE cost IS NULL AND {' + '.join(USAGE)} > 0)"
-        which = "" if session_id is None else "WHERE session_id = :id"
+        condition = "" if session_id is None else "WHERE session_id = :id"
         question = (
-            f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request {which}"
+            f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request"
+            f" {condition} GROUP BY purpose ORDER BY purpose"
         )
-        rows = self.db.execute(f"{question} GROUP BY purpose ORDER BY purpose", {"id": session_id})
-        by = {
-            row[0]: UsageTotals(Usage(*row[4:]), None if row[2] else row[3], row[1]) for row in rows
-        }
-        return replace(sum(by.values(), UsageTotals()), by_purpose=by)
+        by_purpose: dict[str, UsageTotals] = {}
+        for purpose, requests, unpriced, cost, *tokens in self.db.execute(
+            question, {"id": session_id}
+        ):
+            total = None if unpriced else cost
+            by_purpose[purpose] = UsageTotals(Usage(*tokens), total, requests)
+        return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
 
     def find_session(self, ref: str | None, directory: str, *, attended: bool = False) -> str:
         """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
         directory, if `attended` the newest that is not a script's alone, if there is one. Both must be clean text.
         Raises BadInput."""
         if not ref:
-            for which in ([_ATTENDED] if attended else []) + ["1"]:
-                newest = f"SELECT id FROM session WHERE directory = ? AND {which}"
+            conditions = [_ATTENDED, "1"] if attended else ["1"]
+            for condition in conditions:
+                newest = f"SELECT id FROM session WHERE directory = ? AND {condition}"
                 newest += f" ORDER BY {_NEWEST_FIRST} LIMIT 1"
-                for (found,) in self.db.execute(newest, (directory,)):
-                    return str(found)
+                for (session_id,) in self.db.execute(newest, (directory,)):
+                    return str(session_id)
             raise BadInput("There is no session in this directory yet.", "Start one: swecli")
         ref = ref.strip()
         for condition, value in (
@@ -178,8 +183,8 @@ class Reader:
             ("lower(title) = lower(?)", ref),
             ("instr(id, ?) = 1", ref.lower()),
         ):
-            which = f"SELECT id FROM session WHERE {condition} ORDER BY number DESC LIMIT 4"
-            ids = [str(row[0]) for row in self.db.execute(which, (value,))]
+            matching = f"SELECT id FROM session WHERE {condition} ORDER BY number DESC LIMIT 4"
+            ids = [str(row[0]) for row in self.db.execute(matching, (value,))]
             if len(ids) == 1:
                 return ids[0]
             if ids:
@@ -189,8 +194,8 @@ class Reader:
 
     def has_session(self, session_id: str) -> bool:
         """Return whether the session is stored: one without messages is not."""
-        found = self.db.execute("SELECT 1 FROM session WHERE id = ?", (session_id,))
-        return found.fetchone() is not None
+        row = self.db.execute("SELECT 1 FROM session WHERE id = ?", (session_id,)).fetchone()
+        return row is not None
 
     def newest_message(self, session_id: str) -> int:
         """Return the key of a session's newest message, 0 if it has none. What was loaded is all there is while this
@@ -215,10 +220,10 @@ class Reader:
         row = next(self.select(SESSION, names, "session WHERE id = ?", (session_id,)), None)
         if row is None:
             raise BadInput(f"There is no session {session_id!r}.", "See: swecli sessions list")
-        directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
-        session = Session(
-            **row | {"title": redact(row["title"])}, working_directory=directory, window=window
-        )
+        row["working_directory"] = row.pop("directory")
+        row["window"] = WindowSpec.parse(row.pop("window_spec") or "5")
+        row["title"] = redact(row["title"])
+        session = Session(**row)
         session.context = self._context(session_id)
         session.undone = self._undone(session)
         first = first_loaded(session, newest)
@@ -232,14 +237,14 @@ class Reader:
             "SELECT interactions, first, last, coalesce(json_extract(taken, '$.standing'), '[]')"
             " FROM undo WHERE session_id = ? AND open = 1 ORDER BY id DESC"
         )
-        found: list[UndoneTurns] = []
+        undone: list[UndoneTurns] = []
         reached = session.interactions
         for interactions, first, last, standing in self.db.execute(question, (session.id,)):
             if interactions != reached:
                 break
-            found.append(UndoneTurns(first, last, tuple(json.loads(standing))))
+            undone.append(UndoneTurns(first, last, tuple(json.loads(standing))))
             reached = last
-        return tuple(found)
+        return tuple(undone)
 
     @_report_damage()
     def load_back_to(self, session: Session, interaction: int) -> None:
@@ -251,49 +256,50 @@ class Reader:
     @_report_damage()
     def load_pinned(self, session: Session) -> None:
         """Load the messages of pinned interactions that are not in `session.messages`."""
-        state, loaded = session.context, {message.interaction for message in session.messages}
-        for pin in (
-            {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned)
-        ):
-            state.pinned[pin] = self._messages(session.id, pin, pin)
+        context = session.context
+        pins = set(context.pins)
+        if context.epoch is not None:
+            pins |= set(context.epoch.pins)
+        loaded = {message.interaction for message in session.messages}
+        for pin in pins - loaded - context.pinned.keys():
+            context.pinned[pin] = self._messages(session.id, pin, pin)
 
     def _messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
         """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
-        given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
-        of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
-        grouped = groupby(
-            self.select(TOOL_CALL, ("message_id", "call_id", *TOOL_CALL.fields), of, given),
-            key=lambda row: row.pop("message_id"),
+        parameters = (session_id, first, last)
+        in_range = "message WHERE session_id = ? AND interaction BETWEEN ? AND ?"
+        calls: dict[int, list[ToolCall]] = {}
+        source = (
+            f"tool_call WHERE message_id IN (SELECT id FROM {in_range}) ORDER BY message_id, id"
         )
-        calls = {
-            message: [ToolCall(row.pop("call_id"), **row) for row in rows]
-            for message, rows in grouped
-        }
-        return [
-            ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
-            for row in self.select(
-                MESSAGE,
-                ("id", "role", *MESSAGE.fields),
-                f"message WHERE {theirs} ORDER BY id",
-                given,
-            )
-        ]
+        names: tuple[str, ...] = ("message_id", "call_id", *TOOL_CALL.fields)
+        for row in self.select(TOOL_CALL, names, source, parameters):
+            message_id = row.pop("message_id")
+            calls.setdefault(message_id, []).append(ToolCall(row.pop("call_id"), **row))
+        messages = []
+        names = ("id", "role", *MESSAGE.fields)
+        for row in self.select(MESSAGE, names, f"{in_range} ORDER BY id", parameters):
+            role = Role(row.pop("role"))
+            messages.append(ChatMessage(role, tool_calls=calls.get(row["id"], []), **row))
+        return messages
 
     def _context(self, session_id: str) -> ContextState:
         """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
         retained facts. The cost does not depend on the session's length."""
         state = ContextState(self.reductions(session_id))
-        theirs = "survivor WHERE session_id = ? ORDER BY id"
-        facts = self.select(SURVIVOR, SURVIVOR.fields, theirs, (session_id,))
-        kept = [RetainedFact(**row) for row in facts]
-        state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
-        state.keep(fact for fact in kept if fact.kind != PIN)
+        of_session = "survivor WHERE session_id = ? ORDER BY id"
+        rows = self.select(SURVIVOR, SURVIVOR.fields, of_session, (session_id,))
+        facts = [RetainedFact(**row) for row in rows]
+        state.pins = tuple(sorted(fact.interaction for fact in facts if fact.kind == PIN))
+        state.keep(fact for fact in facts if fact.kind != PIN)
         turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
         names = (*MODEL_REQUEST.fields, *USAGE, "created_at")
         for row in self.select(MODEL_REQUEST, names, turns, (session_id,)):
-            at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
-            extra = row["extra"] if isinstance(row["extra"], dict) else {}
-            state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
+            created_at = row.pop("created_at")
+            usage = Usage(**{name: row.pop(name) for name in USAGE})
+            if not isinstance(row["extra"], dict):
+                row["extra"] = {}
+            state.record_request(RequestRecord(usage=usage, **row), created_at)
         return state
 
     def reductions(self, session_id: str, newest: int | None = None) -> list[Reduction]:
@@ -302,16 +308,15 @@ class Reader:
         opening = (
             "SELECT max(number) FROM reduction WHERE session_id = :id AND undone = 0 AND opens = 1"
         )
-        which, order = (
-            f"AND undone = 0 AND opens IN (0, 1) AND number >= coalesce(({opening}), 0)",
-            "number",
-        )
-        if newest is not None:
-            which, order = "", "number DESC LIMIT :newest"
-        rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
+        source = "reduction WHERE session_id = :id"
+        if newest is None:
+            source += " AND undone = 0 AND opens IN (0, 1)"
+            source += f" AND number >= coalesce(({opening}), 0) ORDER BY number"
+        else:
+            source += " ORDER BY number DESC LIMIT :newest"
         reductions = []
         names = (*REDUCTION.fields, "number", "undone", "epoch", "edits", "created_at")
-        for row in self.select(REDUCTION, names, rest, {"id": session_id, "newest": newest}):
+        for row in self.select(REDUCTION, names, source, {"id": session_id, "newest": newest}):
             row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
             row["edits"] = Edits.from_json(row["edits"] or {})
             reductions.append(Reduction(**row))
@@ -335,34 +340,39 @@ class Reader:
 
     def has_open_findings(self, project: str, paths: Sequence[str]) -> bool:
         """Return whether a review found something in these files that is not settled."""
-        known = (
+        question = (
             "SELECT EXISTS (SELECT 1 FROM finding WHERE project = ? AND state IN ('open', 'regressed')"
             " AND path IN (SELECT value FROM json_each(?)))"
         )
-        return bool(self.db.execute(known, (project, json.dumps(paths))).fetchone()[0])
+        return bool(self.db.execute(question, (project, json.dumps(paths))).fetchone()[0])
 
     def playbook(self, session: Session) -> SessionPlaybook:
         """Load the bullets of the session, its project and the user, without deleted ones."""
         bullets = self.bullets(session, f"{APPLIES} AND state != 'deleted'", {})
         return SessionPlaybook(bullets, self.playbook_version())
 
-    def bullets(self, session: Session, which: str, given: Mapping[str, Any]) -> dict[str, Bullet]:
+    def bullets(
+        self, session: Session, condition: str, parameters: Mapping[str, Any]
+    ) -> dict[str, Bullet]:
         """Load the bullets that match a condition by id, in ascending order. The condition may name `:own` and
         `:project`, those of the session."""
-        own = {**given, "own": session.id, "project": project_of(session)}
-        rows = self.select(
-            BULLET, ("number", *BULLET.fields), f"bullet WHERE {which} ORDER BY number", own
-        )
-        found = {}
-        for row in rows:
-            name = f"P-{row.pop('number')}"
-            found[name] = Bullet(id=name, **row)
-        return found
+        names = ("number", *BULLET.fields)
+        source = f"bullet WHERE {condition} ORDER BY number"
+        owner = {"own": session.id, "project": project_of(session)}
+        bullets = {}
+        for row in self.select(BULLET, names, source, {**parameters, **owner}):
+            bullet_id = f"P-{row.pop('number')}"
+            bullets[bullet_id] = Bullet(id=bullet_id, **row)
+        return bullets
 
     def playbook_version(self) -> int:
         """Return a number that grows with every delta, undo and redo, without reading the deltas."""
-        which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
-        return int(self.db.execute(which).fetchone()[0])
+        # two subqueries: each maximum is then read from an index
+        question = (
+            "SELECT (SELECT coalesce(max(number), 0) FROM delta)"
+            " + (SELECT coalesce(max(turned), 0) FROM delta)"
+        )
+        return int(self.db.execute(question).fetchone()[0])
 
 
 def is_other_process(pid: int) -> bool:

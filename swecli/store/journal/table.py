@@ -60,6 +60,11 @@ def json_of(read: Callable[[Any], Any], write: Callable[[Any], Any] | None = Non
     return Kind(store, parse, stores_none=True)
 
 
+def text_of(read: Callable[[str], Any]) -> Kind:
+    """Return the kind of a text column whose values are of an enumeration. Reading another text raises ValueError."""
+    return Kind(clean_text, read)
+
+
 def now() -> datetime:
     """Return the current time in UTC; as a default, that of the insertion."""
     return datetime.now(UTC)
@@ -99,22 +104,21 @@ class Table:
         }
         names = ", ".join(f'"{name}"' for name in stored)
         marks = ", ".join("?" * len(stored))
-        made = db.execute(f"{verb} INTO {self.name} ({names}) VALUES ({marks})", [*stored.values()])
-        return made.lastrowid or 0
+        statement = f"{verb} INTO {self.name} ({names}) VALUES ({marks})"
+        return db.execute(statement, list(stored.values())).lastrowid or 0
 
     def replace(self, db: sqlite3.Connection, row: Mapping[str, Any]) -> None:
         """Insert a row in place of the one with the same key."""
         self.insert(db, row, verb="INSERT OR REPLACE")
 
     def update(
-        self, db: sqlite3.Connection, row: Mapping[str, Any], where: str, *given: Any
+        self, db: sqlite3.Connection, row: Mapping[str, Any], condition: str, *parameters: Any
     ) -> int:
-        """Set columns of the rows that match; return how many there are."""
+        """Set columns of the rows that match a condition; return how many there are."""
         stored = [_store(self.columns[name].kind, value) for name, value in row.items()]
-        sets = ", ".join(f'"{name}" = ?' for name in row)
-        return db.execute(
-            f"UPDATE {self.name} SET {sets} WHERE {where}", (*stored, *given)
-        ).rowcount
+        assignments = ", ".join(f'"{name}" = ?' for name in row)
+        statement = f"UPDATE {self.name} SET {assignments} WHERE {condition}"
+        return db.execute(statement, (*stored, *parameters)).rowcount
 
 
 def _to_stored(column: Column, name: str, row: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ Written by scripts/reference from swecli/store/tables: change the classes there,
 
 from __future__ import annotations
 
-from swecli.models.message import Effects
+from swecli.models.message import CallStatus, Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.store.journal.table import (
     ARGUMENTS,
@@ -20,6 +20,7 @@ from swecli.store.journal.table import (
     Table,
     json_of,
     now,
+    text_of,
 )
 from swecli.store.journal.values import read_rules, read_tuple
 
@@ -327,6 +328,7 @@ MESSAGE = Table(
         "blocks": Column(JSON, None),
         "images": Column(JSON, None),
         "notes": Column(json_of(notes_from_json, notes_to_json), None),
+        "ended_jobs": Column(json_of(read_tuple), None),
     },
     fields=(
         "interaction",
@@ -340,6 +342,7 @@ MESSAGE = Table(
         "blocks",
         "images",
         "notes",
+        "ended_jobs",
     ),
 )
 MODEL_REQUEST = Table(
@@ -499,6 +502,7 @@ TOOL_CALL = Table(
         "name": Column(TEXT),
         "parameters": Column(ARGUMENTS, None),
         "result": Column(TEXT, None),
+        "status": Column(text_of(CallStatus), "running"),
         "error": Column(TEXT, None),
         "approved": Column(FLAG, None),
         "decision": Column(TEXT, ""),
@@ -507,11 +511,13 @@ TOOL_CALL = Table(
         "duration_ms": Column(NUMBER, None),
         "tokens": Column(NUMBER, None),
         "effects": Column(json_of(Effects.from_json, Effects.to_json), None),
+        "ended_jobs": Column(json_of(read_tuple), None),
     },
     fields=(
         "name",
         "parameters",
         "result",
+        "status",
         "error",
         "approved",
         "decision",
@@ -520,6 +526,7 @@ TOOL_CALL = Table(
         "duration_ms",
         "tokens",
         "effects",
+        "ended_jobs",
     ),
 )
 FULL_RESULT = Table(

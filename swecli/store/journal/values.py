@@ -103,9 +103,9 @@ def read_arguments(stored: object) -> JsonObject:
     return value if isinstance(value, dict) else {MALFORMED: str(stored)}
 
 
-def write_moment(at: datetime) -> str:
+def write_moment(moment: datetime) -> str:
     """Return a time as it is stored: in UTC, to the microsecond, without a zone."""
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def read_moment(text: str) -> datetime:
@@ -129,6 +129,6 @@ def read_tuple(items: Sequence[Any] | None) -> tuple[Any, ...]:
     return tuple(items or ())
 
 
-def values(of: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the attributes of these names."""
-    return {name: getattr(of, name) for name in names}
+def values(source: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the attributes of an object with these names."""
+    return {name: getattr(source, name) for name in names}

@@ -12,7 +12,7 @@ from typing import Any
 
 from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
-from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall
+from swecli.models.message import CallStatus, ChatMessage, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
 from swecli.store.journal.reader import USAGE, Reader, first_query, is_other_process
 from swecli.store.journal.table import now
@@ -31,8 +31,12 @@ from swecli.store.journal.values import clean_text, finite, values, write_moment
 from swecli.store.records import UnfinishedTurn
 
 INTERRUPTED = "interrupted"  # the status of a turn
-_UNFINISHED = "swecli ended while it ran"  # the error of a call until its result is stored
+_CUT_OFF = "swecli ended while it ran"  # what people read of a call whose result is not stored
 _OF_TURN = "session_id = ? AND number = ?"
+_RUNNING = (  # the calls of a turn that have no result
+    "status = 'running' AND message_id IN"
+    " (SELECT id FROM message WHERE session_id = ? AND interaction = ?)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +153,21 @@ class Writer:
         found = self._newest_call(session_id, name)
         if found is None:
             raise BadInput(f"The session has no call {name!r}.")
-        key, _, error = found
+        key, status = found
         if full_result is not None:
             FULL_RESULT.replace(self.db, {"call": key, "text": full_result})
-        elif error == _UNFINISHED:
+        elif status in (CallStatus.RUNNING, CallStatus.INTERRUPTED):
             self.db.execute("DELETE FROM full_result WHERE call = ?", (key,))
         TOOL_CALL.update(self.db, values(call, TOOL_CALL.fields), "id = ?", key)
         return {"id": name} | self._reader.fields(TOOL_CALL, key, TOOL_CALL.fields)
 
-    def _newest_call(self, session_id: str, name: str) -> tuple[int, str | None, str | None] | None:
-        """Return key, result and error of the newest call with that id: a provider may use one twice."""
+    def _newest_call(self, session_id: str, name: str) -> tuple[int, str] | None:
+        """Return key and status of the newest call with that id: a provider may use one twice."""
         newest = (
-            "SELECT id, result, error FROM tool_call WHERE session_id = ? AND call_id = ?"
+            "SELECT id, status FROM tool_call WHERE session_id = ? AND call_id = ?"
             " ORDER BY id DESC LIMIT 1"
         )
-        found: tuple[int, str | None, str | None] | None = self.db.execute(
-            newest, (session_id, name)
-        ).fetchone()
+        found: tuple[int, str] | None = self.db.execute(newest, (session_id, name)).fetchone()
         return found
 
     def save_unfinished(self, turn: UnfinishedTurn) -> None:
@@ -178,16 +180,16 @@ class Writer:
             found = self._newest_call(turn.session_id, clean_text(name))
             if found is None:
                 continue
-            key, present, error = found
-            if present is not None and error != _UNFINISHED:
+            key, status = found
+            if status != CallStatus.RUNNING:
                 continue
-            TOOL_CALL.update(self.db, {"result": result, "error": _UNFINISHED}, "id = ?", key)
+            TOOL_CALL.update(self.db, {"result": result, "error": _CUT_OFF}, "id = ?", key)
             if full is not None:
                 FULL_RESULT.replace(self.db, {"call": key, "text": full})
 
     def settle_interrupted(self, session_id: str) -> None:
-        """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole
-        answer was stored later."""
+        """Mark running turns of dead processes as interrupted, and so their running calls. A partial answer becomes a
+        message, unless the whole answer was stored later."""
         running = (
             "SELECT number, pid, partial, partial_after FROM interaction"
             " WHERE session_id = ? AND status = 'running'"
@@ -201,6 +203,9 @@ class Writer:
             if partial and newest <= after:
                 message = ChatMessage(Role.ASSISTANT, partial, status="partial")
                 self._insert_partial(session_id, message, number)
+            TOOL_CALL.update(
+                self.db, {"status": CallStatus.INTERRUPTED}, _RUNNING, session_id, number
+            )
             ended = {"status": INTERRUPTED, "pending": True, "partial": ""}
             INTERACTION.update(self.db, ended, _OF_TURN, session_id, number)
 

@@ -13,9 +13,7 @@ NEWEST = 20
 to 40 the best compromise of losing helpful strategies and following a change, in a sketch of both worlds of
 `lab/learning/simulate`."""
 IMPORTED = "before"  # kind of the evidence row that stands for counts that came with a strategy
-HELD_BACK = (
-    "faded"  # kind of the evidence row that counts the turns in which a strategy was held back
-)
+HELD_BACK = "faded"  # kind of the evidence row that counts turns in which a strategy was held back
 
 
 @dataclass(slots=True)
@@ -40,13 +38,13 @@ class Counts:
         `vouched_at`, does not count."""
         counts = cls()
         for item in evidence:
-            is_old = vouched_at is not None and _is_before(item.created_at, vouched_at)
+            is_forgiven = vouched_at is not None and _is_before(item.created_at, vouched_at)
             if item.kind == IMPORTED:
                 helpful, harmful, neutral = map(int, item.quote.split())
-                counts._import(helpful, 0 if vouched_at is not None else harmful, neutral)
+                counts._import(helpful, harmful if vouched_at is None else 0, neutral)
             elif item.kind == HELD_BACK:
                 counts._forget(turns_of(item) // NEWEST)
-            elif not (is_old and item.tag == "harmful"):
+            elif item.tag != "harmful" or not is_forgiven:
                 counts.add(exchange_of(item), item.tag)
         return counts
 
@@ -71,8 +69,8 @@ class Counts:
         }
 
     def _forget(self, count: int) -> None:
-        """Leave out that many of the oldest exchanges."""
-        for exchange in [*self.judged][: max(0, count)]:
+        """Leave out that many of the oldest exchanges, none if `count` is negative."""
+        for exchange in list(self.judged)[: max(0, count)]:
             del self.judged[exchange]
 
 
@@ -84,7 +82,7 @@ def exchange_of(item: EvidenceRow) -> str:
 
 
 def turns_of(item: EvidenceRow) -> int:
-    """Return the turns that a row of HELD_BACK counts."""
+    """Return the turns that a row of HELD_BACK counts; its quote is "12 turns"."""
     return int(item.quote.split()[0])
 
 

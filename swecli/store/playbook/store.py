@@ -19,11 +19,12 @@ from swecli.models.playbook import (
     Evidence,
     SessionPlaybook,
     Tag,
-    Withdrawn,
+    WithdrawnStrategy,
 )
 from swecli.models.session import Session
 from swecli.store.journal.deltas import (
     UNDOABLE,
+    BulletEvidence,
     StoredDelta,
     read_deltas,
     read_evidence,
@@ -38,12 +39,12 @@ from swecli.store.turn_records import add_attempt, record_facts
 if TYPE_CHECKING:  # a turn without lessons needs no SQLModel
     from swecli.store.playbook.deltas import Deltas
 
-_NAMED = "IN (SELECT value FROM json_each(:names))"  # without SQLite's limit of 32,766 parameters
+_LISTED = "IN (SELECT value FROM json_each(:numbers))"  # as SQLite takes 32,766 parameters at most
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A running change of the playbook; `bullets` are the numbers of those that it changed."""
+    """A transaction that changes the playbook; `bullets` are the numbers of those that it changed."""
 
     db: sqlite3.Connection
     bullets: set[int] = field(default_factory=set)
@@ -69,14 +70,17 @@ class PlaybookStore:
         the `n` most recently undone ones. Raises BadInput if there is none, or a bullet was changed by a later
         delta."""
         with self._changing(session) as (deltas, _):
-            rows = deltas.find_undone(session, n) if redo else deltas.find_undoable(session, n)
-            if not rows and redo:
-                raise BadInput("Nothing to redo in the playbook.")
-            if not rows:
-                raise BadInput(
+            if redo:
+                rows = deltas.find_undone(session, n)
+                problem = BadInput("Nothing to redo in the playbook.")
+            else:
+                rows = deltas.find_undoable(session, n)
+                problem = BadInput(
                     "Nothing to undo in the playbook.",
                     "Changes of another project are undone there.",
                 )
+            if not rows:
+                raise problem
             for row in rows:
                 deltas.revert(row, redo=redo)
             return [to_applied(row) for row in rows]
@@ -104,12 +108,14 @@ class PlaybookStore:
         (`stale`; all others become fresh), and the ids whose anchors were found (`fresh`)."""
         now = datetime.now(UTC)
         rows = []
-        for name, bullet in session.playbook.bullets.items():
-            missing = stale.get(name, "")
-            if bullet.scope == "user" or (bullet.stale == missing and name not in fresh):
+        for bullet_id, bullet in session.playbook.bullets.items():
+            missing = stale.get(bullet_id, "")
+            is_fresh = bullet_id in fresh
+            if bullet.scope == "user" or (bullet.stale == missing and not is_fresh):
                 continue
-            at = now if name in fresh else bullet.verified_at
-            rows.append((clean_text(missing), at and write_moment(at), bullet.number))
+            verified_at = now if is_fresh else bullet.verified_at
+            stored = None if verified_at is None else write_moment(verified_at)
+            rows.append((clean_text(missing), stored, bullet.number))
         if not rows:
             return
         with self._updating(session) as change:
@@ -122,13 +128,13 @@ class PlaybookStore:
     def _updating(self, session: Session) -> Iterator[_Change]:
         """Run a transaction, then update the session's playbook: only the bullets that it changed, if no other process
         has changed any, so that the cost of a turn does not depend on the playbook's size."""
-        known = session.playbook
         with self._database.write() as db:
             reader = Reader(db)
-            is_current = known.version == reader.playbook_version()
+            is_current = session.playbook.version == reader.playbook_version()
             change = _Change(db)
             yield change
-            playbook = _reload(reader, session, known if is_current else None, change.bullets)
+            changed = change.bullets
+            playbook = _reload(reader, session, changed) if is_current else reader.playbook(session)
         session.update_playbook(playbook)
 
     @contextmanager
@@ -159,175 +165,183 @@ class PlaybookStore:
 
     def get(self, bullet_id: str, session: Session | None = None) -> Bullet | None:
         """Return a bullet in any state; with `session`, only if it belongs to the session's scopes."""
-        number = number_of(bullet_id)
-        which = "number = :number" if session is None else f"number = :number AND {APPLIES}"
+        condition = "number = :number" if session is None else f"number = :number AND {APPLIES}"
+        parameters = {"number": number_of(bullet_id)}
         with self._database.read() as db:
-            found = Reader(db).bullets(session or Session(""), which, {"number": number})
-        return next(iter(found.values()), None)
+            bullets = Reader(db).bullets(session or Session(""), condition, parameters)
+        return next(iter(bullets.values()), None)
 
     def find(self, ref: str, session: Session, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7` to a strategy of the session's scopes. Raises BadInput."""
-        name = parse_short_id("P", ref) or parse_short_id("P", f"P{ref}")
-        if name is None:
+        bullet_id = parse_short_id("P", ref) or parse_short_id("P", f"P{ref}")
+        if bullet_id is None:
             problem = (
                 f"{ref!r:.60} is not the id of a strategy." if ref else "No strategy is named."
             )
             raise BadInput(problem, "Ids are written P-1, P-2, …")
-        bullet = self.get(name, session)
-        if bullet is not None and (include_deleted or bullet.state != "deleted"):
-            return bullet
-        if bullet is not None:
-            raise BadInput(f"{name} was removed.", f"`edit {name} --on` restores it.")
-        raise BadInput(f"There is no strategy {name} here.", "See /playbook or `swecli playbook`.")
+        bullet = self.get(bullet_id, session)
+        if bullet is None:
+            raise BadInput(
+                f"There is no strategy {bullet_id} here.", "See /playbook or `swecli playbook`."
+            )
+        if bullet.state == "deleted" and not include_deleted:
+            raise BadInput(f"{bullet_id} was removed.", f"`edit {bullet_id} --on` restores it.")
+        return bullet
 
-    def removed(self, session: Session) -> list[Bullet]:
+    def deleted_bullets(self, session: Session) -> list[Bullet]:
         """Return the deleted strategies of the session's scopes."""
         with self._database.read() as db:
-            found = Reader(db).bullets(session, f"{APPLIES} AND state = 'deleted'", {})
-        return list(found.values())
+            bullets = Reader(db).bullets(session, f"{APPLIES} AND state = 'deleted'", {})
+        return list(bullets.values())
 
     # --- the deltas
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
         """Return the deltas of the session and its project with their verdicts, newest first, undone ones included."""
-        given = _owner(session) | {"limit": max(0, limit)}
-        verdicts = (
+        parameters = _owner(session) | {"limit": max(0, limit)}
+        evidence = (
             "SELECT delta, bullet, tag FROM evidence WHERE kind != ''"
-            f" AND delta {_NAMED} ORDER BY id"
+            f" AND delta {_LISTED} ORDER BY id"
         )
-        found: dict[int, list[tuple[str, Tag]]] = {}
+        verdicts: dict[int, list[tuple[str, Tag]]] = {}
         with self._database.read() as db:
-            rows = read_deltas(db, f"{UNDOABLE} ORDER BY number DESC LIMIT :limit", given)
+            rows = read_deltas(db, f"{UNDOABLE} ORDER BY number DESC LIMIT :limit", parameters)
             numbers = json.dumps([row.number for row in rows])
-            for delta, bullet, tag in db.execute(verdicts, {"names": numbers}):
-                found.setdefault(delta, []).append((f"P-{bullet}", tag))
-        return [replace(row.applied, verdicts=tuple(found.get(row.number, ()))) for row in rows]
+            for delta, bullet, tag in db.execute(evidence, {"numbers": numbers}):
+                verdicts.setdefault(delta, []).append((f"P-{bullet}", tag))
+        return [replace(row.applied, verdicts=tuple(verdicts.get(row.number, ()))) for row in rows]
 
     def deltas_of_turns(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """Return the deltas of a range of turns, newest first, undone ones included."""
-        which = (
+        condition = (
             "session_id = :own AND :own != '' AND project = :project"
             " AND interaction BETWEEN :first AND :last ORDER BY number DESC"
         )
-        return self._deltas(which, _owner(session) | {"first": first, "last": last})
+        return self._deltas(condition, _owner(session) | {"first": first, "last": last})
 
-    def made(self, delta_id: str) -> bool:
+    def was_applied(self, delta_id: str) -> bool:
         """Return True if a delta was ever applied, even if it was undone since."""
-        known = "SELECT EXISTS (SELECT 1 FROM delta WHERE id = ?)"
+        question = "SELECT EXISTS (SELECT 1 FROM delta WHERE id = ?)"
         with self._database.read() as db:
-            return bool(db.execute(known, (clean_text(delta_id),)).fetchone()[0])
+            return bool(db.execute(question, (clean_text(delta_id),)).fetchone()[0])
 
     def reworded_since(self, moment: datetime) -> set[str]:
-        """Return the strategies whose text was changed since a time."""
-        which = "created_at >= :since AND undone = 0 AND instr(ops, '\"UPDATE\"')"
-        return {
-            op.bullet_id
-            for applied in self._deltas(which, {"since": write_moment(moment)})
-            for op in applied.delta.ops
-            if op.op == "UPDATE" and "content" in op.fields
-        }
+        """Return the ids of the strategies whose text was changed since a time."""
+        condition = "created_at >= :since AND undone = 0 AND instr(ops, '\"UPDATE\"')"
+        deltas = self._deltas(condition, {"since": write_moment(moment)})
+        ops = [op for applied in deltas for op in applied.delta.ops]
+        return {op.bullet_id for op in ops if op.op == "UPDATE" and "content" in op.fields}
 
     def changes(self, bullet_id: str) -> list[AppliedDelta]:
         """Return the deltas that changed a strategy, oldest first, without undone ones."""
-        which = "undone = 0 AND instr(before, :name) ORDER BY number"
-        found = self._deltas(which, {"name": f'"{bullet_id}"'})
-        return [applied for applied in found if bullet_id in applied.touched]
+        condition = "undone = 0 AND instr(before, :name) ORDER BY number"
+        deltas = self._deltas(condition, {"name": f'"{bullet_id}"'})
+        return [applied for applied in deltas if bullet_id in applied.touched]
 
-    def _deltas(self, rest: str, given: Mapping[str, object]) -> list[AppliedDelta]:
+    def _deltas(self, condition: str, parameters: Mapping[str, object]) -> list[AppliedDelta]:
         with self._database.read() as db:
-            return [row.applied for row in read_deltas(db, rest, given)]
+            return [row.applied for row in read_deltas(db, condition, parameters)]
 
     # --- the evidence
 
-    def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
-        """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`,
-        `ignored: the rule on spaces was not followed`)."""
-        return self.evidence_by_id((bullet_id,), verdicts=verdicts)[bullet_id]
+    def evidence(self, bullet_id: str) -> list[Evidence]:
+        """Return a bullet's sources, oldest first."""
+        return self.evidence_by_id((bullet_id,))[bullet_id]
 
-    def evidence_by_id(
-        self, names: Collection[str], *, verdicts: bool = False
-    ) -> dict[str, list[Evidence]]:
-        """Return the evidence on many bullets with one query."""
-        kinds = "e.kind != ''" if verdicts else "e.kind = ''"
-        numbers = {"names": json.dumps([number_of(name) for name in names])}
-        found: dict[str, list[Evidence]] = {name: [] for name in names}
+    def evidence_by_id(self, bullet_ids: Collection[str]) -> dict[str, list[Evidence]]:
+        """Return the sources of many bullets with one query."""
+        condition = f"e.bullet {_LISTED} AND e.kind = ''"
+        by_id: dict[str, list[Evidence]] = {bullet_id: [] for bullet_id in bullet_ids}
         with self._database.read() as db:
-            for item in read_evidence(db, f"e.bullet {_NAMED} AND {kinds}", numbers):
-                one = item.evidence
-                if item.tag:
-                    one = replace(one, quote=f"{item.effect or item.tag}: {one.quote}")
-                found[f"P-{item.bullet}"].append(one)
-        return found
+            for item in read_evidence(db, condition, _numbers(bullet_ids)):
+                by_id[f"P-{item.bullet}"].append(item.evidence)
+        return by_id
 
-    def said_in(self, session: Session, first: int, last: int) -> list[tuple[str, Evidence]]:
+    def verdicts(self, bullet_id: str) -> list[BulletEvidence]:
+        """Return what outcomes and reflectors said of a bullet, oldest first."""
+        condition = f"e.bullet {_LISTED} AND e.kind != ''"
+        with self._database.read() as db:
+            return read_evidence(db, condition, _numbers((bullet_id,)))
+
+    def user_words_in(self, session: Session, first: int, last: int) -> list[tuple[str, Evidence]]:
         """Return the user's words that strategies were learned from in a range of turns, each with its strategy."""
-        which = (
+        condition = (
             "e.kind = '' AND e.trust = 'user' AND e.session_id = :own"
             " AND e.interaction BETWEEN :first AND :last"
         )
-        given = {"own": session.id, "first": first, "last": last}
+        parameters = {"own": session.id, "first": first, "last": last}
         with self._database.read() as db:
-            return [(f"P-{one.bullet}", one.evidence) for one in read_evidence(db, which, given)]
+            items = read_evidence(db, condition, parameters)
+        return [(f"P-{item.bullet}", item.evidence) for item in items]
 
-    def withdrawn(self, session: Session) -> list[Withdrawn]:
+    def withdrawn_texts(self, session: Session) -> list[WithdrawnStrategy]:
         """Return the texts that strategies had before they were removed, switched off or rewritten since the session
         began, oldest first. A text that holds again is left out."""
-        which = f"{UNDOABLE} AND created_at >= :since AND undone = 0 ORDER BY number"
-        given = _owner(session) | {"since": write_moment(session.created_at)}
-        holding = {}
+        condition = f"{UNDOABLE} AND created_at >= :since AND undone = 0 ORDER BY number"
+        parameters = _owner(session) | {"since": write_moment(session.created_at)}
         with self._database.read() as db:
-            changes = [row for row in read_deltas(db, which, given) if any(row.before.values())]
-            names = {name for row in changes for name in row.before}
-            if not names:
+            rows = read_deltas(db, condition, parameters)
+            changes = [row for row in rows if any(row.before.values())]
+            bullet_ids = {bullet_id for row in changes for bullet_id in row.before}
+            if not bullet_ids:
                 return []
-            numbers = {"names": json.dumps([number_of(name) for name in names])}
-            for name, bullet in Reader(db).bullets(session, f"number {_NAMED}", numbers).items():
-                if bullet.state not in ("disabled", "deleted"):
-                    holding[name] = bullet.content
-        sources = self.evidence_by_id(names)
-        found: dict[str, Withdrawn] = {}
+            bullets = Reader(db).bullets(session, f"number {_LISTED}", _numbers(bullet_ids))
+        present: dict[str, str] = {}  # the texts that hold now
+        for bullet_id, bullet in bullets.items():
+            if bullet.state not in ("disabled", "deleted"):
+                present[bullet_id] = bullet.content
+        sources = self.evidence_by_id(bullet_ids)
+        withdrawn: dict[str, WithdrawnStrategy] = {}
         for row in changes:
-            added = " ".join(holding[name] for name in row.applied.added if name in holding)
-            for name, former in row.before.items():
-                content = former.get("content", "") if former else ""  # old snapshots may lack it
-                replacement = holding.get(name, added)
+            added = " ".join(present[name] for name in row.applied.added if name in present)
+            for bullet_id, snapshot in row.before.items():
+                # an added bullet has no snapshot, and those of old versions may lack the text
+                content = snapshot.get("content", "") if snapshot else ""
+                replacement = present.get(bullet_id, added)
                 if content and content != replacement:
-                    found[content] = _withdraw(content, replacement, row, sources[name], session)
-        return list(found.values())
+                    withdrawn[content] = _withdraw(
+                        content, replacement, row, sources[bullet_id], session
+                    )
+        return list(withdrawn.values())
 
-    def prompts(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
-        """Return the (session id, interaction) of prompts that contained a strategy, newest first."""
-        which = "SELECT session_id, number FROM interaction WHERE instr(shown, ?) ORDER BY id DESC LIMIT ?"
+    def turns_shown(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
+        """Return the (session id, interaction) of the turns whose prompt contained a strategy, newest first."""
+        question = (
+            "SELECT session_id, number FROM interaction WHERE instr(shown, ?)"
+            " ORDER BY id DESC LIMIT ?"
+        )
         with self._database.read() as db:
-            return db.execute(which, (f'"{bullet_id}"', limit)).fetchall()
+            return db.execute(question, (f'"{bullet_id}"', limit)).fetchall()
 
 
 def _owner(session: Session) -> dict[str, object]:
-    """Return what the conditions for a session's deltas name."""
+    """Return the parameters of conditions for a session's deltas."""
     return {"own": session.id, "project": project_of(session)}
 
 
-def _reload(
-    reader: Reader, session: Session, known: SessionPlaybook | None, changed: Collection[int]
-) -> SessionPlaybook:
-    """Return the session's playbook: the `known` one with the changed bullets read anew, or all of it."""
-    if known is None:
-        return reader.playbook(session)
-    which = f"{APPLIES} AND state != 'deleted' AND number {_NAMED}"
-    found = reader.bullets(session, which, {"names": json.dumps([*changed])})
-    gone = {f"P-{number}" for number in changed} - found.keys()
-    kept = {name: bullet for name, bullet in known.bullets.items() if name not in gone}
-    return SessionPlaybook(kept | found, reader.playbook_version())
+def _numbers(bullet_ids: Iterable[str]) -> dict[str, str]:
+    """Return the parameter of `_LISTED`."""
+    return {"numbers": json.dumps([number_of(bullet_id) for bullet_id in bullet_ids])}
+
+
+def _reload(reader: Reader, session: Session, changed: Collection[int]) -> SessionPlaybook:
+    """Return the session's playbook with the bullets of these numbers read anew."""
+    condition = f"{APPLIES} AND state != 'deleted' AND number {_LISTED}"
+    present = reader.bullets(session, condition, {"numbers": json.dumps([*changed])})
+    bullets = {**session.playbook.bullets, **present}
+    for number in changed:
+        bullet_id = f"P-{number}"
+        if bullet_id not in present:
+            bullets.pop(bullet_id, None)
+    return SessionPlaybook(bullets, reader.playbook_version())
 
 
 def _record_turn(change: _Change, session: Session, lessons: TurnLessons) -> None:
     """Store what lessons say of their turn, besides the playbook's changes."""
     record_facts(change.db, session, lessons)
-    used = [number_of(name) for name in lessons.shown]
-    change.db.execute(
-        f"UPDATE bullet SET uses = uses + 1 WHERE number {_NAMED}", {"names": json.dumps(used)}
-    )
-    change.bullets.update(used)
+    counted = f"UPDATE bullet SET uses = uses + 1 WHERE number {_LISTED}"
+    change.db.execute(counted, _numbers(lessons.shown))
+    change.bullets.update(map(number_of, lessons.shown))
     _end_reflection(change.db, session, lessons)
 
 
@@ -339,19 +353,16 @@ def _end_reflection(db: sqlite3.Connection, session: Session, lessons: TurnLesso
 
 def _withdraw(
     content: str, replacement: str, row: StoredDelta, sources: Iterable[Evidence], session: Session
-) -> Withdrawn:
+) -> WithdrawnStrategy:
     """Return the text that a delta withdrew, with the user's words from before it."""
-    at = row.applied.delta.created_at
-    words = [
-        one
-        for one in sources
-        if one.trust == "user" and one.created_at is not None and one.created_at < at
-    ]
-    own = (one.interaction for one in words if one.session_id == session.id)
-    return Withdrawn(
-        content,
-        at,
-        replacement,
-        tuple(one.quote for one in words),
-        frozenset(number for number in own if number is not None),
-    )
+    withdrawn_at = row.applied.delta.created_at
+    quotes: list[str] = []
+    turns: set[int] = set()
+    for source in sources:
+        is_earlier = source.created_at is not None and source.created_at < withdrawn_at
+        if source.trust != "user" or not is_earlier:
+            continue
+        quotes.append(source.quote)
+        if source.session_id == session.id and source.interaction is not None:
+            turns.add(source.interaction)
+    return WithdrawnStrategy(content, withdrawn_at, replacement, tuple(quotes), frozenset(turns))

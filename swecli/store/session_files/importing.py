@@ -1,6 +1,5 @@
-"""Import a session from a file: an export of swecli, or a transcript of another tool that an installed
-importer reads; the format is detected. The
-content is validated as a whole and then written in one transaction."""
+"""Import a session from a file: an export of swecli, or a transcript of another tool that an installed importer reads;
+the format is detected. The content is validated as a whole and then written in one transaction."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from sqlmodel import select
 from swecli.discovery import installed_entry_points
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
-from swecli.models.message import Effects
+from swecli.models.message import CallStatus, Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.playbook import Kind, Scope, State, Trust
-from swecli.store.earlier_texts import convert_archive
+from swecli.store.earlier_texts import add_missing_ends, add_missing_statuses, convert_archive
 from swecli.store.journal.reader import number_of
 from swecli.store.journal.values import clean_text
 from swecli.store.playbook.bullets import Bullets
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _MAX_BYTES = 100_000_000  # a session is validated in memory
-_HEAD = 65_536  # characters from which the format is detected
-_INSTALLED = "swecli.importers"  # the group of entry points
+_DETECTED_FROM = 65_536  # characters from which the format is detected
+_GROUP = "swecli.importers"  # the group of entry points
 _FORMATS = (
     "What can be imported: exports (swecli sessions export ID > FILE), and transcripts that an installed package "
     "of importers reads."
@@ -116,11 +115,13 @@ class _Image(BaseModel):
 _ID = Annotated[_Text, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 _Call = _row_model(
     CallRow, id=(_Text, ...), parameters=(dict[str, Any], {}), full_result=(_Text | None, None),
-    exit_code=(int | None, None), duration_ms=(int | None, None),
+    exit_code=(int | None, None), duration_ms=(int | None, None), status=(CallStatus | None, None),
+    ended_jobs=(_Names, None),
 )  # fmt: skip
 _Message = _row_model(
     MessageRow, id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
     tool_calls=_list_of(_Call, []), images=(list[_Image] | None, None),
+    ended_jobs=(_Names, None),
 )  # fmt: skip
 _Record = _row_model(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0))
 _Turn = _row_model(
@@ -153,64 +154,67 @@ def import_session(
         export = _Export.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        where = ".".join(map(str, first["loc"])) or "the whole file"
         raise BadInput(f"Not an export of a session: {where}: {first['msg']}.", _HINT) from None
-    whole = export.model_dump()
-    _validate(whole)
+    archive = export.model_dump()
+    _validate(archive)
     if all("notes" not in message.model_fields_set for message in export.messages):
-        convert_archive(whole)
-    bullets = whole.pop("playbook")
+        convert_archive(archive)
+    add_missing_statuses(archive)
+    add_missing_ends(archive)
+    bullets = archive.pop("playbook")
     own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
-        if db.exec(select(SessionRow.id).filter_by(id=whole["id"])).first() is not None:
+        if db.exec(select(SessionRow.id).filter_by(id=archive["id"])).first() is not None:
             raise BadInput(
-                f"The session {whole['id']} already exists.",
-                f"Continue it: swecli -r {whole['id']}",
+                f"The session {archive['id']} already exists.",
+                f"Continue it: swecli -r {archive['id']}",
             )
         row = SessionRow(
-            **{name: value for name, value in whole.items() if not isinstance(value, list)}
+            **{name: value for name, value in archive.items() if not isinstance(value, list)}
         )
-        row.interactions = len(whole["interactions"])
-        row.messages = len(whole["messages"])
+        row.interactions = len(archive["interactions"])
+        row.messages = len(archive["messages"])
         db.add(row)
         db.flush()
-        rename_strategies(whole, _write_bullets(db, row, own))
-        write_turns(db, row.id, whole)
+        rename_strategies(archive, _write_bullets(db, row, own))
+        write_turns(db, row.id, archive)
         if lines:
-            kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
-            db.connection().execute(sqlmodel.insert(TranscriptLineRow), kept)
+            raw = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
+            db.connection().execute(sqlmodel.insert(TranscriptLineRow), raw)
     return ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 
-def _validate(whole: Archive) -> None:
+def _validate(archive: Archive) -> None:
     """Validate what the models cannot: numbering, window and reductions. Raises BadInput."""
-    turns = [turn["number"] for turn in whole["interactions"]]
+    turns = [turn["number"] for turn in archive["interactions"]]
     if turns != list(range(1, len(turns) + 1)):
         raise BadInput("Not an export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
-    places = [message["interaction"] for message in whole["messages"]]
-    if places != sorted(places) or any(not 1 <= place <= len(turns) for place in places):
+    of_messages = [message["interaction"] for message in archive["messages"]]
+    if of_messages != sorted(of_messages) or not set(of_messages) <= set(turns):
         raise BadInput(
             "Not an export of a session: a message belongs to no turn or is out of order.", _HINT
         )
-    _validate_values(whole)
+    _validate_values(archive)
 
 
-def _validate_values(whole: Archive) -> None:
+def _validate_values(archive: Archive) -> None:
     """Parse the values that have a type of their own. Raises BadInput."""
     where = "effects of a call"
     try:
-        for message in whole["messages"]:
+        for message in archive["messages"]:
             for call in message["tool_calls"]:
                 Effects.from_json(call["effects"])
         where = "notes of a message"
-        for message in whole["messages"]:
+        for message in archive["messages"]:
             message["notes"] = notes_to_json(notes_from_json(message["notes"]))
         where = "window_spec"
-        WindowSpec.parse(whole["window_spec"] or "5")
-        for place, row in enumerate(whole["reductions"]):
-            for name, make in (("epoch", Epoch.from_json), ("edits", Edits.from_json)):
-                where = f"reductions.{place}.{name}"
-                make(row[name] or {"first": 1, "system": ""})
+        WindowSpec.parse(archive["window_spec"] or "5")
+        for index, row in enumerate(archive["reductions"]):
+            where = f"reductions.{index}.epoch"
+            Epoch.from_json(row["epoch"] or {"first": 1, "system": ""})
+            where = f"reductions.{index}.edits"
+            Edits.from_json(row["edits"] or {})
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise BadInput(f"Not an export of a session: {where}: {error}.", _HINT) from error
 
@@ -221,24 +225,25 @@ def _write_bullets(
     """Store the session's own strategies under their numbers, or new ones if a number was used here before. Returns
     their ids here by their ids in the export."""
     newest = Bullets(db).last_number()
-    names: dict[str, str] = {}
+    new_ids: dict[str, str] = {}
     for bullet in sorted(own, key=lambda bullet: number_of(bullet["id"])):
         number = number_of(bullet["id"])
-        known = {name: value for name, value in bullet.items() if name != "id"}
-        row = BulletRow(**known, session_id=session.id, project=session.project)
+        columns = {name: value for name, value in bullet.items() if name != "id"}
+        row = BulletRow(**columns, session_id=session.id, project=session.project)
         row.number = number if number > newest else None
         row.anchors = list(bullet["anchors"])
         db.add(row)
         db.flush()
         newest = max(newest, row.number or 0)
-        names[bullet["id"]] = f"P-{row.number}"
-    return names
+        new_ids[bullet["id"]] = f"P-{row.number}"
+    return new_ids
 
 
 def import_file(database: Database, path: Path) -> ImportResult:
     """Import the session of a file. Broken lines of a transcript are skipped and reported. Raises BadInput."""
     try:
-        if (size := path.stat().st_size) > _MAX_BYTES:
+        size = path.stat().st_size
+        if size > _MAX_BYTES:
             raise BadInput(
                 f"{path} has {size / 1e6:,.0f} MB; files of up to {_MAX_BYTES / 1e6:,.0f} MB can be imported.",
                 "Split it into smaller files.",
@@ -246,7 +251,7 @@ def import_file(database: Database, path: Path) -> ImportResult:
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.", _FORMATS) from error
-    importer, problem = _find_importer(text[:_HEAD])
+    importer, problem = _find_importer(text[:_DETECTED_FROM])
     if importer is None:
         try:
             return import_session(database, json.loads(text))
@@ -264,25 +269,27 @@ def import_file(database: Database, path: Path) -> ImportResult:
     return replace(imported, tool=importer.tool, skipped=transcript.skipped)
 
 
-def _find_importer(head: str) -> tuple[Importer | None, str]:
-    """Return the installed importer that recognises the beginning of a file; else None, and in one line why one could
-    not be asked."""
+def _find_importer(beginning: str) -> tuple[Importer | None, str]:
+    """Return the installed importer that recognises the beginning of a file, and ""; if none does, None, and in one
+    line why one could not be asked, "" if all were."""
     problem = ""
-    for entry in installed_entry_points(_INSTALLED):
+    for entry in installed_entry_points(_GROUP):
         try:
-            if installed := _ask_installed(entry, head):
-                return installed, ""
+            importer = _ask_importer(entry, beginning)
         except BadInput as error:
             problem = str(error)
+            continue
+        if importer is not None:
+            return importer, ""
     return None, problem
 
 
-def _ask_installed(entry: EntryPoint, head: str) -> Importer | None:
+def _ask_importer(entry: EntryPoint, beginning: str) -> Importer | None:
     """Return the importer of an entry point if it recognises the beginning of a file. Raises BadInput if it cannot be
     loaded or fails."""
     try:
         importer: Importer = entry.load()
-        return importer if importer.recognises(head) else None
+        return importer if importer.recognises(beginning) else None
     except Exception as error:  # third-party code: any error becomes one line for the user
         raise BadInput(
             f"The importer {entry.name!r} cannot be used: {type(error).__name__}: {error}. "

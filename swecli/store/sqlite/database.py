@@ -27,11 +27,11 @@ _JUST_MADE = 5.0  # seconds for which another process may still be creating an e
 
 def _connect(path: Path | None, *, is_read_only: bool) -> sqlite3.Connection:
     """Connect to a file, or to a new database in memory. Each commit is synced to disk. Raises sqlite3.Error."""
-    where = str(path or ":memory:")
+    location = str(path or ":memory:")
     if path and is_read_only:
-        where = files.reading_uri(path, is_read_only=True)
+        location = files.reading_uri(path, is_read_only=True)
     connection = sqlite3.connect(
-        where,
+        location,
         uri=is_read_only,
         timeout=files.BUSY_SECONDS,
         isolation_level=None,  # transactions begin in `Database`, not in the driver
@@ -61,9 +61,9 @@ class Database:
         self.notices: list[str] = []
         self.connection = _connect(path, is_read_only=is_read_only)
         self._file: tuple[int, int] | None = None  # device and inode
-        self._turn = threading.RLock()
-        self._inside = False
-        self._closed = False
+        self._lock = threading.RLock()
+        self._is_in_transaction = False
+        self._is_closed = False
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -102,10 +102,10 @@ class Database:
         with self.read(), self.session() as session:
             yield session
 
-    def rows(self, which: Any) -> list[Any]:
+    def rows(self, query: Any) -> list[Any]:
         """Return the results of one statement of SQLModel. Raises StoreError."""
         with self.reading() as db:
-            return list(db.exec(which))
+            return list(db.exec(query))
 
     @cached_property
     def _engine(self) -> Engine:
@@ -132,12 +132,12 @@ class Database:
             )
 
     def _file_id(self) -> tuple[int, int] | None:
-        """Return device and inode of the file at `path`, or None."""
+        """Return device and inode of the file at `path`; None if there is none, or the database is in memory."""
         if self.path is None:
             return None
         with suppress(OSError):
-            found = self.path.stat()
-            return found.st_dev, found.st_ino
+            status = self.path.stat()
+            return status.st_dev, status.st_ino
         return None
 
     def upgrade(self, version: int, steps: Sequence[Step]) -> None:
@@ -145,10 +145,8 @@ class Database:
         if self.path and self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
         newest = newest_format(steps)
-        is_current = version == newest
-        engine = (
-            None if is_current else self._engine
-        )  # importing SQLModel takes long: not in the lock
+        # importing SQLModel takes long: not in the lock
+        engine = None if version == newest else self._engine
         with write_lock(self.path):
             if 0 < version < newest and self.path:
                 copy = files.spare_name(self.path, f"before-{newest}")
@@ -173,25 +171,26 @@ class Database:
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        with self._turn:
-            if self._inside:
+        """Let one thread at a time in. Raises StoreError, also for an error of SQLite."""
+        with self._lock:
+            if self._is_in_transaction:
                 raise RuntimeError("a transaction was begun inside another")
-            if self._closed:
+            if self._is_closed:
                 raise StoreError("The database is closed.")
-            self._inside = True
+            self._is_in_transaction = True
             try:
                 yield
             except sqlite3.Error as error:
                 raise to_store_error(error, self.path) from error
             finally:
-                self._inside = False
+                self._is_in_transaction = False
 
     def close(self) -> None:
         """Close the file. May be called twice."""
-        with self._turn:
-            if self._closed:
+        with self._lock:
+            if self._is_closed:
                 return
-            self._closed = True
+            self._is_closed = True
             if self._file:  # the last connection to close checkpoints the WAL
                 with suppress(StoreError), write_lock(self.path):
                     self.connection.close()
@@ -202,22 +201,22 @@ class Database:
         with self.write() as db:
             return find_problems(db)
 
-    def _copy(self, to: Path) -> None:
-        """Copy a snapshot into the new file `to`, without WAL. Raises OSError, sqlite3.Error."""
-        files.new_file(to)
-        with closing(sqlite3.connect(to, isolation_level=None)) as target:
-            self.connection.backup(target)
-            target.execute("PRAGMA journal_mode = DELETE")
+    def _copy(self, target: Path) -> None:
+        """Copy a snapshot into a new file, without WAL. Raises OSError, sqlite3.Error."""
+        files.new_file(target)
+        with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+            self.connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
 
     def backup(self, to: Path | None = None) -> Path:
         """Copy a snapshot into one new file and return its path. `to` is the file or its folder; None is the database's
         folder. Raises BadInput, StoreError; then no file is left."""
         if to is None and self.path is None:
             raise BadInput("A copy of a database in memory needs a path.")
-        beside = files.spare_name(self.path or Path("swecli.db").absolute(), "backup")
-        target = beside if to is None else to.expanduser().absolute()
+        unused = files.spare_name(self.path or Path("swecli.db").absolute(), "backup")
+        target = unused if to is None else to.expanduser().absolute()
         if target.is_dir():
-            target = target / beside.name
+            target = target / unused.name
         if target.exists():
             raise BadInput(f"{target} already exists.", "Choose another name for the copy.")
         try:
@@ -267,24 +266,27 @@ def _prepare_file(path: Path) -> list[str]:
     its database, which SQLite would delete when it opens an empty file, and for a file that is too short for one, which
     SQLite may take for an empty one."""
     journal = Path(f"{path}-wal")
-    left = journal.exists() and journal.stat().st_size > 0  # first: another process may create both
-    there = path.stat() if path.exists() else None
-    if there and there.st_size:
-        if there.st_size < files.HEADER_BYTES:
+    # first: another process may create both
+    has_journal = journal.exists() and journal.stat().st_size > 0
+    status = path.stat() if path.exists() else None
+    if status and status.st_size:
+        if status.st_size < files.HEADER_BYTES:
             raise files.not_a_database(path)
         return []
     empty = "is empty (0 bytes): its contents are gone"
-    if left:
+    if has_journal:
         raise DamagedDatabase(
-            f"The database {path} {empty if there else 'is gone'}; its journal is still there.",
+            f"The database {path} {empty if status else 'is gone'}; its journal is still there.",
             f"Put the database back, or move {journal} away to start with a new one.",
         )
-    for folder in reversed([one for one in path.parents if not one.exists()]):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
         files.new_file(path)
-    old = there and time.time() - there.st_mtime > _JUST_MADE
-    return [f"The database {path} {empty}. A new one was created."] if old else []
+    if status is None or time.time() - status.st_mtime <= _JUST_MADE:
+        return []
+    return [f"The database {path} {empty}. A new one was created."]
 
 
 def _open(path: Path | None, steps: Sequence[Step]) -> Database:
@@ -344,14 +346,14 @@ def _check(database: Database) -> int:
         )
     refuse_foreign_code(db.execute(STORED_CODE), path)
     if path and files.needs_check(path):
-        sound = str(_ask(db, "PRAGMA quick_check(1)"))
-        if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
-            broken = sqlite3.DatabaseError(sound)
-            broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            raise broken
+        answer = str(_ask(db, "PRAGMA quick_check(1)"))
+        if answer != "ok" and "FTS5" not in answer:  # `check` rebuilds search indexes
+            error = sqlite3.DatabaseError(answer)
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
     return int(version)
 
 
 def _ask(db: sqlite3.Connection, question: str) -> Any:
-    """Return the only value that a statement returns."""
+    """Return the single value that a statement gives."""
     return db.execute(question).fetchone()[0]

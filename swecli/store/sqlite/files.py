@@ -23,6 +23,7 @@ _BUSY_LINES = (
     "Try again, or close the other program.",
 )
 ELSEWHERE = "Check the permissions of the file and its folder, or choose another with --db."
+# the message and the hint for the user, by SQLite's primary result code
 _LINES = {
     sqlite3.SQLITE_FULL: (
         "No space is left to write {path}.",
@@ -51,15 +52,15 @@ _LINES = {
 def locate(location: str | Path) -> Path | None:
     """Return the file of a path or sqlite:/// URL; None for a database in memory. Raises BadInput."""
     text = str(location)
-    scheme, is_url, rest = text.partition("://")
-    if is_url and scheme != "sqlite":
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme != "sqlite":
         kind = scheme.partition(":")[0]
         raise BadInput(
             f"Databases of type {kind!r} are not supported.", "Give a path or a sqlite:/// URL."
         )
     if not text.strip():
         raise BadInput("No database given.", "Give a path or a sqlite:/// URL.")
-    file = rest.removeprefix("/") if is_url else text
+    file = rest.removeprefix("/") if separator else text
     return None if file in ("", ":memory:") else Path(file).expanduser().absolute()
 
 
@@ -85,7 +86,8 @@ def is_read_only(path: Path) -> bool:
 
 def reading_uri(path: Path, *, is_read_only: bool) -> str:
     """Return SQLite's URI to open a file for reading; a read-only one without locks and shared memory."""
-    return f"{path.as_uri()}?mode=ro" + ("&immutable=1" if is_read_only else "")
+    immutable = "&immutable=1" if is_read_only else ""
+    return f"{path.as_uri()}?mode=ro{immutable}"
 
 
 @contextmanager
@@ -95,23 +97,25 @@ def write_lock(database: Path | None, patience: float = BUSY_SECONDS) -> Iterato
 
     SQLite before 3.51.3 can damage a WAL database when one connection commits while another checkpoints (the WAL-reset
     bug). Without effect on file systems without locks."""
-    with ExitStack() as held:
+    with ExitStack() as cleanup:
         with suppress(OSError):
             if database is not None:
                 handle = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
-                held.callback(os.close, handle)  # releases the lock
+                cleanup.callback(os.close, handle)  # releases the lock
                 _lock(handle, time.monotonic() + patience)
         yield
 
 
-def _lock(handle: int, until: float) -> None:
+def _lock(handle: int, deadline: float) -> None:
     while True:
         try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 raise StoreError(*_BUSY_LINES) from None
             time.sleep(0.002)
+        else:
+            return
 
 
 def not_a_database(path: Path) -> DamagedDatabase:
@@ -124,18 +128,18 @@ def to_store_error(error: Exception, path: Path | None) -> StoreError:
     """Convert an error to one with a message and a hint for the user."""
     origin = getattr(error, "orig", None) or error
     name = str(path or "in memory")
-    code = int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
+    code = int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF  # without its extension
     if isinstance(origin, UnicodeError):  # SQLite quotes a corrupt schema in its message
         code = sqlite3.SQLITE_CORRUPT
-    if (
-        code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path
-    ):  # a full disk is reported as these, too
+    # a full disk is reported as these, too
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path:
         with suppress(OSError):
-            code = code if os.statvfs(path.parent).f_bavail else sqlite3.SQLITE_FULL
+            if os.statvfs(path.parent).f_bavail == 0:
+                code = sqlite3.SQLITE_FULL
     if code not in _LINES:
         return StoreError(f"The database {name} refused: {' '.join(str(origin).split())}")
-    message, hint = _LINES[code]
-    kind = (
-        DamagedDatabase if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
-    )
-    return kind(message.replace("{path}", name), hint)
+    line, hint = _LINES[code]
+    message = line.replace("{path}", name)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return DamagedDatabase(message, hint)
+    return StoreError(message, hint)

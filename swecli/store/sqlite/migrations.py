@@ -26,9 +26,25 @@ def take_texts_apart(connection: Connection) -> None:
     convert_rows(connection)
 
 
+def store_status_of_calls(connection: Connection) -> None:
+    """How a call ended was told from its error, a sentence for people."""
+    # late: only an older database is converted
+    from swecli.store.earlier_texts import store_statuses
+
+    store_statuses(connection)
+
+
+def store_ends_of_jobs(connection: Connection) -> None:
+    """Which ends of background commands the model was told was read from texts."""
+    # late: only an older database is converted
+    from swecli.store.earlier_texts import store_ended_jobs
+
+    store_ended_jobs(connection)
+
+
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
 # tables, columns or indexes. Released steps are never changed.
-STEPS: tuple[Step, ...] = (take_texts_apart,)
+STEPS: tuple[Step, ...] = (take_texts_apart, store_status_of_calls, store_ends_of_jobs)
 
 
 def newest_format(steps: Sequence[Step] = STEPS) -> int:

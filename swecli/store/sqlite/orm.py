@@ -20,7 +20,7 @@ from swecli.store.journal.reader import Reader
 from swecli.store.tables import playbook, reviews, turns, undo  # noqa: F401  # defines tables
 
 _DIALECT = "swecli"  # the name in URLs
-COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process
+_COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process
 
 
 class _Dialect(SQLiteDialect_pysqlite):
@@ -28,14 +28,15 @@ class _Dialect(SQLiteDialect_pysqlite):
     transactions: those are the database's."""
 
     supports_statement_cache = True
-    _one: _Dialect | None = None
+    _instance: _Dialect | None = None
 
     def __new__(cls, **_arguments: Any) -> _Dialect:
-        cls._one = cls._one or super().__new__(cls)
-        return cls._one
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
 
     def __init__(self, **arguments: Any) -> None:
-        if not vars(self):  # all engines pass the same arguments
+        if not vars(self):  # not initialised; all engines pass the same arguments
             super().__init__(**arguments)
 
     def do_commit(self, dbapi_connection: Any) -> None:
@@ -55,7 +56,7 @@ def make_engine(connection: sqlite3.Connection) -> Engine:
         creator=lambda: connection,
         poolclass=StaticPool,
         json_serializer=partial(json.dumps, ensure_ascii=False),
-        execution_options={"compiled_cache": COMPILED},
+        execution_options={"compiled_cache": _COMPILED},
     )
 
 

@@ -19,19 +19,19 @@ TABLES: tuple[Table, ...] = tuple(Row.metadata.sorted_tables)  # parents before 
 def create_missing(connection: Connection) -> bool:
     """Create missing tables, columns and indexes; return whether there was any table. A NOT NULL column needs a
     `server_default`, which SQLite requires for a table with rows; JSON columns default to JSON null."""
-    found = inspect(connection)
-    present = set(found.get_table_names())
+    inspector = inspect(connection)
+    present = set(inspector.get_table_names())
     for table in TABLES:
         if table.name not in present:
             for statement in _create_statements(table):
                 connection.exec_driver_sql(statement)
             continue
-        known = {column["name"] for column in found.get_columns(table.name)}
+        columns = {column["name"] for column in inspector.get_columns(table.name)}
         for column in table.columns:
-            if column.name not in known:
+            if column.name not in columns:
                 definition = CreateColumn(column).compile(dialect=connection.dialect)
-                empty = isinstance(column.type, CleanJson) and column.server_default is None
-                default = " DEFAULT 'null'" if empty else ""
+                needs_null = isinstance(column.type, CleanJson) and column.server_default is None
+                default = " DEFAULT 'null'" if needs_null else ""
                 connection.exec_driver_sql(
                     f"ALTER TABLE {table.name} ADD COLUMN {definition}{default}"
                 )
@@ -47,5 +47,6 @@ def create_missing(connection: Connection) -> bool:
 @cache  # compiled once for all databases of a process
 def _create_statements(table: Table) -> tuple[str, ...]:
     """Return the statements that create a table and its indexes."""
-    made: list[CreateTable | CreateIndex] = [CreateTable(table), *map(CreateIndex, table.indexes)]
-    return tuple(str(one.compile(dialect=sqlite.dialect())) for one in made)
+    elements: list[CreateTable | CreateIndex] = [CreateTable(table)]
+    elements += map(CreateIndex, table.indexes)
+    return tuple(str(element.compile(dialect=sqlite.dialect())) for element in elements)

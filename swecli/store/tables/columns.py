@@ -108,6 +108,6 @@ class UtcTime(TypeDecorator[datetime]):
 def converted(
     read: Callable[[Any], Any], write: Callable[[Any], Any] | None = None
 ) -> dict[str, Any]:
-    """Return the column arguments of a JSON column whose values have a type of their own: see `journal.table.json_of`.
-    SQLModel reads and writes the JSON values themselves."""
+    """Return the column arguments of a column whose values have a type of their own: see `journal.table.json_of` and
+    `text_of`. SQLModel reads and writes the JSON values and texts themselves."""
     return {"info": {"read": read, "write": write}}

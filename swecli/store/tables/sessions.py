@@ -10,10 +10,10 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, Session, SQLModel, select
 
 from swecli.models.context import Reduction, RetainedFact
-from swecli.models.message import ChatMessage, Effects, RequestRecord, ToolCall
+from swecli.models.message import CallStatus, ChatMessage, Effects, RequestRecord, ToolCall
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.session import Session as StoredSession
-from swecli.store.journal.values import read_rules
+from swecli.store.journal.values import read_rules, read_tuple
 from swecli.store.tables.columns import (
     Arguments,
     CleanJson,
@@ -107,6 +107,11 @@ class MessageRow(SessionPart, table=True):
         sa_type=CleanJson,
         sa_column_kwargs=converted(notes_from_json, notes_to_json),
     )
+    ended_jobs: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs={"server_default": "null", **converted(read_tuple)},
+    )
 
 
 class CallRow(Row, table=True):
@@ -124,6 +129,11 @@ class CallRow(Row, table=True):
     name: str = Field(sa_type=CleanText)
     parameters: Any = Field(default=None, sa_type=Arguments)
     result: str | None = Field(default=None, sa_type=CleanText)
+    status: str = Field(
+        default=CallStatus.RUNNING,
+        sa_type=CleanText,
+        sa_column_kwargs={"server_default": CallStatus.RUNNING, **converted(CallStatus)},
+    )
     error: str | None = Field(default=None, sa_type=CleanText)
     approved: bool | None = None
     decision: str = Field(default="", sa_type=CleanText)
@@ -135,6 +145,11 @@ class CallRow(Row, table=True):
         default=None,
         sa_type=CleanJson,
         sa_column_kwargs=converted(Effects.from_json, Effects.to_json),
+    )
+    ended_jobs: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs={"server_default": "null", **converted(read_tuple)},
     )
 
 

@@ -62,29 +62,29 @@ def test_any_order_of_verdicts_undo_and_redo_gives_the_counts_of_the_evidence_th
     steps: list[str],
 ) -> None:
     project = Project()
-    holding = list[str]()
+    applied = list[str]()
     undone = list[str]()
     for step in steps:
         if step == "undo":
-            if not holding:
+            if not applied:
                 continue
-            undone.append(holding.pop())
+            undone.append(applied.pop())
             project.undo()
         elif step == "redo":
             if not undone:
                 continue
-            holding.append(undone.pop())
+            applied.append(undone.pop())
             project.undo(redo=True)
         elif undone:
             continue  # what was undone earlier comes back after it
         else:
-            holding.append(step)
+            applied.append(step)
             project.judge(step)  # type: ignore[arg-type]
-    found = project.bullet
-    assert found.helpful == holding.count("helped")
-    assert found.harmful == holding.count("hurt")
-    assert found.neutral == holding.count("irrelevant")
-    assert project.manager.playbook.load(project.session).bullets["P-1"] == found
+    bullet = project.bullet
+    assert bullet.helpful == applied.count("helped")
+    assert bullet.harmful == applied.count("hurt")
+    assert bullet.neutral == applied.count("irrelevant")
+    assert project.manager.playbook.load(project.session).bullets["P-1"] == bullet
     project.manager.database.close()
 
 
@@ -127,5 +127,5 @@ def test_imported_counts_are_scaled_to_what_counts_here() -> None:
     project.manager.playbook.apply(
         Delta("in", (Op("ADD", fields=fields),), "import"), project.session
     )
-    found = project.session.playbook.bullets["P-2"]
-    assert (found.helpful, found.harmful, found.neutral) == (NEWEST * 3 // 4, NEWEST // 4, 7)
+    bullet = project.session.playbook.bullets["P-2"]
+    assert (bullet.helpful, bullet.harmful, bullet.neutral) == (NEWEST * 3 // 4, NEWEST // 4, 7)

@@ -149,11 +149,12 @@ def test_the_version_of_the_playbook_only_increases(
 
 def test_a_bullet_is_seen_only_within_its_scope(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", *(add_op(scope, scope=scope) for scope in ("session", "project", "user")))
-    same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
-    assert [b.content for b in same.playbook.live_bullets()] == ["project", "user"]
+    same_project = manager.start("/p", "scripted/test")
+    other = manager.start("/q", "scripted/test")
+    assert [b.content for b in same_project.playbook.live_bullets()] == ["project", "user"]
     assert [b.content for b in other.playbook.live_bullets()] == ["user"]
     with pytest.raises(BadInput, match="no P-1"):
-        apply(manager, "d2", Op("PIN", "P-1"), session=same)
+        apply(manager, "d2", Op("PIN", "P-1"), session=same_project)
     with pytest.raises(BadInput, match="no P-2"):
         apply(manager, "d3", Op("PIN", "P-2"), session=other)
 
@@ -232,8 +233,8 @@ def test_a_session_without_messages_keeps_its_strategies(
 
 def snapshot(store: PlaybookStore, session: Session) -> Any:
     """Return the bullets that the session sees, and their evidence."""
-    seen = store.load(session).bullets
-    return seen, {name: store.evidence(name) for name in seen}
+    observed = store.load(session).bullets
+    return observed, {name: store.evidence(name) for name in observed}
 
 
 KNOWN = st.integers(1, 9).map(lambda number: f"P-{number}")
@@ -266,18 +267,16 @@ def test_undoing_any_deltas_restores_the_store(deltas: list[list[Op]]) -> None:
     apply(
         manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6))
     )
-    states, minted = (
-        [snapshot(manager.playbook, session)],
-        {f"P-{number}" for number in range(1, 7)},
-    )
+    states = [snapshot(manager.playbook, session)]
+    used_ids = {f"P-{number}" for number in range(1, 7)}
     for number, ops in enumerate(deltas):
         try:
             applied = apply(manager, f"d{number}", *ops)
         except BadInput:
             assert snapshot(manager.playbook, session) == states[-1]
             continue
-        assert not minted & set(applied.added)
-        minted |= set(applied.added)
+        assert not used_ids & set(applied.added)
+        used_ids |= set(applied.added)
         assert session.playbook == manager.playbook.load(session)
         states.append(snapshot(manager.playbook, session))
     while len(states) > 1:
@@ -370,16 +369,17 @@ def test_a_redo_is_refused_if_the_strategy_was_changed_since(
 def test_the_changes_of_one_turn_are_limited_except_those_of_the_user(
     manager: SessionManager, session: Session
 ) -> None:
-    seen, said = (Evidence("m", "seen"),), (Evidence("m", "said", trust="user"),)
-    three = tuple(Op("ADD", fields={"content": f"n{n}"}, evidence=seen) for n in range(3))
+    observed = (Evidence("m", "seen"),)
+    said_by_user = (Evidence("m", "said", trust="user"),)
+    three = tuple(Op("ADD", fields={"content": f"n{n}"}, evidence=observed) for n in range(3))
     manager.playbook.apply(Delta("d1", three, "m", session.id, 1), session)
     for op in (
-        Op("ADD", fields={"content": "four"}, evidence=seen),
-        Op("REMOVE", "P-1", evidence=seen),
+        Op("ADD", fields={"content": "four"}, evidence=observed),
+        Op("REMOVE", "P-1", evidence=observed),
     ):
         with pytest.raises(BadInput, match="in one turn, at most"):
             manager.playbook.apply(Delta("d2", (op,), "m", session.id, 1), session)
-    four = Op("ADD", fields={"content": "four"}, evidence=said)
+    four = Op("ADD", fields={"content": "four"}, evidence=said_by_user)
     assert manager.playbook.apply(Delta("d3", (four,), "m", session.id, 1), session).added == (
         "P-4",
     )

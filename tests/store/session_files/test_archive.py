@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.message import CallStatus, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.session import Session
+from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from tests.store.conftest import mark
+from tests.support.databases import open_database
 
 
 def store_session(manager: SessionManager, title: str = "main") -> str:
@@ -24,9 +28,9 @@ def store_session(manager: SessionManager, title: str = "main") -> str:
         manager.record_call(call, f"whole {number}")
         manager.record_request(RequestRecord("m", "turn", number, 1, Usage(1), 0.5, 1))
         manager.finish_interaction("done")
-    seen = (Evidence("user", "said so"),)
+    evidence = (Evidence("user", "said so"),)
     ops = tuple(
-        Op("ADD", fields={"content": scope, "scope": scope}, evidence=seen)
+        Op("ADD", fields={"content": scope, "scope": scope}, evidence=evidence)
         for scope in ("session", "project")
     )
     manager.playbook.apply(Delta(f"d-{session.id}", ops, "user"), session)
@@ -50,6 +54,45 @@ def test_a_fork_continues_independently_of_the_original(manager: SessionManager)
     assert manager.database.check() == []
 
 
+def ends(session: Session) -> list[object]:
+    """Return the jobs whose end each message tells, and how its calls ended."""
+    return [
+        (message.ended_jobs, [(call.status, call.ended_jobs) for call in message.tool_calls])
+        for message in session.messages
+    ]
+
+
+def test_how_calls_and_jobs_ended_is_kept_by_fork_export_import_undo_and_redo(
+    manager: SessionManager, tmp_path: Path
+) -> None:
+    job = "job 1 (make)"
+    session = manager.start("/p", "scripted/test")
+    manager.begin_interaction("question", ended_jobs=(job,))
+    made = [ToolCall(status, "run_command") for status in CallStatus]
+    manager.append(ChatMessage(Role.ASSISTANT, "", made))
+    for call in made[1:]:  # the first runs when the program ends
+        call.status = CallStatus(call.id)
+        call.result = "text"
+        call.ended_jobs = (job,)
+        manager.record_call(call)
+    session = manager.resume(session.id, "/p")
+    calls = [(status, (job,)) for status in CallStatus if status != "running"]
+    stored = [((job,), []), ((), [(CallStatus.INTERRUPTED, ()), *calls])]
+    assert ends(session) == stored
+
+    other = SessionManager(open_database(tmp_path / "other.db"))
+    import_session(other.database, manager.archive.export(session.id))
+    assert ends(other.resume(None, "/p")) == stored
+    assert ends(manager.fork()) == stored
+    session = manager.resume(session.id, "/p")
+    undone = manager.undo.begin_undo(session, 1, ["conversation"], [], [])
+    manager.undo.finish(undone, ())
+    session = manager.resume(session.id, "/p")
+    assert ends(session) == []
+    manager.undo.finish(manager.undo.begin_redo(session, undone, []), ())
+    assert ends(manager.resume(session.id, "/p")) == stored
+
+
 def test_a_fork_can_end_with_an_earlier_turn(manager: SessionManager) -> None:
     store_session(manager)
     fork = manager.fork(upto=2)
@@ -68,9 +111,8 @@ def test_a_fork_can_end_with_an_earlier_turn(manager: SessionManager) -> None:
 def test_any_stored_session_can_be_forked(manager: SessionManager) -> None:
     first = store_session(manager)
     manager.start("/q", "scripted/test")
-    assert manager.fork("main").parent_id == first
-    with pytest.raises(BadInput, match="There is no session"):
-        manager.fork("unknown")
+    manager.resume("main", "")
+    assert manager.fork().parent_id == first
 
 
 def test_a_fork_gets_copies_of_the_strategies_with_session_scope(manager: SessionManager) -> None:
@@ -99,9 +141,9 @@ def test_deleting_a_session_deletes_only_what_belongs_to_it(manager: SessionMana
     assert [info.id for info in manager.catalog.list_sessions()] == [second]
     assert {hit.session_id for hit in manager.catalog.search("question")} == {second}
     assert manager.playbook.get("P-1") is None
-    kept = manager.playbook.get("P-2")
-    assert kept
-    assert kept.scope == "project"
+    bullet = manager.playbook.get("P-2")
+    assert bullet
+    assert bullet.scope == "project"
     assert [p.session_id for p in manager.turns.pending()] == [second] * 3
     assert manager.database.check() == []
 

@@ -202,16 +202,16 @@ def test_importing_a_session_that_exists_is_refused() -> None:
 
 def with_value(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """Return a copy with the value at that path replaced, or deleted if None."""
-    made = copy.deepcopy(whole)
+    changed = copy.deepcopy(whole)
     *way, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
-    place: Any = made
+    place: Any = changed
     for step in way:
         place = place[step]
     if value is None:
         del place[last]
     else:
         place[last] = value
-    return made
+    return changed
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,18 @@
-"""Test that only the user can access the store's files."""
+"""Test the database's file: its path, its permissions, the lock of its writer, and errors of SQLite in one line."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from swecli.store.sqlite.files import new_file, spare_name
+from swecli.models.errors import BadInput, DamagedDatabase, StoreError
+from swecli.store.sqlite import files
+from swecli.store.sqlite.files import locate, new_file, spare_name
 from tests.support.databases import open_database
 
 
@@ -39,3 +44,81 @@ def test_spare_names_are_unused(tmp_path: Path) -> None:
         names.add(name.name)
     assert len(names) == 3
     assert all(name.startswith("swecli.db.backup-2") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("location", "file"),
+    [
+        ("/x/y.db", Path("/x/y.db")),
+        (Path("/x/y?z.db"), Path("/x/y?z.db")),
+        ("sqlite:////x/y.db", Path("/x/y.db")),
+        (":memory:", None),
+        ("sqlite://", None),
+        ("sqlite:///:memory:", None),
+    ],
+)
+def test_paths_and_urls_are_valid_locations(location: str | Path, file: Path | None) -> None:
+    assert locate(location) == file
+
+
+def test_relative_locations_are_resolved_against_the_working_directory() -> None:
+    assert locate("y.db") == locate("sqlite:///y.db") == Path.cwd() / "y.db"
+    assert locate("~/y.db") == Path.home() / "y.db"
+
+
+@pytest.mark.parametrize(
+    "location", ["", "  ", "postgresql://user:secret@host/db", "://", "nonsense://x"]
+)
+def test_invalid_locations_are_refused(location: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        open_database(location)
+    assert "secret" not in str(caught.value)
+
+
+def test_only_one_writer_holds_the_lock(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def write() -> None:
+        with files.write_lock(tmp_path / "db"):
+            order.append("second")
+
+    with files.write_lock(tmp_path / "db"):
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(0.05)
+        with pytest.raises(StoreError, match="in use"), files.write_lock(tmp_path / "db", 0.01):
+            pass
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def failure(code: int) -> OperationalError:
+    origin = sqlite3.OperationalError("as the\nlibrary says it")
+    origin.sqlite_errorcode = code
+    return OperationalError("SELECT", {}, origin)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        9999,
+        0,
+    ],
+)
+def test_sqlite_errors_are_reported_in_one_line(code: int) -> None:
+    error = files.to_store_error(failure(code), Path("/some{path}/db"))
+    assert type(error) is StoreError
+    assert "\n" not in error.message
+    assert error.message.endswith((".", "as the library says it"))
+
+
+def test_corruption_has_its_own_exception() -> None:
+    assert isinstance(
+        files.to_store_error(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase
+    )
+    assert not isinstance(files.to_store_error(failure(sqlite3.SQLITE_FULL), None), DamagedDatabase)

@@ -111,8 +111,8 @@ def test_the_schema_equals_the_recorded_one(path: Path) -> None:
         path,
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name",
     )
-    found = "\n".join(" ".join(str(row[0]).split()) for row in rows) + "\n"
-    assert found == recorded_schema(newest_format())
+    schema = "\n".join(" ".join(str(row[0]).split()) for row in rows) + "\n"
+    assert schema == recorded_schema(newest_format())
 
 
 def test_a_database_from_before_the_first_release_is_refused_unchanged(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Test that a project neither sees nor undoes another project's part of the playbook, with or without a session."""
+"""Test that a project neither sees nor undoes the deltas of another project, with or without a session."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_a_change_of_a_strategy_for_all_projects_is_undone_in_the_project_that_m
 
 
 def test_deltas_without_a_session_belong_to_no_turn(manager: SessionManager) -> None:
-    nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
+    nowhere = Session(id="", working_directory="/a")
+    other = Session(id="", working_directory="/b")
     delta = Delta("d1", add_ops("project", "project", "project"), "rules", interaction=1)
     manager.playbook.apply(delta, nowhere)
     assert (
@@ -70,7 +71,8 @@ def test_deltas_without_a_session_belong_to_no_turn(manager: SessionManager) -> 
 def test_a_later_change_without_a_session_is_named_by_its_directory(
     manager: SessionManager,
 ) -> None:
-    a, b = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
+    a = Session(id="", working_directory="/a")
+    b = Session(id="", working_directory="/b")
     manager.playbook.apply(Delta("d1", add_ops("user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"),), "user"), b)
     with pytest.raises(BadInput, match="P-1 was changed later, outside of a session, in /b"):

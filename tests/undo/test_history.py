@@ -25,19 +25,17 @@ Snapshot = dict[str, tuple[int, bytes]]
 
 def snapshot(root: Path | None = None) -> Snapshot:
     """Return every path below the working directory with its mode and its bytes."""
-    top, found = root or Path.cwd(), {}
+    top = root or Path.cwd()
+    files: Snapshot = {}
     for path in sorted(top.rglob("*")):
-        status = path.lstat()
-        data = (
-            b""
-            if stat.S_ISDIR(status.st_mode)
-            else os.fsencode(os.readlink(path))  # noqa: PTH115
-            if path.is_symlink()
-            else b""
-        )
-        data = path.read_bytes() if stat.S_ISREG(status.st_mode) else data
-        found[str(path.relative_to(top))] = (status.st_mode, data)
-    return found
+        mode = path.lstat().st_mode
+        data = b""
+        if stat.S_ISREG(mode):
+            data = path.read_bytes()
+        elif stat.S_ISLNK(mode):
+            data = os.fsencode(os.readlink(path))  # noqa: PTH115
+        files[str(path.relative_to(top))] = (mode, data)
+    return files
 
 
 def shell(command: str) -> Reply:

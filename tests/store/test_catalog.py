@@ -1,4 +1,4 @@
-"""Test resolving, listing and searching sessions."""
+"""Test listing and searching the sessions of a database, and resuming one by its id or title."""
 
 from __future__ import annotations
 
@@ -38,10 +38,8 @@ def test_a_session_is_found_by_id_title_or_unique_prefix(manager: SessionManager
 def test_an_ambiguous_or_unknown_session_is_refused_with_the_candidates(
     manager: SessionManager,
 ) -> None:
-    first, second = (
-        store_session(manager, "/p", "one", title="same"),
-        store_session(manager, "/p", "two", title="same"),
-    )
+    first = store_session(manager, "/p", "one", title="same")
+    second = store_session(manager, "/p", "two", title="same")
     with pytest.raises(BadInput, match="more than one session") as caught:
         manager.resume("same", "/p")
     assert first in caught.value.hint

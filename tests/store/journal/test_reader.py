@@ -1,4 +1,4 @@
-"""Test that the cost of using a session does not depend on its length."""
+"""Test that reading and writing a session costs the same however long it is, and that damaged rows are reported."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def test_the_number_of_statements_does_not_depend_on_the_length_of_the_session(
     other = SessionManager(memory)
     store_long_session(manager, 10)
     store_long_session(other, 2000)
-    short, long = count_statements(manager, statements), count_statements(other, statements)
+    short = count_statements(manager, statements)
+    long = count_statements(other, statements)
     assert short == long
 
 
@@ -147,7 +148,8 @@ def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements:
 
 def test_earlier_reductions_are_not_read(manager: SessionManager, path: Path) -> None:
     store_long_session(manager, 10)
-    session, work = manager.session, list[int]()
+    session = manager.session
+    work = list[int]()
     for _ in range(2):
         with manager.database.transaction() as db:
             db.add_all(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swecli.models.context import WindowSpec
-from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.message import CallStatus, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.notes import Label, Note, SituationNote, TextNote
 from swecli.store.journal.values import clean_json, clean_text
 from swecli.store.session_manager import SessionManager
@@ -34,6 +34,8 @@ CALL = st.builds(
     name=TEXT,
     parameters=st.dictionaries(TEXT, VALUE, max_size=3),
     result=st.none() | TEXT,
+    # one that is running when the session is resumed was interrupted
+    status=st.sampled_from([one for one in CallStatus if one is not CallStatus.RUNNING]),
     error=st.none() | TEXT,
     approved=st.none() | st.booleans(),
     decision=TEXT,

@@ -1,0 +1,86 @@
+"""What requests cost: the tokens and US dollars of a session or of some days, by model, cause, tool and day."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from swecli.models.errors import BadInput
+from swecli.store.sqlite.database import Database
+from swecli.store.views import run_query
+
+_MAX_DAYS = 366
+# a request without tokens, because it got no answer, cost nothing
+_TOTALS = (
+    "count(*) AS requests, sum(tokens_in) AS sent, sum(tokens_cached) AS cached,"
+    " sum(tokens_out + tokens_reasoning) AS received, CASE WHEN"
+    " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) = 0 THEN total(cost) END AS cost"
+)
+_REFUSED = "count(CASE WHEN approved = 0 THEN 1 END)"
+# what the user refused or stopped did not fail
+_FAILED = "count(CASE WHEN approved IS NOT 0 AND error IS NOT 'cancelled' THEN error END)"
+_GROUP_COLUMNS = {"models": "model", "causes": "purpose"}
+_DAY = "date(created_at, 'localtime')"
+Spending = dict[str, Any]
+
+
+def session_spending(database: Database, session_id: str) -> Spending:
+    """Return a session's spending by `models`, `causes` and `tools`, most tokens first: records with `name`,
+    `requests`, tokens `sent` (of which `cached`) and `received`, `cost` in US dollars (None if a price is unknown); for
+    tools `calls`, how many of them were `refused` or `failed`, and the `tokens` of their results."""
+    return _group_spending(database, f"session_id = '{session_id}'")
+
+
+def daily_spending(database: Database, days: int, today: date) -> Spending:
+    """Return the same for all sessions of the last `days`, with a record for each of the `days`, oldest first, and
+    `total`, which also has `sessions` and `turns`. Raises BadInput unless `days` is from 1 to 366."""
+    if not 1 <= days <= _MAX_DAYS:
+        raise BadInput(f"{days} days cannot be shown.", f"Name a number from 1 to {_MAX_DAYS}.")
+    first = today - timedelta(days - 1)
+    where = f"{_DAY} BETWEEN '{first}' AND '{today}'"
+    by_day: dict[str, Spending] = {}
+    for offset in range(days):
+        name = str(first + timedelta(offset))
+        by_day[name] = {
+            "name": name,
+            "requests": 0,
+            "sent": 0,
+            "cached": 0,
+            "received": 0,
+            "cost": 0.0,
+        }
+    question = f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1"
+    for record in run_query(database, question).records:
+        by_day[record["name"]] = record
+
+    counted = (
+        "count(DISTINCT session_id) AS sessions, count(DISTINCT session_id || '/' || turn) AS turns"
+    )
+    question = f"SELECT {counted}, {_TOTALS} FROM requests WHERE {where}"
+    [total] = run_query(database, question).records
+    for name, value in total.items():
+        if value is None and name != "cost":  # a sum of no rows
+            total[name] = 0
+    return {"days": list(by_day.values()), "total": total} | _group_spending(database, where)
+
+
+def _group_spending(database: Database, where: str) -> Spending:
+    spending: Spending = {}
+    for name, column in _GROUP_COLUMNS.items():
+        question = (
+            f"SELECT {column} AS name, {_TOTALS} FROM requests WHERE {where}"
+            " GROUP BY 1 ORDER BY sent DESC"
+        )
+        spending[name] = run_query(database, question).records
+    figures = (
+        f"count(*) AS calls, {_REFUSED} AS refused, {_FAILED} AS failed, total(tokens) AS tokens"
+    )
+    question = (
+        f"SELECT tool AS name, {figures} FROM calls WHERE {where}"
+        " GROUP BY 1 ORDER BY tokens DESC, calls DESC"
+    )
+    tools = run_query(database, question).records
+    for tool in tools:
+        tool["tokens"] = int(tool["tokens"])
+    spending["tools"] = tools
+    return spending
