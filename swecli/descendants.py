@@ -16,9 +16,9 @@ from pathlib import Path
 _PROC = Path("/proc")
 _SET_DUMPABLE = 4  # these two from <linux/prctl.h>
 _SET_CHILD_SUBREAPER = 36
-_MARK = "SWECLI_COMMAND"  # the variable by which a process is known as one of a command
+_VARIABLE = "SWECLI_COMMAND"  # it holds the id of the command that a process belongs to
 _numbers = itertools.count(1)
-_running: set[str] = set()  # the marks of commands that have not ended
+_running: set[str] = set()  # the ids of commands that have not ended
 
 
 @cache
@@ -67,8 +67,8 @@ class Process:
         """Return a variable of the environment it was started with; "" if it has none or cannot be read."""
         with suppress(OSError):
             for entry in (_PROC / str(self.pid) / "environ").read_bytes().split(b"\0"):
-                found, _, value = entry.partition(b"=")
-                if found == name.encode():
+                entry_name, _, value = entry.partition(b"=")
+                if entry_name == name.encode():
                     return os.fsdecode(value)
         return ""
 
@@ -77,12 +77,12 @@ def list_processes() -> list[Process]:
     """Return the process table; empty on other systems than Linux."""
     if not sys.platform.startswith("linux"):
         return []
-    found = []
+    processes = []
     for entry in _PROC.iterdir():
         if entry.name.isdecimal():
             with suppress(OSError, IndexError, ValueError):
-                found.append(_parse((entry / "stat").read_bytes()))
-    return found
+                processes.append(_parse((entry / "stat").read_bytes()))
+    return processes
 
 
 def _parse(line: bytes) -> Process:
@@ -116,45 +116,48 @@ class Leftovers:
     """What a command leaves behind: its processes that have left its process group, and so would outlive it. They are
     children of this process as soon as the command has ended, because this process adopts orphans."""
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
-        self._before = {one.pid for one in list_processes() if one.parent == os.getpid()}
+    def __init__(self, command_id: str) -> None:
+        self._command_id = command_id
+        children = [child for child in list_processes() if child.parent == os.getpid()]
+        self._children_before = {child.pid for child in children}
 
     def mark(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the environment for the command: while it runs, its orphans are known by it as not another's."""
-        return {**environ, _MARK: self._mark}
+        return {**environ, _VARIABLE: self._command_id}
 
     def find(self) -> list[Process]:
         """Return what is running of the command after its first process has ended, and reap what is not."""
         table = list_processes()
-        found = [one for one in table if self._is_adopted(one)]
-        for one in found:  # grows meanwhile
-            found += [child for child in table if child.parent == one.pid]
+        left = [process for process in table if self._is_adopted(process)]
+        for process in left:  # the list grows meanwhile
+            left += [child for child in table if child.parent == process.pid]
         running = []
-        for one in found:
-            if not one.is_zombie:
-                running.append(one)
-            elif one.parent == os.getpid():
+        for process in left:
+            if not process.is_zombie:
+                running.append(process)
+            elif process.parent == os.getpid():
                 with suppress(ChildProcessError):
-                    os.waitpid(one.pid, os.WNOHANG)
+                    os.waitpid(process.pid, os.WNOHANG)
         return running
 
-    def _is_adopted(self, one: Process) -> bool:
+    def _is_adopted(self, process: Process) -> bool:
         """Return whether a process became this one's child by the death of its parent. This program starts its own
         children in its session, or with the mark of a command that is running."""
-        if one.parent != os.getpid() or one.session == os.getsid(0) or one.pid in self._before:
+        if process.parent != os.getpid() or process.session == os.getsid(0):
             return False
-        mark = one.variable(_MARK)
-        return mark == self._mark or mark not in _running
+        if process.pid in self._children_before:
+            return False
+        command_id = process.variable(_VARIABLE)
+        return command_id == self._command_id or command_id not in _running
 
 
 @contextmanager
 def leftovers() -> Iterator[Leftovers]:
     """Watch for what a command leaves behind, from before its start to its end."""
     adopt_orphans()
-    mark = f"{os.getpid()}.{next(_numbers)}"
-    _running.add(mark)
+    command_id = f"{os.getpid()}.{next(_numbers)}"
+    _running.add(command_id)
     try:
-        yield Leftovers(mark)
+        yield Leftovers(command_id)
     finally:
-        _running.discard(mark)
+        _running.discard(command_id)

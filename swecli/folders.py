@@ -30,14 +30,14 @@ def make_folders(folder: str) -> None:
     OSError."""
     missing = [folder]
     while missing:
-        place = missing[-1]
+        path = missing[-1]
         try:
-            os.mkdir(place)  # noqa: PTH102  a text
+            os.mkdir(path)  # noqa: PTH102  a text
         except FileNotFoundError:
-            missing.append(os.path.dirname(place))  # noqa: PTH120  as above
+            missing.append(os.path.dirname(path))  # noqa: PTH120  as above
             continue
         except FileExistsError:
-            if not os.path.isdir(place):  # noqa: PTH112  as above
+            if not os.path.isdir(path):  # noqa: PTH112  as above
                 raise
         missing.pop()
 
@@ -55,9 +55,9 @@ def remove_tree(top: str) -> None:
                     continue
                 # to the top: the path of what is deep down may be longer than the system takes
                 number += 1
-                place = f"{top}/.removed-{number}"
-                os.rename(entry.path, place)  # noqa: PTH104  as above
-                waiting.append(place)
+                moved = f"{top}/.removed-{number}"
+                os.rename(entry.path, moved)  # noqa: PTH104  as above
+                waiting.append(moved)
         if folder != top:
             with suppress(OSError):
                 os.rmdir(folder)  # noqa: PTH106  as above

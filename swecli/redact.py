@@ -20,15 +20,8 @@ _NAME = (
     r"|signing|encryption|master)[ _-]?key|sharedaccesskey|(?<!publickey)token|credential|(?<![a-z])_?auth)s?"
     r"(?-i:(?![a-z]))(?<!tokens)(?![_-]?(?:file|path|url|uri|name|type|env|count|size|len|limit|expir|ttl))[\w-]{0,40})"
 )
-_IN_NAMES = [
-    "pass",
-    "pwd",
-    "secret",
-    "key",
-    "token",
-    "credential",
-    "auth",
-]  # each match of `_NAME` has one
+# each match of `_NAME` has one of these
+_IN_NAMES = ["pass", "pwd", "secret", "key", "token", "credential", "auth"]
 _NOT_SECRET = (  # a placeholder, reference, regular expression, path, URL or identifier in code
     r"\[redacted|#[0-9a-fA-F]{3,8}$|[,;)\]}]|.*(?:\\[wdsWDS]|\(\?|\[\^|%[sd])|\$[({]|\$\w+$|<|\{.*\}$|%\w*%?$|%\(|\*+$"
     r"|(?:~|\.{0,2})(?:/[a-z0-9._-]{1,30}){2,12}/?$|https?://|[A-Z]+(?:_[A-Z0-9]+)+$|[a-z_]\w*(?:\.[a-z_]\w*)+$"
@@ -59,63 +52,96 @@ _SUSPECT = (
 )
 
 
+class _InContext(NamedTuple):
+    """How secrets of a kind are found by what stands around them: the group `v` of the `pattern` is the secret. The
+    text must contain a word of each list of `words`, else the pattern need not be tried."""
+
+    kind: str
+    words: list[list[str]]
+    pattern: re.Pattern[str]
+
+
 class _Patterns(NamedTuple):
-    """The patterns of redact.toml. `kinds`: (kind, pattern) of tokens; `token`: their union; `in_context`: (kind, word
-    lists, pattern) of secrets found by their context, where the text must contain a word of each list."""
+    """The patterns of redact.toml. `kinds`: (kind, pattern) of tokens; `token`: their union."""
 
     kinds: list[list[str]]
     token: re.Pattern[str]
-    in_context: list[tuple[str, list[list[str]], re.Pattern[str]]]
+    in_context: list[_InContext]
+
+
+class _Secret(NamedTuple):
+    """A secret in a text, from `start` to `end`."""
+
+    start: int
+    end: int
+    kind: str
 
 
 @cache
 def _patterns() -> _Patterns:
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    tokens, in_context = (
-        data[name].strip().replace("\n  ", "").split("\n") for name in ("tokens", "in_context")
-    )
-    kinds = [row.split(": ", 1) for row in tokens]
-    others = []
-    for row in in_context:
-        head, regex = row.split("): ", 1)
-        kind, words = head.split(" (")
-        needed = [words.split(), *([_IN_NAMES] if "NAME" in regex else [])]
-        regex = regex.replace("NAME", _NAME).replace("PASSWORD", _PASSWORD)
-        others.append((kind, needed, re.compile(regex, re.IGNORECASE)))
+    kinds = [line.split(": ", 1) for line in _joined_lines(data["tokens"])]
     # without groups, a branch that starts with another character fails at once
-    return _Patterns(
-        kinds, re.compile(_STARTS + "(?:" + "|".join(regex for _, regex in kinds) + ")"), others
-    )
+    token = re.compile(_STARTS + "(?:" + "|".join(regex for _, regex in kinds) + ")")
+    in_context = []
+    for line in _joined_lines(data["in_context"]):  # "KIND (WORD WORD ...): REGEX"
+        beginning, regex = line.split("): ", 1)
+        kind, listed = beginning.split(" (")
+        words = [listed.split()]
+        if "NAME" in regex:
+            words.append(_IN_NAMES)
+        regex = regex.replace("NAME", _NAME).replace("PASSWORD", _PASSWORD)
+        in_context.append(_InContext(kind, words, re.compile(regex, re.IGNORECASE)))
+    return _Patterns(kinds, token, in_context)
 
 
-def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, kind) of every secret; they may overlap."""
-    if not re.search(_SUSPECT, text):
-        return
-    patterns = _patterns()
-    done = 0
-    for token in patterns.token.finditer(text):
-        at = token.start()
-        while at >= done and (found := _token_at(text, at)):  # another token may follow immediately
-            done, kind = found
-            yield at, done, kind
-            at = done
+def _joined_lines(text: str) -> list[str]:
+    """Return the lines of a text; those that begin with two spaces continue the one before."""
+    return text.strip().replace("\n  ", "").split("\n")
+
+
+def _secrets(text: str) -> Iterator[_Secret]:
+    """Yield every secret; they may overlap."""
+    if re.search(_SUSPECT, text):
+        yield from _tokens(text)
+        yield from _secrets_in_context(text)
+
+
+def _tokens(text: str) -> Iterator[_Secret]:
+    reached = 0
+    for match in _patterns().token.finditer(text):
+        start = match.start()
+        while start >= reached:  # another token may follow immediately
+            token = _token_at(text, start)
+            if token is None:
+                break
+            yield token
+            start = reached = token.end
+
+
+def _token_at(text: str, start: int) -> _Secret | None:
+    """Return the token that begins at a position; None if none does."""
+    for kind, regex in _patterns().kinds:
+        match = re.compile(regex).match(text, start)
+        if match:
+            return _Secret(start, match.end(), kind)
+    return None
+
+
+def _secrets_in_context(text: str) -> Iterator[_Secret]:
     lower = text.lower()
-    for kind, needed, pattern in patterns.in_context:
-        at = 0 if all(any(word in lower for word in words) for words in needed) else len(text)
-        while match := pattern.search(text, at):
-            (start, end), at = match.span("v"), match.end()
+    for kind, words, pattern in _patterns().in_context:
+        if not all(any(word in lower for word in group) for group in words):
+            continue
+        position = 0
+        while match := pattern.search(text, position):
+            start, end = match.span("v")
+            position = match.end()
             if _may_be_secret(text[start:end], match.groupdict()):
                 while end - start >= 500 and text[end : end + 1] not in ("", *" \t\r\n\"'`,;&<>"):
                     end += 1  # longer than the pattern matches
-                at = max(at, end)
-                yield start, end, kind
-
-
-def _token_at(text: str, at: int) -> tuple[int, str] | None:
-    """Return the end and the kind of the token at a position."""
-    matches = ((re.compile(regex).match(text, at), kind) for kind, regex in _patterns().kinds)
-    return next(((match.end(), kind) for match, kind in matches if match), None)
+                position = max(position, end)
+                yield _Secret(start, end, kind)
 
 
 def _may_be_secret(value: str, groups: dict[str, str | None]) -> bool:
@@ -124,30 +150,33 @@ def _may_be_secret(value: str, groups: dict[str, str | None]) -> bool:
     value = value.strip("\\\"'`").rstrip(".,;:!?)")
     if len(value) < 3 or re.match(_NOT_SECRET, value, re.DOTALL):
         return False
-    name, quoted = groups.get("n"), groups.get("q") is not None
+    name = groups.get("n")
+    is_quoted = groups.get("q") is not None
     if name is None:
         return value.lower() not in _PLACEHOLDERS
     if name == "" or re.match("pass|pwd|kenn", name, re.IGNORECASE):
-        if quoted and value.replace(" ", "").isalpha() and value.islower():
+        if is_quoted and value.replace(" ", "").isalpha() and value.islower():
             return len(value) >= 6 and value not in _PLACEHOLDERS
-        sentence = " " in value and value[0].isupper()
-        return not sentence and (_is_mixed(value) or (quoted and value.isdigit()))
-    least = 12 if name.lower().strip("_") == "auth" else 6
-    odd = _is_random_case(value) or (not re.match(_WORDS, value) and _is_mixed(value))
-    return odd and len(value) >= least and " " not in value
+        is_sentence = " " in value and value[0].isupper()
+        return not is_sentence and (_is_mixed(value) or (is_quoted and value.isdigit()))
+    min_length = 12 if name.lower().strip("_") == "auth" else 6
+    if len(value) < min_length or " " in value:
+        return False
+    return _is_random_case(value) or (not re.match(_WORDS, value) and _is_mixed(value))
 
 
 def _is_mixed(value: str) -> bool:
     """Return whether letters are mixed with digits, signs or random capitals."""
-    letters = any(c.isalpha() for c in value)
-    return letters and (
-        any(c.isdigit() or c in "!@#$%^&*+=~?" for c in value) or _is_random_case(value)
-    )
+    if not any(char.isalpha() for char in value):
+        return False
+    has_signs = any(char.isdigit() or char in "!@#$%^&*+=~?" for char in value)
+    return has_signs or _is_random_case(value)
 
 
 def _is_random_case(value: str) -> bool:
     """Return whether a value has too many capitals for joined words: `dWbOfHyiLanE`."""
-    return len(value) >= 12 and len(value) <= 4 * sum(c.isupper() for c in value) <= 3 * len(value)
+    capitals = sum(char.isupper() for char in value)
+    return len(value) >= 12 and len(value) <= 4 * capitals <= 3 * len(value)
 
 
 def redact(text: str) -> str:
@@ -158,16 +187,16 @@ def redact(text: str) -> str:
 def redact_part(text: str, start: int, end: int) -> str:
     """Redact the part of the text from `start` to `end`, including secrets that begin or end outside of it."""
     parts: list[str] = []
-    done = start
-    for first, last, kind in sorted(_secrets(text), key=lambda found: (found[0], -found[1])):
-        if last <= done or first >= end:
+    reached = start
+    for secret in sorted(_secrets(text), key=lambda secret: (secret.start, -secret.end)):
+        if secret.end <= reached or secret.start >= end:
             continue
-        if first >= done:
-            parts += [text[done:first], f"[redacted: {kind}]"]
-        elif done == start:
-            parts.append(f"[redacted: {kind}]")
-        done = last
-    return "".join([*parts, text[done:end]])
+        if secret.start >= reached:
+            parts += [text[reached : secret.start], f"[redacted: {secret.kind}]"]
+        elif reached == start:
+            parts.append(f"[redacted: {secret.kind}]")
+        reached = secret.end
+    return "".join([*parts, text[reached:end]])
 
 
 def has_secret(text: str) -> bool:
@@ -179,11 +208,9 @@ def redact_value(value: Any, limit: int | None = None) -> Any:
     """Return JSON data with every string redacted, and truncated to `limit` characters if one is given."""
     if isinstance(value, str):
         clean = redact(value)
-        return (
-            clean
-            if limit is None or len(clean) <= limit
-            else clean[:limit] + f"… ({len(clean)} characters)"
-        )
+        if limit is None or len(clean) <= limit:
+            return clean
+        return f"{clean[:limit]}… ({len(clean)} characters)"
     if isinstance(value, dict):
         return {
             redact(str(key)): _redact_pair(str(key), item, limit) for key, item in value.items()
@@ -195,11 +222,8 @@ def redact_value(value: Any, limit: int | None = None) -> Any:
 
 def _redact_pair(key: str, value: Any, limit: int | None) -> Any:
     """Redact a value; any value under a name like `password` is a secret."""
-    if (
-        isinstance(value, str)
-        and value
-        and not re.match(_NOT_SECRET, value, re.DOTALL)
-        and re.search(_NAME, key, re.IGNORECASE)
-    ):
+    if not isinstance(value, str) or not value or re.match(_NOT_SECRET, value, re.DOTALL):
+        return redact_value(value, limit)
+    if re.search(_NAME, key, re.IGNORECASE):
         return "[redacted: secret]"
     return redact_value(value, limit)

@@ -22,7 +22,7 @@ INVISIBLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\u070f\ufff9-\ufffb\U00013430-\U0001343f"  # other format characters without a shape: annotations, hieroglyphs
-    "\ufdd0-\ufdef" + "".join(f"{chr(at | 0xFFFE)}{chr(at | 0xFFFF)}" for at in range(0, 0x110000, 0x10000))
+    "\ufdd0-\ufdef" + "".join(f"{chr(plane | 0xFFFE)}{chr(plane | 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 )  # fmt: skip
 _JOINERS = "\u200c\u200d"
 _SURROGATES = "\ud800-\udfff"
@@ -36,7 +36,7 @@ _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1
 _INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
 _LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _LINE_END = re.compile("\r\n|[\r\u2028\u2029]")
-_IDLE_JOINERS = re.compile(
+_STRAY_JOINERS = re.compile(
     f"(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]+(?![{_JOINING}])|[{_JOINERS}]{{2,}}"
 )
 
@@ -49,7 +49,7 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
     """
     text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
     text = _LONE_SURROGATE.sub("\ufffd", _INVISIBLE_RUN.sub("", text))
-    text = _IDLE_JOINERS.sub("", text)
+    text = _STRAY_JOINERS.sub("", text)
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
 
 
@@ -65,11 +65,11 @@ def escape_hidden(text: str, keep: str = "\n\t") -> str:
     `\\u202e`). `keep` are tabs and newlines, or nothing."""
     if text.isascii() and text.isprintable():
         return text
-    shown = unclear_character().sub(lambda found: _escape(found[0]), text)
+    escaped = unclear_character().sub(lambda match: _escape(match[0]), text)
     for char in "\t\n":
         if char not in keep:
-            shown = shown.replace(char, _escape(char))
-    return shown
+            escaped = escaped.replace(char, _escape(char))
+    return escaped
 
 
 def _escape(char: str) -> str:

@@ -42,10 +42,10 @@ def parse_base_url(value: Any) -> str:
         )
     try:
         parts = urlsplit(address)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or not address.isprintable() or " " in address:
+        is_usable = False
+    if not is_usable or not address.isprintable() or " " in address:
         raise ValueError(
             f"is not an address: {address!r} (write it like https://gateway.example.com/v1)"
         )
@@ -56,9 +56,9 @@ def parse_base_url(value: Any) -> str:
     return re.sub(r"/(chat/completions|responses|v1/messages)$", "", address.rstrip("/"))
 
 
-def _nonempty_list(what: str) -> Callable[[Any], tuple[str, ...]]:
-    words = list_of(what, str.strip)
-    return lambda value: words(value or None)
+def _nonempty_list(description: str) -> Callable[[Any], tuple[str, ...]]:
+    parse = list_of(description, str.strip)
+    return lambda value: parse(value or None)
 
 
 def _variable_name(value: Any) -> str:
@@ -86,9 +86,9 @@ def _headers(value: Any) -> dict[str, str]:
 
 
 def _extra_body(value: Any) -> dict[str, Any]:
-    own = [name for name in _RESERVED_FIELDS if name in _table(value)]
-    if own:
-        raise ValueError(f"{own[0]} cannot be set here, swecli sends it")
+    reserved = [name for name in _RESERVED_FIELDS if name in _table(value)]
+    if reserved:
+        raise ValueError(f"{reserved[0]} cannot be set here, swecli sends it")
     # late: few tables have this key
     import json
 
@@ -112,8 +112,8 @@ def _price(value: Any) -> dict[str, float]:
     return {name: float(cost) for name, cost in table.items()}
 
 
-def _key(parse: Callable[[Any], Any], doc: str, *, shown: bool = True) -> Any:
-    return field(default=None, repr=shown, metadata={"parse": parse, "doc": doc})
+def _key(parse: Callable[[Any], Any], doc: str, *, in_repr: bool = True) -> Any:
+    return field(default=None, repr=in_repr, metadata={"parse": parse, "doc": doc})
 
 
 _seconds = integer(1, 86_400)
@@ -139,7 +139,7 @@ class ModelEntry:
         "command that prints the key, run without a shell, 10 s",
     )
     headers: Mapping[str, str] | None = _key(
-        _headers, "more headers; ${NAME} is a variable's value", shown=False
+        _headers, "more headers; ${NAME} is a variable's value", in_repr=False
     )
     extra_body: Mapping[str, Any] | None = _key(_extra_body, "more fields of the request's body")
     thinking: str | None = _key(
@@ -173,7 +173,7 @@ class ModelEntry:
         return (self.name, *(self.aliases or ()))
 
 
-ENTRY_KEYS = {one.name: one.metadata for one in fields(ModelEntry) if one.metadata}
+ENTRY_KEYS = {key.name: key.metadata for key in fields(ModelEntry) if key.metadata}
 
 
 def parse_models(value: Any) -> tuple[ModelEntry, ...]:
@@ -191,27 +191,27 @@ def parse_models(value: Any) -> tuple[ModelEntry, ...]:
 
 
 def _parse_entry(name: str, table: dict[str, Any]) -> ModelEntry:
-    where = f"[models.{name}]"
-    known: dict[str, Any] = {}
+    heading = f"[models.{name}]"
+    values: dict[str, Any] = {}
     if name.strip() != name or not name.isprintable() or not name:
-        raise ValueError(f"{where} is not a model name")
+        raise ValueError(f"{heading} is not a model name")
 
     for key, value in table.items():
         if key.lower() in _LITERAL_KEYS:
             raise ValueError(
-                f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]'
+                f'{heading} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]'
             )
         if key not in ENTRY_KEYS:
             closest = closest_name(key, ENTRY_KEYS)
             hint = f"did you mean {closest}?" if closest else f"it takes {', '.join(ENTRY_KEYS)}"
-            raise ValueError(f"{where} has no key {key!r} ({hint})")
+            raise ValueError(f"{heading} has no key {key!r} ({hint})")
         try:
-            known[key] = ENTRY_KEYS[key]["parse"](value)
+            values[key] = ENTRY_KEYS[key]["parse"](value)
         except ValueError as error:
-            raise ValueError(f"{where} {key}: {error}") from None
+            raise ValueError(f"{heading} {key}: {error}") from None
 
-    if "key_env" in known and "key_command" in known:
-        raise ValueError(f"{where} has key_env and key_command: leave one out")
-    if known.get("max_output", 0) > known.get("context_window", 1 << 30):
-        raise ValueError(f"{where} max_output is larger than context_window")
-    return ModelEntry(name, **known)
+    if "key_env" in values and "key_command" in values:
+        raise ValueError(f"{heading} has key_env and key_command: leave one out")
+    if values.get("max_output", 0) > values.get("context_window", 1 << 30):
+        raise ValueError(f"{heading} max_output is larger than context_window")
+    return ModelEntry(name, **values)

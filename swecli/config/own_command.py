@@ -43,8 +43,8 @@ def own_command(
 
 def _name_command(program: str, cwd: Path, search_path: str | None, anywhere: bool) -> str:
     path = cwd / program
-    found = shutil.which(path.name, path=search_path)
-    if found is not None and (cwd / found).resolve() == path.resolve():
+    on_path = shutil.which(path.name, path=search_path)
+    if on_path is not None and (cwd / on_path).resolve() == path.resolve():
         return path.name
     if "/" in program and not anywhere:
         return program
@@ -54,5 +54,6 @@ def _name_command(program: str, cwd: Path, search_path: str | None, anywhere: bo
 def _name_python(search_path: str | None) -> str:
     """Return the Python that has swecli. Links are not followed: that of an environment is a link to one without."""
     path = Path(sys.executable)
-    found = shutil.which(path.name, path=search_path)
-    return path.name if found is not None and Path(found) == path else str(path)
+    on_path = shutil.which(path.name, path=search_path)
+    is_found = on_path is not None and Path(on_path) == path
+    return path.name if is_found else str(path)

@@ -29,14 +29,14 @@ def boolean(value: Any) -> bool:
     return word in {"1", "true", "yes", "on"}
 
 
-def integer(low: int, high: int) -> Callable[[Any], int]:
-    """Return a parser of whole numbers from `low` to `high`."""
+def integer(smallest: int, largest: int) -> Callable[[Any], int]:
+    """Return a parser of whole numbers from `smallest` to `largest`."""
 
     def parse(value: Any) -> int:
         digits = str(value).strip()
-        number = not isinstance(value, bool) and digits.isdecimal() and len(digits) < 20
-        if not number or not low <= int(digits) <= high:
-            raise ValueError(f"{value!r} is not a whole number from {low} to {high}")
+        is_number = not isinstance(value, bool) and digits.isdecimal() and len(digits) < 20
+        if not is_number or not smallest <= int(digits) <= largest:
+            raise ValueError(f"{value!r} is not a whole number from {smallest} to {largest}")
         return int(digits)
 
     return parse
@@ -44,33 +44,33 @@ def integer(low: int, high: int) -> Callable[[Any], int]:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A parser that accepts one of `choices`; `what` names them in its error."""
+    """A parser that accepts one of `choices`; `noun` names them in its error, as "unknown theme"."""
 
-    what: str
+    noun: str
     choices: Sequence[str]
 
     def __call__(self, value: Any) -> str:
         if value not in self.choices:
             listed = ", ".join(self.choices)
-            raise ValueError(f"unknown {self.what} {value!r:.40} (choose: {listed})")
+            raise ValueError(f"unknown {self.noun} {value!r:.40} (choose: {listed})")
         return str(value)
 
 
 def list_of(
-    what: str, fits: Callable[[str], object] = lambda word: True
+    description: str, accepts: Callable[[str], object] = lambda word: True
 ) -> Callable[[Any], tuple[str, ...]]:
-    """Return a parser of lists of words for which `fits` is true; `what` describes them in its error."""
+    """Return a parser of lists of words for which `accepts` is true; `description`, as "a list of names", is in its
+    error."""
 
     def parse(value: Any) -> tuple[str, ...]:
-        if not isinstance(value, (list, tuple)) or not all(
-            isinstance(word, str) and fits(word) for word in value
-        ):
-            raise ValueError(f"takes {what}")
+        is_list = isinstance(value, (list, tuple))
+        if not is_list or not all(isinstance(word, str) and accepts(word) for word in value):
+            raise ValueError(f"takes {description}")
         return tuple(string(word) for word in value)
 
     return parse
 
 
 def closest_name(name: str, names: Mapping[str, object]) -> str:
-    """Return the known name most similar to a wrong one, or ""."""
+    """Return the known name most similar to a wrong one, "" if none is similar."""
     return next(iter(similar_names(name, names, 1)), "")

@@ -33,17 +33,20 @@ class Paths:
         if home:
             try:
                 home.encode("utf-8")  # the database URL must be text
-                base = Path(home).expanduser().absolute()
+                folder = Path(home).expanduser().absolute()
             except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
                 problem = f"SWECLI_HOME is {home!r}, which is not a usable folder."
                 raise ConfigError(problem, "Set it to a folder you can write to.") from error
-            return cls(base, base, base, base)
+            return cls(config=folder, data=folder, state=folder, cache=folder)
         # late: 10 ms, not needed with SWECLI_HOME
         from platformdirs import PlatformDirs
 
         dirs = PlatformDirs("swecli", appauthor=False)
         return cls(
-            dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path
+            config=dirs.user_config_path,
+            data=dirs.user_data_path,
+            state=dirs.user_state_path,
+            cache=dirs.user_cache_path,
         )
 
     @property

@@ -17,13 +17,13 @@ def write_bytes(path: Path, data: bytes) -> None:
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        new = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with os.fdopen(new, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        beside.replace(target)
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -21,31 +21,31 @@ def find_project_files(cwd: Path) -> list[Path]:
     left out."""
     root = project_root(cwd)
     settings = root / PROJECT_SETTINGS
-    found = [settings] if settings.exists() else []
-    found += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
-    return [path for path in found if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
+    files = [settings] if settings.exists() else []
+    files += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
+    return [path for path in files if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
 
 
 def read_project_files(cwd: Path) -> dict[Path, bytes]:
     """Return the bytes of all files that the project of a working directory would have obeyed."""
-    found: dict[Path, bytes] = {}
+    contents: dict[Path, bytes] = {}
     for path in find_project_files(cwd):
         with suppress(OSError):
-            found[path] = read_regular(path)
-    return found
+            contents[path] = read_regular(path)
+    return contents
 
 
 def find_instructions(cwd: Path) -> list[Path]:
     """Return one instruction file for each folder from the project's root down to the working directory."""
     root = project_root(cwd)
-    below = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)]
-    found: list[Path] = []
-    for folder in reversed(below):
+    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)]
+    files: list[Path] = []
+    for folder in reversed(folders):
         for name in INSTRUCTION_FILES:
             if (folder / name).exists():
-                found.append(folder / name)
+                files.append(folder / name)
                 break
-    return found
+    return files
 
 
 def find_skill_files(root: Path) -> list[Path]:
@@ -66,14 +66,13 @@ def skill_files_in(folder: Path) -> list[Path]:
 
 def find_command_files(root: Path) -> list[Path]:
     """Return the Markdown files of a project's slash commands, in the order in which their names win."""
-    found: list[Path] = []
+    files: list[Path] = []
     for name in _COMMAND_FOLDERS:
-        every = [entry for _, entries in walk(str(root / name)) for entry in entries]
-        found += sorted(Path(entry.path) for entry in every if entry.name.endswith(".md"))
-    return found
+        entries = [entry for _, in_folder in walk(str(root / name)) for entry in in_folder]
+        files += sorted(Path(entry.path) for entry in entries if entry.name.endswith(".md"))
+    return files
 
 
 def is_inside(path: Path, root: Path) -> bool:
     """Return False if a path is, or passes through, a link that leads out of the folder. A link to itself does not."""
-    real, top = Path(os.path.realpath(path)), Path(os.path.realpath(root))
-    return real.is_relative_to(top)
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))

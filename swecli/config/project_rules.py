@@ -32,7 +32,7 @@ class ProjectRules:
     def _without(self, rule: str) -> tuple[str, ...]:
         """Return the other rules of the folder as the file holds them now: another program may have changed it."""
         stored = self._read().get(self._folder, ())
-        return tuple(one for one in stored if one != rule)
+        return tuple(other for other in stored if other != rule)
 
     def writable_file(self) -> str:
         """Return the file's name, or "" if its folder is not writable."""
@@ -55,9 +55,9 @@ class ProjectRules:
     def _write(self, rules: tuple[str, ...]) -> None:
         folders = self._read() | {self._folder: rules}
         text = _HEAD
-        for folder, kept in folders.items():
-            if kept:
-                text += f"\n[{format_toml(folder)}]\nallow = {format_toml(kept)}\n"
+        for folder, allowed in folders.items():
+            if allowed:
+                text += f"\n[{format_toml(folder)}]\nallow = {format_toml(allowed)}\n"
         try:
             write_file(self.file, text)
         except (OSError, UnicodeEncodeError) as error:

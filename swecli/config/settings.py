@@ -340,23 +340,23 @@ SETTINGS = {
 }
 
 
-def unknown_setting(name: str, where: str = "") -> ConfigError:
+def unknown_setting(name: str, location: str = "") -> ConfigError:
     """Return the error for an unknown setting, with the closest known name as a hint."""
     closest = closest_name(name, SETTINGS)
     hint = f"Did you mean {closest}?" if closest else "See `swecli config get` for the settings."
     if name == "roles":
         hint = "It stands for other settings in the file itself: use `swecli config edit`."
-    return ConfigError(f"{where}{'unknown' if where else 'Unknown'} setting {name!r}.", hint)
+    return ConfigError(f"{location}{'unknown' if location else 'Unknown'} setting {name!r}.", hint)
 
 
 def render_template() -> str:
     """Return a settings file that lists every setting with its default, commented out."""
-    rows = [_TEMPLATE_HEAD]
+    lines = [_TEMPLATE_HEAD]
     for setting in SETTINGS.values():
         # TOML has no null: a setting without a default gets an example
         example = 1 if setting.default is None else setting.default
-        rows.append(f"# {setting.doc}\n# {setting.name} = {format_toml(example)}\n")
-    return "\n".join(rows)
+        lines.append(f"# {setting.doc}\n# {setting.name} = {format_toml(example)}\n")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +388,12 @@ class Start:
         """Return what is trusted of the project's folder now."""
         if self.trust.everything:
             return self.trust
-        return TrustLedger.of(self.paths).open(project_root(self.cwd))
+        return TrustLedger.find(self.paths).trust_in(project_root(self.cwd))
+
+    @property
+    def settings_file(self) -> Path:
+        """The user's settings file."""
+        return self.config or self.paths.config_file
 
     @property
     def database(self) -> str | Path:
@@ -409,8 +414,8 @@ def load_settings(
     ConfigError."""
     settings = Settings()
 
-    written = read_toml(user_file, must_exist=must_exist)
-    settings = _apply(settings, _parse_layer(written, str(user_file)), str(user_file))
+    user_values = read_toml(user_file, must_exist=must_exist)
+    settings = _apply(settings, _parse_layer(user_values, str(user_file)), str(user_file))
 
     notices: list[str] = []
     if project_file is not None:
@@ -427,19 +432,19 @@ def load_settings(
     variables = _read_variables(environ)
     settings = _apply(settings, _parse_layer(variables, "environment"), "environment")
 
-    given = {name: value for name, value in flags.items() if value is not None}
-    settings = _apply(settings, _parse_layer(given, "flags"), "flags")
+    flag_values = {name: value for name, value in flags.items() if value is not None}
+    settings = _apply(settings, _parse_layer(flag_values, "flags"), "flags")
     return settings, notices
 
 
 def _read_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that environment variables set, by name. An empty variable sets nothing."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for setting in SETTINGS.values():
         value = environ.get(setting.variable)
         if setting.has_variable and value:
-            found[setting.name] = value
-    return found
+            values[setting.name] = value
+    return values
 
 
 def _parse_layer(values: Mapping[str, Any], layer: str) -> dict[str, Any]:
@@ -491,8 +496,8 @@ def _apply(settings: Settings, changed: Mapping[str, Any], layer: str) -> Settin
     values = dict(changed)
     for name in ("ask", "deny"):  # these accumulate: a later layer cannot remove a rule
         if name in changed:
-            both = (*getattr(settings, name), *changed[name])
-            values[name] = tuple(dict.fromkeys(both))
+            rules_of_both = (*getattr(settings, name), *changed[name])
+            values[name] = tuple(dict.fromkeys(rules_of_both))
 
     # each rule has its own origin, because rules of several layers add up
     rules = [

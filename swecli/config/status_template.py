@@ -41,8 +41,8 @@ def parse_template(value: Any) -> str:
 
 def names_in(template: str) -> Iterator[str]:
     """Return the names in braces; doubled braces are text. Raises ValueError for a single brace."""
-    for _, name, form, conversion in Formatter().parse(template):
-        if form or conversion:
+    for _, name, format_spec, conversion in Formatter().parse(template):
+        if format_spec or conversion:
             raise ValueError("a figure takes no format: write {cost}")
         if name is not None:
             yield name

@@ -78,7 +78,7 @@ def format_toml(value: Any) -> str:
 def _plain_toml(value: Any) -> Any:
     """Convert a setting's value to a TOML value; a model table becomes its name."""
     if isinstance(value, tuple):
-        return [str(one) for one in value]
+        return [str(item) for item in value]
     if isinstance(value, bool | int | float | str):
         return value
     text = str(value)

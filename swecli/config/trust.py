@@ -30,7 +30,7 @@ class ApprovedFile:
     text: str
 
     @classmethod
-    def of(cls, data: bytes) -> ApprovedFile:
+    def from_bytes(cls, data: bytes) -> ApprovedFile:
         return cls(hashlib.sha256(data).hexdigest(), data.decode("utf-8", "replace"))
 
 
@@ -61,10 +61,10 @@ class FolderTrust:
             return "approved"
         if self.since is None:
             return "untrusted"
-        known = self.approved.get(self.name_of(path))
-        if known is None:
+        approved = self.approved.get(self.name_of(path))
+        if approved is None:
             return "new"
-        return "approved" if known.digest == ApprovedFile.of(data).digest else "changed"
+        return "approved" if approved.digest == ApprovedFile.from_bytes(data).digest else "changed"
 
     def objection(self, path: Path, data: bytes) -> str:
         """Return why a file is not used, or "" if the user approved it as it is."""
@@ -105,11 +105,11 @@ class TrustLedger:
         self._old_list = old_list
 
     @classmethod
-    def of(cls, paths: Paths) -> TrustLedger:
+    def find(cls, paths: Paths) -> TrustLedger:
         """Return the ledger in the program's own directories."""
         return cls(paths.state / "trust", paths.state / "trusted")
 
-    def open(self, root: Path) -> FolderTrust:
+    def trust_in(self, root: Path) -> FolderTrust:
         """Return what is trusted of a folder. A damaged record trusts nothing: see `problem_of`."""
         self._adopt_old_list()
         resolved = root.resolve()
@@ -129,7 +129,7 @@ class TrustLedger:
 
     def approve(self, root: Path, files: Mapping[Path, bytes]) -> FolderTrust:
         """Record these files of a folder as trusted, beside those recorded before. Raises OSError."""
-        return self._record(self.open(root), files)
+        return self._record(self.trust_in(root), files)
 
     def remove(self, root: Path) -> bool:
         """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
@@ -145,21 +145,21 @@ class TrustLedger:
     def list(self) -> tuple[list[FolderTrust], list[str]]:
         """Return the trusted folders by name, and a line for each record that cannot be read."""
         self._adopt_old_list()
-        found: list[FolderTrust] = []
+        folders: list[FolderTrust] = []
         problems: list[str] = []
         for file in sorted(self._folder.glob("*.json")):
             try:
-                found.append(self._read(file))
+                folders.append(self._read(file))
             except ConfigError as error:
                 problems.append(str(error))
-        return sorted(found, key=lambda trust: str(trust.root)), problems
+        return sorted(folders, key=lambda trust: str(trust.root)), problems
 
-    def _record(self, before: FolderTrust, files: Mapping[Path, bytes]) -> FolderTrust:
+    def _record(self, previous: FolderTrust, files: Mapping[Path, bytes]) -> FolderTrust:
         """Record these files of a folder beside those that were approved before. Raises OSError."""
-        approved = dict(before.approved)
+        approved = dict(previous.approved)
         for path, data in files.items():
-            approved[before.name_of(path)] = ApprovedFile.of(data)
-        trust = FolderTrust(before.root, approved, time.time())
+            approved[previous.name_of(path)] = ApprovedFile.from_bytes(data)
+        trust = FolderTrust(previous.root, approved, time.time())
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_file(self._file_of(trust.root), _to_json(trust))
         return trust
@@ -227,8 +227,9 @@ def _damaged(file: Path) -> ConfigError:
 
 
 def _to_json(trust: FolderTrust) -> str:
+    """Return the text of a folder's record."""
     files = {
-        name: {"sha256": known.digest, "text": known.text} for name, known in trust.approved.items()
+        name: {"sha256": file.digest, "text": file.text} for name, file in trust.approved.items()
     }
     value = {
         "format": _FORMAT,
@@ -240,12 +241,13 @@ def _to_json(trust: FolderTrust) -> str:
 
 
 def _from_json(value: Any) -> FolderTrust:
+    """Return what a parsed record says. Raises ValueError, TypeError, KeyError or AttributeError."""
     if value["format"] != _FORMAT:
         raise ValueError("another format")
     files: dict[str, ApprovedFile] = {}
-    for name, row in value["files"].items():
-        known = ApprovedFile(row["sha256"], row["text"])
-        if not isinstance(known.digest, str) or not isinstance(known.text, str):
+    for name, entry in value["files"].items():
+        file = ApprovedFile(digest=entry["sha256"], text=entry["text"])
+        if not isinstance(file.digest, str) or not isinstance(file.text, str):
             raise TypeError("a digest and a text are strings")
-        files[name] = known
+        files[name] = file
     return FolderTrust(Path(value["folder"]), files, float(value["since"]))

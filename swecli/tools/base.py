@@ -10,12 +10,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from swecli.config.trust import Skill
-from swecli.models.errors import BadInput
 from swecli.models.message import (
     MODES,
     Decision,
@@ -28,9 +26,11 @@ from swecli.models.message import (
     ToolSpec,
     Usage,
 )
+from swecli.tools import path_rules
+from swecli.tools.errors import ToolError as ToolError  # where other packages look for it
+from swecli.tools.guard import Guard
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
-from swecli.tools.path_patterns import PathPatterns, PatternError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -119,8 +119,8 @@ class FileAccess:
 
     # of files read or written, by resolved path
     digests: dict[Path, str] = field(default_factory=dict)
-    # whether a workspace-relative path needs no approval
-    may_read: Callable[[str], bool] = _is_allowed
+    # says what may be read and changed; None: no rules of the user do
+    guard: Guard | None = None
     # records what permitted calls change; None: nothing does
     changes: ChangeRecorder | None = None
 
@@ -137,6 +137,8 @@ class CommandAccess:
     sandbox: Sandbox | None = None
     # of the sandbox that the running call's command runs in; None: it runs in none
     profile: Profile | None = None
+    # the paths that the user has allowed the running call's command, which the sandbox would hide or keep as they are
+    allowed: tuple[str, ...] = ()
     jobs: Jobs = field(default_factory=Jobs)
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()
@@ -205,28 +207,38 @@ class ToolContext:
     # runs a task in a child session; None: there are none in this run
     do_task: DoTask | None = None
 
+    @property
+    def guard(self) -> Guard:
+        """What says of each path whether it may be read and changed."""
+        return self.files.guard or Guard(self.root)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolPlan:
-    """What a call would do. Made before approval, and passed to `run` afterwards."""
+    """What a call would do. Made before approval, and passed to `run` afterwards: what only that needs is a field of a
+    subclass of the tool's own."""
 
     # one line: "Run pytest -q"
     summary: str
     # the complete effect, which the user approves
     preview: Display = field(default_factory=Display)
-    # whatever `run` needs of the plan
-    state: Any = None
     # what a lasting approval allows, in words, and the permission rule that it adds
     session_label: str = ""
     session_rule: str = ""
     # what permission rules are compared with: a workspace-relative path, a command, a host
     subject: str = ""
+    # why no mode and no answer allows it; "" if nothing forbids it
+    forbidden: str = ""
     # why every mode asks; "" if none does
     guard: str = ""
+    # the paths that it asks about, where the call is not about one only
+    asked: tuple[str, ...] = ()
     # whether the guard is about a place outside the workspace, so that a rule for that place lifts it
     guard_is_for_place: bool = False
     # what is done if nobody is there to be asked; None: nothing
-    unattended: ToolPlan | None = None
+    unattended: Self | None = None
+    # whether it runs in the sandbox where nothing can be written, so that no mode asks about it
+    reads_only: bool = False
     # why a command is to run outside the sandbox, which every mode asks about
     outside: str = ""
     # what the call will do; None: what its kind says
@@ -292,6 +304,10 @@ class PermissionKind:
         """Return whether a deny or ask rule with this pattern applies; matches too much rather than too little."""
         return fnmatchcase(subject, pattern)
 
+    def unclear(self, patterns: Sequence[str], subject: str) -> str:
+        """Return why it cannot be told whether deny or ask rules with these patterns apply, "" if it can."""
+        return ""
+
     def exact(self, pattern: str, subject: str) -> bool:
         """Return whether the pattern matches this subject and no other."""
         return pattern == self.escape(subject)
@@ -300,12 +316,9 @@ class PermissionKind:
         """Return the pattern that matches only this subject."""
         return re.sub(r"[*?\[]", r"[\g<0>]", subject)
 
-    def suggest(self, subject: str, ctx: ToolContext) -> str:
-        """Return the pattern that "don't ask again" offers for similar subjects; "" to offer this subject only."""
-        return ""
-
-
-ABSOLUTE = "//"  # begins a pattern for paths outside the workspace
+    def suggest(self, subject: str, ctx: ToolContext) -> Sequence[str]:
+        """Return the patterns that "don't ask again" offers for similar subjects; () to offer this subject only."""
+        return ()
 
 
 class _ByPath(PermissionKind):
@@ -315,36 +328,21 @@ class _ByPath(PermissionKind):
     def coverage(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> Coverage:
         # what a rule allows inside the workspace it does not allow outside
         is_outside = subject.startswith("/")
-        usable = [one for one in patterns if one == "*" or one.startswith(ABSOLUTE) == is_outside]
+        usable = [
+            one
+            for one in patterns
+            if one == "*" or one.startswith(path_rules.ABSOLUTE) == is_outside
+        ]
         return super().coverage(usable, subject, ctx)
 
     def touches(self, pattern: str, subject: str) -> bool:
-        if self.exact(pattern, subject):
-            return True
-        if pattern.startswith(ABSOLUTE):
-            if not subject.startswith("/"):
-                return False
-            pattern = pattern[1:]
-        patterns = _patterns(pattern)
-        return patterns is not None and patterns.match(subject)
+        return path_rules.touches(pattern, subject)
 
     def exact(self, pattern: str, subject: str) -> bool:
-        if pattern == self.escape(subject):
-            return True
-        # `/src/a` is a path of the workspace; only `//src/a` is outside
-        return pattern == subject and not subject.startswith("/")
+        return path_rules.is_exact(pattern, subject)
 
     def escape(self, subject: str) -> str:
-        return "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", subject)
-
-
-@lru_cache(maxsize=200)
-def _patterns(pattern: str) -> PathPatterns | None:
-    """Return the pattern of a rule, None for one that cannot be used: it matches only itself."""
-    try:
-        return PathPatterns([pattern])
-    except PatternError:
-        return None
+        return path_rules.escape(subject)
 
 
 READ = _ByPath("read", "Allow this?", "runs without approval", frozenset(MODES))
@@ -357,12 +355,22 @@ EDIT = _ByPath(
 )
 
 
-class ToolError(BadInput):
-    """An error whose message the model reads."""
+class NeedsMore(Exception):
+    """A call could not do its work with what it may do. `params` are the parameters with which it is planned anew, and
+    perhaps asked about for this `reason`; `result` is its result if that is refused."""
+
+    def __init__(self, params: BaseModel, reason: str, result: ToolResult) -> None:
+        super().__init__(reason)
+        self.params = params
+        self.reason = reason
+        self.result = result
 
 
-Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
+# Of parameters and a plan of their own, which each tool's declaration checks.
+Run = Callable[[Any, ToolContext, Any], Awaitable[ToolResult]]
 MakePlan = Callable[[Any, ToolContext], ToolPlan]
+OwnParams = TypeVar("OwnParams", bound="BaseModel")
+OwnPlan = TypeVar("OwnPlan", bound=ToolPlan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,12 +397,15 @@ class Tool:
 
 
 def tool(
-    kind: PermissionKind, params: type[BaseModel], plan: MakePlan, offer: Offer | None = None
-) -> Callable[[Run], Tool]:
+    kind: PermissionKind,
+    params: type[OwnParams],
+    plan: Callable[[OwnParams, ToolContext], OwnPlan],
+    offer: Offer | None = None,
+) -> Callable[[Callable[[OwnParams, ToolContext, OwnPlan], Awaitable[ToolResult]]], Tool]:
     """Return a decorator that makes a function a `Tool`, named like it without a leading underscore and described by
-    the .md file of that name."""
+    the .md file of that name. The function gets what `plan` returned."""
 
-    def declare(run: Run) -> Tool:
+    def declare(run: Callable[[OwnParams, ToolContext, OwnPlan], Awaitable[ToolResult]]) -> Tool:
         name = run.__name__.removeprefix("_")
         file = Path(inspect.getfile(run)).with_name(f"{name}.md")
         description = file.read_text(encoding="utf-8").strip()

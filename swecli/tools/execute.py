@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import (
-    CANCELLED,
     Ask,
     AskRequest,
+    CallStatus,
     Decision,
     Display,
     ToolCall,
@@ -24,7 +24,7 @@ from swecli.models.message import (
 )
 from swecli.text import escape_hidden
 from swecli.tools.arguments import read_arguments
-from swecli.tools.base import READ, Tool, ToolContext, ToolError, ToolPlan, lost_workspace
+from swecli.tools.base import NeedsMore, Tool, ToolContext, ToolError, ToolPlan, lost_workspace
 from swecli.tools.limits import one_line, strip_terminal_codes
 from swecli.tools.permissions import Permissions, PermissionVerdict
 from swecli.tools.registry import ToolRegistry
@@ -65,14 +65,11 @@ async def execute(
     `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
     for the model (the caller truncates it), `duration_ms` excludes the wait for the user's answers. On cancellation the
     result has the output so far (`ctx.progress.output`)."""
-    readers = frozenset(
-        {READ.name, *(tool.name for tool in registry.values() if tool.kind is READ)}
-    )
     question = _TimedAsk(ask)
     ask_plan = partial(_ask_plan, call, question, permissions)
     ctx = replace(
         ctx,
-        files=replace(ctx.files, may_read=partial(permissions.may_read, readers=readers)),
+        files=replace(ctx.files, guard=permissions.guard(ctx.root, registry)),
         questions=replace(
             ctx.questions,
             ask_user=partial(_ask_user, call, question),
@@ -81,7 +78,7 @@ async def execute(
     )
     try:
         tool = _find_tool(call, registry, ctx, problem)
-        params, note = read_arguments(tool, call.parameters)
+        params = read_arguments(tool, call.parameters)
         planned = _PlannedCall(call, tool, params, tool.plan(params, ctx), ctx)
         verdict = permissions.decide(tool, planned.plan, ctx)
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
@@ -96,17 +93,56 @@ async def execute(
     call.effects = tool.kind.effects_of(planned.plan)
     if refusal is not None:
         return _store(call, refusal), summary
-    commands = replace(ctx.commands, profile=_choose_profile(planned, verdict))
-    planned = replace(planned, ctx=replace(ctx, commands=commands))
     ctx.progress.on_start(call, summary)
+    try:
+        result = await _run_permitted(planned, verdict, question)
+    except NeedsMore as more:
+        planned = replace(planned, params=more.params, plan=tool.plan(more.params, ctx))
+        result = await _try_again(planned, more, permissions, ask, question)
+    return _store(call, result), summary
+
+
+async def _try_again(
+    planned: _PlannedCall,
+    first: NeedsMore,
+    permissions: Permissions,
+    ask: Ask,
+    question: _TimedAsk,
+) -> ToolResult:
+    """Run a call that needs more than it was allowed, if it is now; else return the result of the first try, and why
+    nothing else was done."""
+    verdict = permissions.decide(planned.tool, planned.plan, planned.ctx)
+    if verdict.outcome == "ask" and not verdict.why:
+        verdict = verdict._replace(why=first.reason)
+    refusal = await _check_permission(planned, verdict, permissions, ask)
+    if refusal is not None:
+        return _with_note(replace(first.result, denied=True), f"[{refusal.for_model}]")
+    planned.call.effects = planned.tool.kind.effects_of(planned.plan)
+    if planned.ctx.progress.output is not None:
+        planned.ctx.progress.output.clear()
+    try:
+        return await _run_permitted(planned, verdict, question)
+    except NeedsMore as more:
+        return more.result
+
+
+async def _run_permitted(
+    planned: _PlannedCall, verdict: PermissionVerdict, question: _TimedAsk
+) -> ToolResult:
+    """Run a call that is permitted, and name the files that differ afterwards. Raises NeedsMore."""
+    ctx = planned.ctx
+    profile = _choose_profile(planned, verdict)
+    commands = replace(ctx.commands, profile=profile, allowed=planned.plan.asked)
+    planned = replace(planned, ctx=replace(ctx, commands=commands))
     async with _recording(planned) as changed:
         result = await _run(planned, question)
-    notes = [note] if note else []
-    if changed and tool.kind.may_change == "any file":
-        notes.append(_describe_changes(changed))
-    if notes:
-        result = replace(result, for_model="\n".join([result.for_model, *notes]))
-    return _store(call, result), summary
+    if changed and planned.tool.kind.may_change == "any file":
+        return _with_note(result, _describe_changes(changed))
+    return result
+
+
+def _with_note(result: ToolResult, note: str) -> ToolResult:
+    return replace(result, for_model=f"{result.for_model}\n{note}")
 
 
 def _describe_changes(changed: Sequence[str]) -> str:
@@ -181,7 +217,7 @@ async def _check_permission(
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
-        call.error = CANCELLED
+        _mark_cancelled(call)
         call.result = _CANCELLED
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
@@ -195,7 +231,7 @@ async def _check_permission(
     call.reason = decision.reason
     if not decision.allow:
         return _error_result(_refusal_text(decision), denied=True)
-    if request.session_rule:
+    if request.session_rules:
         _keep_answer(request, decision, permissions)
     return None
 
@@ -207,9 +243,9 @@ def _approval_request(
     file with rules of the project."""
     tool = planned.tool
     plan = planned.plan
-    rule, label = permissions.suggest_rule(tool, plan, planned.ctx, exact_only=verdict.exact_only)
+    rules, label = permissions.suggest_rules(tool, plan, planned.ctx, exact_only=verdict.exact_only)
     file = ""
-    if permissions.saved and rule and not verdict.exact_only:
+    if permissions.saved and rules and not verdict.exact_only:
         file = permissions.saved.writable_file()
     return AskRequest(
         planned.call,
@@ -217,11 +253,11 @@ def _approval_request(
         one_line(plan.summary),
         plan.preview,
         label,
-        rule,
+        rules,
         permissions.suggest_mode(tool, verdict),
         why=verdict.why,
         project_file=file,
-        remedy=_describe_remedy(plan, verdict, rule),
+        remedy=_describe_remedy(plan, verdict, ", ".join(rules)),
     )
 
 
@@ -240,17 +276,18 @@ def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> s
 
 def _keep_answer(request: AskRequest, decision: Decision, permissions: Permissions) -> None:
     """Apply a lasting yes: to the mode, which ends with the program, to the session, or to the project."""
-    rule = request.session_rule
     if decision.scope == "session" and request.session_mode is not None:
         permissions.mode = request.session_mode
-    elif decision.scope == "session":
-        permissions.allow_for_session(rule)
-    elif decision.scope == "project":
-        try:
-            permissions.allow_for_project(rule)
-        except ConfigError as error:
-            # the rule applies to this session only; /permissions shows why
-            permissions.last += f"; {rule} could not be saved: {error}"
+        return
+    for rule in request.session_rules:
+        if decision.scope == "session":
+            permissions.allow_for_session(rule)
+        elif decision.scope == "project":
+            try:
+                permissions.allow_for_project(rule)
+            except ConfigError as error:
+                # the rule applies to this session only; /permissions shows why
+                permissions.last += f"; {rule} could not be saved: {error}"
 
 
 async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
@@ -312,14 +349,21 @@ async def _run(planned: _PlannedCall, question: _TimedAsk) -> ToolResult:
     try:
         return await tool.run(planned.params, ctx, planned.plan)
     except asyncio.CancelledError:
-        call.error = CANCELLED
+        _mark_cancelled(call)
+        raise
+    except NeedsMore:
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _exception_result(tool.name, _find_cause(error, ctx))
     finally:
         call.duration_ms = round((time.monotonic() - started - question.seconds) * 1000)
-        if call.error == CANCELLED:
+        if call.status is CallStatus.CANCELLED:
             call.result = _stopped_text(call.duration_ms, ctx, question)
+
+
+def _mark_cancelled(call: ToolCall) -> None:
+    call.status = CallStatus.CANCELLED
+    call.error = "cancelled"
 
 
 def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> str:
@@ -371,8 +415,15 @@ def _exception_result(tool: str, error: Exception) -> ToolResult:
 
 def _store(call: ToolCall, result: ToolResult) -> ToolResult:
     call.result = result.for_model
+    call.status = _status_of(result)
     call.error = None if result.ok else result.for_model[:_ERROR_LENGTH]
     call.exit_code = result.exit_code
     if result.effects is not None:
         call.effects = result.effects
     return result
+
+
+def _status_of(result: ToolResult) -> CallStatus:
+    if result.denied:
+        return CallStatus.REFUSED
+    return CallStatus.FINISHED if result.ok else CallStatus.FAILED

@@ -12,7 +12,6 @@ from swecli.tools.base import ToolContext, ToolError, ToolPlan
 from swecli.tools.diffs import Diff, LineRange, unified_diff
 from swecli.tools.edits import normalize_newlines
 from swecli.tools.files import digest, read_bytes, write_atomic
-from swecli.tools.guards import before_writing
 from swecli.tools.limits import escape_invalid_bytes
 from swecli.tools.paths import display_path, relative_path
 from swecli.tools.text_files import TextFile, decode
@@ -27,6 +26,7 @@ class Base:
     path: Path  # resolved
     file: TextFile | None  # None: it does not exist
     digest: str | None = None  # of its bytes
+    is_stale: bool = False  # it is not as it was when the model read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +38,38 @@ class FileChange:
     diff: Diff
 
 
-def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> Base:
-    """Read a file to change. Raises ToolError: the file is binary, changed since it was
-    read, or was never read though `must_be_seen`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePlan(ToolPlan):
+    """A change of one file. Of edits: how many were made, and why the others were left out."""
+
+    change: FileChange
+    edits_made: int = 0
+    failures: Sequence[str] = ()
+
+
+def read_base(ctx: ToolContext, path: Path) -> Base:
+    """Read a file to change. Raises ToolError if it is binary."""
     data = read_bytes(ctx.root, path)
     name = display_path(ctx.root, path)
     now = digest(data)
-    seen = ctx.files.digests.get(path)
-    if seen is None and must_be_seen:
-        raise ToolError(
-            f"{name} exists and was not read yet. Read it first with read_file, then write it."
-        )
-    if seen is not None and seen != now:
-        raise ToolError(
-            f"{name} changed since it was read. Read it again with read_file, then change it."
-        )
+    is_stale = ctx.files.digests.get(path, now) != now
     file = decode(data)
     if file is None:
         raise ToolError(f"{name} is a binary file. Only text can be changed here.")
-    return Base(path, file, now)
+    return Base(path, file, now, is_stale)
+
+
+def stale_error(ctx: ToolContext, base: Base) -> ToolError:
+    """Return the error for a change that needs the file as the model read it."""
+    name = display_path(ctx.root, base.path)
+    return ToolError(
+        f"{name} changed since it was read. Read it again with read_file, then change it."
+    )
 
 
 def plan_change(
     ctx: ToolContext, base: Base, data: bytes, verb: str, changed: Sequence[LineRange] | None = None
-) -> ToolPlan:
+) -> ChangePlan:
     """Return a plan with the change as a diff and the bytes to write. `changed` are the lines that differ, if they are
     known. Raises ToolError for binary content."""
     subject = relative_path(ctx.root, base.path)
@@ -79,23 +87,26 @@ def plan_change(
         after = normalize_newlines(new.text)
     diff = unified_diff(name, before, after, changed)
     body = escape_hidden(escape_invalid_bytes(diff.text))
-    return ToolPlan(
+    access = ctx.guard.judge(subject)
+    return ChangePlan(
         summary=f"{verb} {name} ({diff.counts})",
         preview=Display(title=name, body=body, kind="diff"),
-        state=FileChange(base, data, diff),
+        change=FileChange(base, data, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,
-        guard=before_writing(ctx.root, subject),
+        forbidden=access.write_denial,
+        guard=access.write_guard,
     )
 
 
-def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
+def make_change(ctx: ToolContext, plan: ChangePlan, done: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
-    change: FileChange = plan.state
+    change = plan.change
     path = change.base.path
     write_atomic(ctx.root, path, change.data, change.base.digest)
-    ctx.files.digests[path] = digest(change.data)
+    if not change.base.is_stale:  # of the rest of which the model does not know
+        ctx.files.digests[path] = digest(change.data)
     text = f"{done} {plan.preview.title} ({change.diff.counts})."
     if change.base.file is not None and change.diff.changed:
         text += f" Changed lines, as they are numbered now: {_places(change.diff.changed)}."

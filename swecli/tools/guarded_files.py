@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from swecli.regular_files import read_regular
-from swecli.tools.base import ToolError
+from swecli.tools.errors import ToolError
+from swecli.tools.guard import Guard, Reading, Writing
 from swecli.tools.own_programs import own_folders
+from swecli.tools.path_rules import fixed_places
+from swecli.tools.paths import is_inside
 from swecli.tools.protected_folders import find_protected_folders, linked_places
 from swecli.tools.sandbox import GuardedFiles, Profile, repository_folders
 from swecli.tools.searching import DEFAULT_IGNORES, list_tree, own_ignore_files
 from swecli.tools.sensitive import (
-    is_installed,
-    is_sensitive,
     protected_part,
     protected_patterns,
     sensitive_patterns,
 )
 
+_NO_NAME = "\N{REPLACEMENT CHARACTER}"  # of a file that no pattern is about, so that only one for all names it
 _MAX_HIDDEN = 2_000  # each is a mount of its own, which takes bubblewrap some 20 µs
-
-# Of what is installed, some has the name of a secret and is none: program text like botocore/credentials.py, and the
-# certificates of authorities, without which no library opens a connection.
-_PROGRAM_TEXT = (".py", ".pyi", ".pyc", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".map")
-_CERTIFICATES = ".pem"
-_MAX_CERTIFICATES = 2_000_000  # bytes
-_OF_PRIVATE_KEYS = b"PRIVATE KEY"  # in the first line of each (RFC 7468)
 
 # What in a repository's `.git` names programs for git to start, or says where else such settings lie; and in the folder
 # that a linked work tree has there.
@@ -36,77 +30,100 @@ _OF_REPOSITORY = ("config", "config.worktree", _REDIRECTION, "modules", "worktre
 _OF_WORK_TREE = ("gitdir", _REDIRECTION, "config.worktree")
 
 
-def find_guarded_files(root: Path, env: Mapping[str, str], profile: Profile) -> GuardedFiles:
-    """Return the files that are hidden (they may hold secrets, or an ignore file of the assistant names them) and those
-    that are protected (what is written there starts programs), where anything can be written. Takes as long as listing
-    the folder. Raises ToolError."""
+def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -> GuardedFiles:
+    """Return the files that are hidden (the guard does not leave them free to be read) and those that are protected (it
+    asks before they are changed, or a rule does), where anything can be written. Takes as long as listing the folder.
+    Raises ToolError."""
+    root = guard.root.resolve()
     every = list_tree(root, env)
-    hidden = tuple(f"{root}/{name}" for name in sorted(_find_hidden(root, env, every)))
+    by_rules = _named_by_rules(guard, env)
+    hidden = [*_find_hidden(guard, env, every, by_rules), *_hidden_outside(guard)]
+    shown = tuple(_shown_outside(guard))
     if profile == "read-only":
-        return GuardedFiles(hidden)
+        return GuardedFiles(tuple(hidden), shown=shown)
     found = find_protected_folders(root)
-    paths = [*found.folders, *_find_protected_files(root, env, every)]
+    paths = [*found.folders, *_find_protected_files(guard, env, every, by_rules)]
     repositories = {path for path in paths if path.endswith("/.git")}
     protected = set(paths) - repositories
     protected.update(linked_places(root, found.links))
     protected.update(map(str, own_folders(root)))
-    for folder in {*repository_folders(root), *repositories}:
+    repositories.update(repository_folders(root))
+    for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
-    return GuardedFiles(hidden, tuple(sorted(protected)), found.links)
+    every_git = tuple(sorted(repositories))
+    return GuardedFiles(tuple(hidden), tuple(sorted(protected)), found.links, shown, every_git)
 
 
-def _find_hidden(root: Path, env: Mapping[str, str], every: set[str]) -> set[str]:
-    """Return the files that may hold secrets, also among what is installed, and those of `every` that an ignore file of
-    the assistant names."""
+def _named_by_rules(guard: Guard, env: Mapping[str, str]) -> set[str]:
+    """Return the files that deny and ask rules name, and of each folder with all that is or may come to be in it a file
+    without a name of its own."""
+    barred = guard.only_rules()
+    if not barred.bars_paths:
+        return set()
+    names = list_tree(guard.root, env, ignore_files=())
+    named = {name for name in names if barred.bars(name)}
+    free = {folder for name in names - named for folder in (".", *_parents(name))}
+    folders = {folder for name in named for folder in (".", *_parents(name))} - free
+    inside = (os.path.normpath(f"{folder}/{_NO_NAME}") for folder in folders)
+    return named | {one for one in inside if barred.bars(one) and barred.bars(f"{one}/{_NO_NAME}")}
+
+
+def _outermost(names: Iterable[str]) -> set[str]:
+    """Return the names, a folder for a file without a name in it, and nothing that lies in another one."""
+    found = {os.path.dirname(one) or "." if one.endswith(_NO_NAME) else one for one in names}  # noqa: PTH120
+    return {one for one in found if one == "." or found.isdisjoint((".", *_parents(one)))}
+
+
+def _hidden_outside(guard: Guard) -> list[str]:
+    """Return the places outside the workspace that rules hide as a whole."""
+    barred = guard.only_rules()
+    return [
+        path
+        for path in fixed_places(guard.rules)
+        if not is_inside(guard.root, Path(path))
+        and not guard.root.is_relative_to(path)
+        and barred.judge(path).read is not Reading.FREE
+    ]
+
+
+def _shown_outside(guard: Guard) -> list[str]:
+    """Return the places outside the workspace that rules let everybody read, as a whole."""
+    opening = [one for one in guard.rules if one.list == "allow" and not one.is_about_changes]
+    return [path for path in fixed_places(opening) if not guard.root.is_relative_to(path)]
+
+
+def _find_hidden(
+    guard: Guard, env: Mapping[str, str], every: set[str], by_rules: set[str]
+) -> list[str]:
+    """Return the files that may hold secrets, also among what is installed, those of `every` that an ignore file of the
+    assistant names, and what rules name, as far as the guard does not leave it free."""
+    root = guard.root
     # ripgrep compares patterns with names much faster, and finds the few that are left for the exact look
     candidates = list_tree(root, env, ignore_files=(), only=sensitive_patterns())
-    secrets = {name for name in candidates if _is_secret(root, name)}
-    listed = secrets & every
+    candidates |= by_rules
     if own := own_ignore_files(root):
-        listed |= every - list_tree(root, env, ignore_files=(DEFAULT_IGNORES, *own))
-    if len(listed) > _MAX_HIDDEN:
-        listed = _whole_folders(listed, every)
-    hidden = listed | (secrets - every)
+        candidates |= every - list_tree(root, env, ignore_files=(DEFAULT_IGNORES, *own))
+    barred = {name for name in candidates if guard.judge(name).read is not Reading.FREE}
+    # where the command begins it has to be able to look; all that is in it is hidden
+    hidden = _outermost(barred - {_NO_NAME})
+    if len(hidden) > _MAX_HIDDEN:
+        listed = _whole_folders(hidden & every, every)
+        hidden = listed | (hidden - every)
     if len(hidden) > _MAX_HIDDEN:
         raise ToolError(
             f"More than {_MAX_HIDDEN:,} files here are to be hidden from commands. Let an ignore file name folders."
         )
-    return hidden
+    return [f"{root}/{name}" for name in sorted(hidden)]
 
 
-def _is_secret(root: Path, name: str) -> bool:
-    if not is_sensitive(name):
-        return False
-    if not is_installed(name):
-        return True
-    if name.endswith(_CERTIFICATES):
-        return not _holds_only_certificates(root / name)
-    return not name.endswith(_PROGRAM_TEXT)
-
-
-def _holds_only_certificates(path: Path) -> bool:
-    try:
-        return _OF_PRIVATE_KEYS not in read_regular(path, _MAX_CERTIFICATES)
-    except OSError:  # a pipe, or a longer one
-        return False
-
-
-def _find_protected_files(root: Path, env: Mapping[str, str], every: set[str]) -> list[str]:
-    candidates = every - list_tree(root, env, excluding=protected_patterns())
+def _find_protected_files(
+    guard: Guard, env: Mapping[str, str], every: set[str], by_rules: set[str]
+) -> list[str]:
+    candidates = every - list_tree(guard.root, env, excluding=protected_patterns())
     parts = {part for name in candidates if (part := protected_part(name))}
-    return [f"{root}/{part}" for part in parts]
-
-
-def remove_redirections(root: Path, before: GuardedFiles) -> list[str]:
-    """Remove the file by which git takes a repository's settings from another folder, if a command has created it: no
-    mount prevents that, and nobody creates it by hand. Returns what was removed."""
-    found = []
-    for folder in repository_folders(root):
-        path = Path(folder, _REDIRECTION)
-        if os.path.lexists(path) and str(path) not in before.protected:
-            path.unlink()
-            found.append(str(path))
-    return found
+    named = {name for name in {*parts, *by_rules} if guard.judge(name).write is not Writing.FREE}
+    top = guard.root.resolve()
+    return [str(top / name) for name in _outermost(named)]
 
 
 def _whole_folders(hidden: set[str], every: set[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""The background commands of a run, the words in which a session keeps them, and those that an earlier run lost."""
+"""The background commands of a run, the names in which a session keeps them, and those that an earlier run lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from swecli.models.message import ChatMessage
 from swecli.models.notes import LostJobNote
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
-from swecli.tools.time_limit import TIMEOUT_CODE, TimeLimit
+from swecli.tools.time_limit import TIMEOUT_CODE, excess
 
 if TYPE_CHECKING:
     from swecli.models.session import Session
@@ -26,9 +26,12 @@ def job_name(number: int, command: str) -> str:
     return f"job {number} ({words[:_MAX_COMMAND].rstrip()})"
 
 
-def ended_line(name: str, state: str) -> str:
-    """Return the line that reports a job's end."""
-    return f"background {name}: {state}"
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """The end of a job: its name, and the line that reports it to the model."""
+
+    name: str
+    report: str
 
 
 def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[str]:
@@ -45,12 +48,10 @@ def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[s
 
 
 def _tells_end(message: ChatMessage, name: str) -> bool:
-    """Return whether a message told the model that a job ended. What the user typed tells nothing."""
-    if LostJobNote(name) in message.notes:
+    """Return whether a message told the model that a job ended."""
+    if LostJobNote(name) in message.notes or name in message.ended_jobs:
         return True
-    attached = (message.sent or "").removeprefix(message.content)
-    texts = [attached, *(call.result or "" for call in message.tool_calls)]
-    return any(ended_line(name, "") in text for text in texts)
+    return any(name in call.ended_jobs for call in message.tool_calls)
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +63,7 @@ class Job:
     command: str  # on one line
     output: HeadTail
     task: asyncio.Task[ProcessExit]
-    limit: TimeLimit
+    limit: float | None  # seconds
     session_id: str = ""
     interaction: int = 0
     started_at: float = field(default_factory=time.monotonic)
@@ -82,7 +83,7 @@ class Job:
             return f"failed ({error}) after {seconds}"
         end = self.task.result()
         if end.reason == "timeout":
-            return f"stopped: {self.limit.excess} (exit code {TIMEOUT_CODE}){self.limit.rule}"
+            return f"stopped: {excess(self.limit)} (exit code {TIMEOUT_CODE})"
         return f"exit code {end.code} after {seconds}"
 
     @property
@@ -96,12 +97,12 @@ class Job:
 
 
 class Jobs:
-    """The background commands of a run. For each that ends there is a line in `notices`, for the model's next request,
-    and one in the queue `finished`, for the screen."""
+    """The background commands of a run. Each that ends is in `ended` until the model is told, and its line for the
+    screen in the queue `finished`."""
 
     def __init__(self) -> None:
         self.all: list[Job] = []
-        self.notices: list[str] = []
+        self.ended: list[EndedJob] = []
         self.finished: asyncio.Queue[str] = asyncio.Queue()
 
     @property
@@ -127,7 +128,7 @@ class Jobs:
         command: str,
         output: HeadTail,
         task: asyncio.Task[ProcessExit],
-        limit: TimeLimit,
+        limit: float | None,
         session: Session | None = None,
     ) -> Job:
         """Add a running command, started by the newest turn of a session."""
@@ -142,14 +143,16 @@ class Jobs:
     def _record_end(self, job: Job) -> None:
         job.ended_at = time.monotonic()
         job.ended_ns = time.time_ns()
-        line = ended_line(str(job), job.state)
-        self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
+        line = f"background {job}: {job.state}"
+        report = f'[{line}; its output: read_result(call_id="job-{job.number}")]'
+        self.ended.append(EndedJob(str(job), report))
         self.finished.put_nowait(line)
 
-    def pop_notices(self) -> list[str]:
-        notices = self.notices
-        self.notices = []
-        return notices
+    def take_ended(self) -> list[EndedJob]:
+        """Remove and return the jobs whose end the model was not told."""
+        ended = self.ended
+        self.ended = []
+        return ended
 
     async def stop(self, jobs: Collection[Job]) -> None:
         """Terminate jobs with all their processes, and wait for their end."""

@@ -41,13 +41,18 @@ class HeadTail:
     """Collects text of any length in bounded memory: the first `head` and the last `tail` characters."""
 
     def __init__(self, head: int = 400_000, tail: int = 600_000) -> None:
+        self._most = head
+        self._limit = tail
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was collected."""
         self.size = 0  # characters in all
         self.line_ends = 0
         self._head: list[str] = []
-        self._room = head  # characters that still fit the head
+        self._room = self._most  # characters that still fit the head
         self._tail: deque[str] = deque()
-        self._limit = tail
-        self._excess = -tail  # characters of the tail that are over its limit
+        self._excess = -self._limit  # characters of the tail that are over its limit
 
     def add(self, text: str) -> None:
         self.size += len(text)

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from swecli.text import escape_hidden
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.globs import Glob
-from swecli.tools.guards import when_ignored
 from swecli.tools.processes import ProcessExit, child_environment, run_group
 from swecli.tools.searching import PATIENCE, check_ignores_below, ripgrep
 
@@ -77,7 +76,7 @@ class Search:
         self._start = start
         self._query = query
         self._is_file = ctx.root.joinpath(start).is_file()
-        self._is_approved = when_ignored(ctx.root, start) != ""
+        self._guard = ctx.guard.entering(start)
         # a file that is named itself is searched in any case
         self._glob = Glob(query.glob) if query.glob and not self._is_file else None
         self._selected: dict[str, bool] = {}
@@ -167,11 +166,7 @@ class Search:
         return self._selected[path]
 
     def _may_show(self, path: str) -> bool:
-        if self._is_file:
-            return True
-        if not self._is_approved and when_ignored(self._ctx.root, path):
-            return False
-        return self._ctx.files.may_read(path)
+        return self._is_file or self._guard.may_read(path)
 
     def _add_line(self, path: str, data: dict[str, Any], *, is_match: bool) -> None:
         if self._open is None:

@@ -9,31 +9,36 @@ from swecli.models.message import Display, Effects
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolPlan
 from swecli.tools.paths import is_inside, relative_path
-from swecli.tools.sensitive import read_guard
 
 _TOP_PARTS = 2  # of `/usr`: a rule for all in it would be too wide
 
 
-def plan_outside(summary: str, path: Path, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPlan(ToolPlan):
+    """What is done with a file or folder."""
+
+    path: Path  # resolved
+
+
+def plan_outside(summary: str, path: Path, ctx: ToolContext) -> PathPlan:
     """Return the plan for a file or folder outside the workspace: every mode asks, and a rule for a folder may allow
     it, but for files that may hold secrets. The subject of a folder ends with `/`."""
     is_folder = path.is_dir()
     subject = f"{path.as_posix().rstrip('/')}/" if is_folder else path.as_posix()
     folder = path if is_folder else path.parent
-    secret = (
-        "" if is_folder else read_guard(subject)
-    )  # of a folder the files are looked at one by one
+    access = ctx.guard.judge(subject)
     is_wide = ctx.root.resolve().is_relative_to(folder) or len(folder.parts) <= _TOP_PARTS
-    rule = "" if secret or is_wide else f"read({READ.escape(folder.as_posix())}/**)"
-    return ToolPlan(
+    has_rule = access.is_for_place and not is_wide
+    return PathPlan(
         summary,
         preview=Display(body=escape_hidden(subject, keep="")),
-        state=path,
+        path=path,
         subject=subject,
         session_label=f"files in {escape_hidden(str(folder), keep='')}",
-        session_rule=rule,
-        guard=secret or f"{escape_hidden(subject, keep='')} is outside the workspace",
-        guard_is_for_place=not secret,
+        session_rule=f"read({READ.escape(folder.as_posix())}/**)" if has_rule else "",
+        forbidden=access.read_denial,
+        guard=access.read_guard,
+        guard_is_for_place=access.is_for_place,
         effects=Effects(origin="repository"),
     )
 
@@ -54,7 +59,5 @@ class SearchPlace:
             return cls(ctx, relative_path(ctx.root, path), "")
         top = path if path.is_dir() else path.parent
         prefix = f"{top.as_posix().rstrip('/')}/"
-        may_read = ctx.files.may_read
-        files = replace(ctx.files, may_read=lambda one: may_read(f"{prefix}{one}"))
-        inner = replace(ctx, root=top, files=files)
+        inner = replace(ctx, root=top, files=replace(ctx.files, guard=ctx.guard.at(top)))
         return cls(inner, relative_path(top, path), prefix)

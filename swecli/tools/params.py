@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Params(BaseModel):
-    """Base class of a tool's parameters. Instances are immutable; what happens to unknown names: see `arguments`."""
+    """Base class of a tool's parameters. Instances are immutable; an unknown name is a fault."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.text import escape_hidden
-from swecli.tools.base import ToolError
+from swecli.tools.errors import ToolError
 from swecli.tools.limits import one_line
 
 _MAX_COMPARED = 5000  # names in a folder; comparing more takes noticeably long

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from swecli.models.errors import ConfigError
-from swecli.tools.base import ABSOLUTE, Tool, ToolPlan
+from swecli.tools.base import Tool, ToolPlan
 from swecli.tools.limits import one_line
+from swecli.tools.path_rules import ABSOLUTE
 
 # The kind of rules for commands that run outside the sandbox; those of the kind `run` let them run in it.
 OUTSIDE = "outside"
@@ -47,8 +49,15 @@ class PermissionRule:
         if pattern is not None and pattern.startswith("!") and kind not in _OF_COMMANDS:
             raise _invalid(text)
         if kind in _FOREIGN:
-            return cls(_FOREIGN[kind], _translate(kind, pattern), text.strip())
+            kind, pattern = _FOREIGN[kind], _translate(kind, pattern)
+        if kind not in _OF_COMMANDS and pattern is not None and re.match(r"~(?:/|\Z)", pattern):
+            pattern = f"/{Path.home()}{pattern[1:]}"
         return cls(kind, pattern, text.strip())
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether it is for absolute paths only."""
+        return self.pattern is not None and self.pattern.startswith(ABSOLUTE)
 
     def is_for(self, tool: Tool) -> bool:
         """Return whether the rule names the tool or its kind."""
@@ -70,13 +79,6 @@ class PermissionRule:
         if self.pattern is None or not plan.subject:
             return False
         return self.is_for(tool) and tool.kind.exact(self.pattern, plan.subject)
-
-    def names_place(self, tool: Tool, plan: ToolPlan) -> bool:
-        """Return whether the rule allows reading at a place outside the workspace by naming it: `read(//usr/lib/**)`.
-        One for everything, or for a pattern of names, does not."""
-        if self.pattern is None or not self.pattern.startswith(ABSOLUTE):
-            return False
-        return self.is_for(tool) and tool.kind.touches(self.pattern, plan.subject)
 
 
 def _invalid(text: str) -> ConfigError:
@@ -105,7 +107,7 @@ def _translate(foreign: str, pattern: str | None) -> str | None:
             return pattern.removeprefix("domain:")
     else:
         hint = f"Paths are relative to the working folder: write {kind}(src/**), or read(//usr/lib/**) for others."
-        if kind == "read" and pattern.startswith(ABSOLUTE):
+        if pattern.startswith((ABSOLUTE, "~/")):
             return pattern
         if not pattern.startswith(("/", "~", "!", "../")):
             return f"/{pattern[2:]}" if pattern.startswith("./") else pattern

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -11,11 +11,12 @@ from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Start
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
-from swecli.tools.base import READ, PermissionKind, Tool, ToolContext, ToolPlan
+from swecli.tools.base import EDIT, READ, PermissionKind, Tool, ToolContext, ToolPlan
+from swecli.tools.guard import Guard
 from swecli.tools.limits import one_line
 from swecli.tools.offers import PRESENT_PLAN
+from swecli.tools.path_rules import PathRule, RuleList, follow_links
 from swecli.tools.permission_rules import OUTSIDE, PermissionRule
-from swecli.tools.sensitive import is_sensitive
 
 _PLAN_REFUSAL = (
     "Plan mode is read-only: nothing is changed, and no command runs that may do more than read."
@@ -177,27 +178,32 @@ class Permissions:
         self.project = [one for one in self.project if one != rule]
 
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
-        """Return the rules that can never apply: they name none of the tools nor their kinds."""
+        """Return the rules that can never apply: they name none of the tools nor their kinds, or allow changes
+        outside."""
         rules = (*self.allow, *self.ask, *self.deny, *self.session)
         if not rules:
             return []
         known = {OUTSIDE}
         for tool in tools.values():
             known |= {tool.name, tool.kind.name}
-        return [rule.text for rule in rules if rule.kind not in known]
+        unknown = [rule.text for rule in rules if rule.kind not in known]
+        # no tool changes what is outside
+        outside = [rule.text for rule in self.allow if rule.kind == EDIT.name and rule.is_absolute]
+        return [*unknown, *outside]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return whether the planned call is allowed, needs approval or is denied. The first line that applies counts:
 
-        1. A deny rule denies it, in every mode.
+        1. A deny rule denies it, in every mode, also one for a path that it would touch.
         2. Plan mode denies what may do more than read, what an ask rule names, and what leaves the sandbox.
         3. Outside the sandbox only a rule for that allows it; otherwise it asks.
         4. A rule of the session or folder for exactly this allows it: the user has said yes to it before.
-        5. An ask rule asks.
-        6. A guard asks (secrets, protected files), unless an allow rule is for exactly this; that of a place outside
-           the workspace also yields to a rule that names the place.
+        5. An ask rule asks; so does a command of which it cannot be told whether a deny or ask rule applies.
+        6. A guard asks (secrets, protected files), unless an allow rule is for exactly this.
         7. What only reads is allowed, then what the mode allows, then what allow rules allow; all else asks.
         """
+        if plan.forbidden:
+            return PermissionVerdict("deny", "rule", f"{plan.forbidden}, to tools and commands.")
         denying = _find(self.deny, tool, plan)
         if denying:
             return PermissionVerdict(
@@ -214,6 +220,8 @@ class Permissions:
         if asking:
             why = f"The rule {one_line(asking.text)} asks for approval."
             return PermissionVerdict("ask", "rule", why, exact_only=True)
+        if why := self._why_unclear(tool, plan):
+            return PermissionVerdict("ask", "rule", why, exact_only=True)
         if plan.guard:
             return self._decide_guarded(tool, plan)
         return self._decide_by_mode(tool, plan, ctx)
@@ -226,11 +234,18 @@ class Permissions:
         refusal = PermissionVerdict("deny", "mode", f"{_PLAN_REFUSAL} {way_out}")
         if plan.outside:
             return refusal
-        if _find(self.ask, tool, plan):
+        if _find(self.ask, tool, plan) or self._why_unclear(tool, plan) or plan.guard:
             return refusal
         if _needs_approval(tool, plan, ctx):
             return refusal
         return _READS
+
+    def _why_unclear(self, tool: Tool, plan: ToolPlan) -> str:
+        """Return why it cannot be told whether a deny or ask rule applies to the call, "" if it can."""
+        rules = [rule for rule in (*self.deny, *self.ask) if rule.is_for(tool)]
+        patterns = [rule.pattern for rule in rules if rule.pattern is not None]
+        why = tool.kind.unclear(patterns, plan.subject) if patterns else ""
+        return f"{why}, and a rule may forbid it: {one_line(rules[0].text)}" if why else ""
 
     def _decide_outside(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision on a command outside the sandbox that no rule denies: no mode allows it, and no rule but
@@ -254,9 +269,6 @@ class Permissions:
     def _decide_guarded(self, tool: Tool, plan: ToolPlan) -> PermissionVerdict:
         """Return the decision on a call that every mode asks about."""
         naming = _find_exact(self.allow, tool, plan)
-        if naming is None and plan.guard_is_for_place:
-            rules = (*self.session, *self.project, *self.allow)
-            naming = next((rule for rule in rules if rule.names_place(tool, plan)), None)
         if naming:
             return PermissionVerdict("allow", "rule", f"by {one_line(naming.text)}")
         exact_only = not plan.guard_is_for_place
@@ -287,22 +299,30 @@ class Permissions:
             why = f"the invalid rule {one_line(broken.text)!r} must be corrected first"
         return PermissionVerdict("ask", "mode", why)
 
-    def may_read(self, path: str, readers: Collection[str] = (READ.name,)) -> bool:
-        """Return whether a search may show the contents of this workspace-relative path without asking. `readers` are
-        the kind and the tools that read files: a deny or ask rule for a path bars it under each of these names, so that
-        a search does not show what `read_file(private/**)` forbids to read."""
-        if is_sensitive(path):
-            return False
-        for rule in (*self.deny, *self.ask):
-            if rule.kind not in readers:
-                continue
-            if rule.pattern is None:
+    def guard(self, root: Path, tools: Mapping[str, Tool]) -> Guard:
+        """Return the guard of a workspace, with the rules as they are now."""
+        rules = [*self._path_rules(tools)]
+        linked = (follow_links(root, rule) for rule in rules)
+        return Guard(root, [*rules, *(rule for rule in linked if rule is not None)])
+
+    def _path_rules(self, tools: Mapping[str, Tool]) -> Iterator[PathRule]:
+        """Yield the rules about paths. A deny or ask rule for a path bars it under the name of each tool that reads,
+        so that a search does not show what `read_file(private/**)` forbids to read."""
+        lists: list[tuple[RuleList, Iterable[PermissionRule]]] = [
+            ("deny", self.deny),
+            ("approved", (*self.session, *self.project)),
+            ("ask", self.ask),
+            ("allow", self.allow),
+        ]
+        own = {READ.name: READ, EDIT.name: EDIT}
+        for name, rules in lists:
+            for rule in rules:
+                kind: PermissionKind | None = own.get(rule.kind)
                 # without a path, a tool's name is about that tool only
-                if rule.kind == READ.name:
-                    return False
-            elif READ.touches(rule.pattern, path):
-                return False
-        return True
+                if kind is None and rule.pattern is not None and rule.kind in tools:
+                    kind = tools[rule.kind].kind
+                if kind in own.values():
+                    yield PathRule(name, kind is EDIT, rule.pattern, rule.text)
 
     def suggest_mode(self, tool: Tool, verdict: PermissionVerdict) -> Mode | None:
         """Return the mode that would run all calls of this kind unasked, which a yes for the session switches to: one
@@ -313,25 +333,26 @@ class Permissions:
         return "edits" if "edits" in tool.kind.unasked_in else None
 
     @staticmethod
-    def suggest_rule(
+    def suggest_rules(
         tool: Tool, plan: ToolPlan, ctx: ToolContext, *, exact_only: bool
-    ) -> tuple[str, str]:
-        """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none.
-        `exact_only`: the rule covers only this exact subject."""
+    ) -> tuple[tuple[str, ...], str]:
+        """Return the rules that a lasting yes adds, and their label for the question; ((), "") if there are none.
+        `exact_only`: they cover only this exact subject."""
         if not exact_only and plan.session_rule:
-            return plan.session_rule, plan.session_label
+            return (plan.session_rule,), plan.session_label
         if not plan.subject or plan.subject.endswith("/"):  # a folder's covers all that is in it
-            return "", ""
+            return (), ""
         kind = tool.kind
         only_this = kind.escape(plan.subject)
         label = kind.exact_label or one_line(plan.subject, 60)
         if plan.outside:
-            return f"{OUTSIDE}({only_this})", f"{label} outside the sandbox"
+            return (f"{OUTSIDE}({only_this})",), f"{label} outside the sandbox"
         if not exact_only:
             similar = kind.suggest(plan.subject, ctx)
             if similar:
-                return f"{kind.name}({similar})", one_line(similar, 60)
-        return f"{kind.name}({only_this})", label
+                rules = tuple(f"{kind.name}({pattern})" for pattern in similar)
+                return rules, one_line(", ".join(similar), 60)
+        return (f"{kind.name}({only_this})",), label
 
 
 def _find(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
@@ -358,7 +379,7 @@ def _by(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> str:
 
 def _needs_approval(tool: Tool, plan: ToolPlan, ctx: ToolContext) -> bool:
     """Return whether a call needs a mode or a rule to run, because it may do more than read."""
-    return not tool.kind.coverage((), plan.subject, ctx).is_covered
+    return not plan.reads_only and not tool.kind.coverage((), plan.subject, ctx).is_covered
 
 
 def _is_unasked(kind: PermissionKind, mode: Mode, ctx: ToolContext) -> bool:

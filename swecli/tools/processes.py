@@ -33,9 +33,18 @@ _PROVIDER_KEY = re.compile(
     re.IGNORECASE,
 )
 
-_QUIET = dict.fromkeys(("GIT_PAGER", "PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat") | {
-    "TERM": "dumb", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"
-}  # fmt: skip
+# An editor would wait for keys that nobody can press. It fails, so that git does not go on with an unedited text, as a
+# rebase would; quoted, since programs start an editor by a shell or split its words themselves.
+_NO_EDITOR = (
+    "sh -c 'echo No editor runs here: give the text as an option or in a file. >&2; exit 1'"
+)
+_EDITORS = ("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
+_NAMES_EDITOR = re.compile(r"\w*EDITOR|VISUAL")  # SVN_EDITOR, HGEDITOR, SUDO_EDITOR
+_QUIET = (
+    dict.fromkeys(("GIT_PAGER", "PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat")
+    | dict.fromkeys(_EDITORS, _NO_EDITOR)
+    | {"TERM": "dumb", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+)
 
 _StopReason = Literal["exit", "timeout", "stopped"]
 
@@ -55,12 +64,16 @@ class ProcessExit:
 
 
 def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the environment for a child process: `environ` (None: this process's) without model keys and pagers."""
+    """Return the environment for a child process: `environ` (None: this process's) without model keys, pagers and
+    editors."""
     # reads the environment: the default, as for any child process
     given = os.environ if environ is None else environ
-    return {
-        name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)
-    } | _QUIET
+    kept = {
+        name: _NO_EDITOR if _NAMES_EDITOR.fullmatch(name) else value
+        for name, value in given.items()
+        if not _PROVIDER_KEY.fullmatch(name)
+    }
+    return kept | _QUIET
 
 
 async def run_group(

@@ -1,27 +1,27 @@
-"""Run a program in the sandbox, and report the protected files that it created."""
+"""Run a program in the sandbox, and put back what it did to protected files."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from swecli.tools.base import ToolError
-from swecli.tools.guarded_files import find_guarded_files, remove_redirections
+from swecli.tools.covering import keep_covered
+from swecli.tools.guard import Guard, Writing
+from swecli.tools.guarded_files import find_guarded_files
 from swecli.tools.processes import ProcessExit, run_group
-from swecli.tools.protected_folders import FileIdentity, identify, restore_links, restore_moved
-from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
+from swecli.tools.put_back import Before, look, put_back
+from swecli.tools.sandbox import Confined, GuardedFiles, Profile, Sandbox
 
-_MAX_NAMED = 20  # files in one line
 _TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
-_OWN_ERROR = b"bwrap: "
-_CREATED = (
-    "it created files that start programs or instruct an assistant, or replaced such; tell the user"
-)
+_OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
 
 
 async def run_inside(
     sandbox: Sandbox,
+    guard: Guard,
     profile: Profile,
     argv: Sequence[str],
     *,
@@ -29,17 +29,22 @@ async def run_inside(
     timeout: float | None,
     on_output: Callable[[bytes], None],
     pass_fds: Collection[int] = (),
+    is_job: bool = False,
 ) -> ProcessExit:
     """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists, where
-    it lies: of protected files and folders that the program created, or brought there with a folder above, `on_output`
-    gets a line at the end, and of links that were put back. Raises ToolError if the workspace cannot be listed or no
-    sandbox can be made, OSError and CancelledError."""
+    it lies: what the program did to protected files and folders in other ways is put back, also if it is cancelled, and
+    `on_output` gets a line for each at the end. Raises ToolError if the workspace cannot be listed or no sandbox can be
+    made, OSError and CancelledError."""
     for _ in range(_TRIES):
-        guarded, options = await asyncio.to_thread(_prepare, sandbox, profile, env)
-        before = {path: identify(path) for path in guarded.protected}
+        guarded, options = await asyncio.to_thread(_prepare, sandbox, guard, profile, env)
+        before = look(guarded)
         output = _Output(on_output)
+        restore = partial(_put_back, sandbox, guard, profile, env, before, is_job)
         try:
-            with sandbox.confine(options, argv, env) as confined:
+            with (
+                sandbox.confine(options, argv, env) as confined,
+                _covering(sandbox, guarded, confined, is_job),
+            ):
                 end = await run_group(
                     confined.argv,
                     cwd=sandbox.root,
@@ -50,9 +55,10 @@ async def run_inside(
                     has_monitor=True,
                 )
                 has_run = confined.has_ended() or end.reason != "exit"
-        finally:
-            removed = remove_redirections(sandbox.root, guarded)
-            restored = restore_links(sandbox.root, guarded.links)
+        except BaseException:
+            restore()  # at once: after a cancellation nobody waits
+            raise
+        lines = await asyncio.to_thread(restore)
         if has_run or not output.held:
             break
     else:
@@ -61,37 +67,50 @@ async def run_inside(
             f"The command was not run, because no sandbox could be made for it: {error}"
         )
     output.release()
-    if removed:
-        on_output(
-            f"[removed: {', '.join(removed)}, by which git would read other settings]\n".encode()
-        )
-    if profile == "workspace":
-        now = await asyncio.to_thread(find_guarded_files, sandbox.root, env, profile)
-        restored += restore_moved(sandbox.root, before, now.protected)
-    for line in restored:
-        on_output(f"[{line}: no command may replace it]\n".encode("utf-8", "surrogateescape"))
-    if profile == "workspace":
-        created = [path for path in now.protected if _is_another(path, before)]
-        if created:
-            names = [os.path.relpath(path, sandbox.root) for path in created[:_MAX_NAMED]]
-            on_output(f"[{_CREATED}: {', '.join(names)}]\n".encode("utf-8", "surrogateescape"))
+    for line in lines:
+        on_output(f"[{line}]\n".encode("utf-8", "surrogateescape"))
     return end
 
 
-def _is_another(path: str, before: Mapping[str, FileIdentity | None]) -> bool:
-    """Return whether a path is there that was not protected `before`, or that leads to another file now."""
-    identity = identify(path)
-    if identity is None:
-        return False
-    if path not in before:
-        return True
-    # an absent folder of hooks was covered, which left an empty one
-    return before[path] is not None and identity != before[path]
+@contextmanager
+def _covering(
+    sandbox: Sandbox, guarded: GuardedFiles, confined: Confined, is_job: bool
+) -> Iterator[None]:
+    """Cover files again that the user replaces while a job runs. Others end soon."""
+    if not is_job or not sandbox.nsenter:
+        yield
+        return
+    task = asyncio.create_task(keep_covered(guarded, sandbox.nsenter, confined.process))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def _put_back(
+    sandbox: Sandbox,
+    guard: Guard,
+    profile: Profile,
+    env: Mapping[str, str],
+    before: Before,
+    is_job: bool,
+) -> list[str]:
+    if profile == "read-only":
+        return []
+
+    def is_allowed(name: str) -> bool:
+        return guard.judge(name).write is Writing.FREE
+
+    try:
+        now = find_guarded_files(guard, env, profile)
+    except ToolError as error:
+        return [f"what it did to files that start programs is not known: {error}"]
+    return put_back(sandbox.root, before, now, is_allowed, is_job=is_job)
 
 
 class _Output:
-    """Passes the output of a command on. What may be an error of bubblewrap itself is `held` until it is known whose
-    it is."""
+    """Passes the output of a command on. What may be an error of bubblewrap, or of the program before it, is `held`
+    until it is known whose it is."""
 
     def __init__(self, on_output: Callable[[bytes], None]) -> None:
         self.held = b""
@@ -102,7 +121,7 @@ class _Output:
         """Take the next piece."""
         is_first = self._is_first
         self._is_first = False
-        if self.held or (is_first and piece.startswith(_OWN_ERROR)):
+        if self.held or (is_first and piece.startswith(_OWN_ERRORS)):
             self.held += piece
         else:
             self._on_output(piece)
@@ -114,7 +133,7 @@ class _Output:
 
 
 def _prepare(
-    sandbox: Sandbox, profile: Profile, env: Mapping[str, str]
+    sandbox: Sandbox, guard: Guard, profile: Profile, env: Mapping[str, str]
 ) -> tuple[GuardedFiles, list[str]]:
-    guarded = find_guarded_files(sandbox.root, env, profile)
+    guarded = find_guarded_files(guard, env, profile)
     return guarded, sandbox.options(profile, guarded)

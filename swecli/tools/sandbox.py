@@ -6,12 +6,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import stat
 import subprocess
 import sys
-import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,11 +22,15 @@ from typing import Literal
 
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
-from swecli.folders import remove_tree
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
+from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
+from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
+from swecli.tools.listeners import listening_sockets
 from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
+from swecli.tools.private_folder import make_private_folder, remove_private_folder
+from swecli.tools.shared_network import SharedNetwork
 from swecli.tools.toolchains import toolchains_below
 
 Profile = Literal["read-only", "workspace"]
@@ -43,6 +47,7 @@ _DEVICES = "/dev"
 _RUNTIME = "/run"  # sockets of the system and of the user's session
 _TEMPORARY = ("/tmp", "/var/tmp")
 _REPLACED = (_DEVICES, _RUNTIME, *_TEMPORARY)  # what a command sees there is its own
+_SHARE = "--share-net"  # what the command was started in
 _NIXOS = "/run/current-system"  # where NixOS has its programs
 
 # How programs report what the sandbox denies: the names and words of the system's errors, and those for a host whose
@@ -67,11 +72,14 @@ _DENIED = re.compile(
 @dataclass(frozen=True, slots=True)
 class GuardedFiles:
     """Absolute paths in the workspace: `hidden` files cannot be read, `protected` files and folders not be changed;
-    `links` are protected too, with the text that each of them holds."""
+    `links` are protected too, with the text that each of them holds. `shown` are paths outside that rules open,
+    `repositories` every `.git`, at any depth."""
 
     hidden: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+    shown: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,13 @@ class Confined:
     env: dict[str, str]
     descriptors: tuple[int, ...]
     status: int
+
+    def process(self) -> int:
+        """Return the number of the first process in the sandbox, 0 if that is not known yet. Once."""
+        with suppress(BlockingIOError, ValueError, KeyError):
+            first = os.read(self.status, _STATUS_BYTES).splitlines()[:1]
+            return int(json.loads(b"".join(first))["child-pid"])
+        return 0
 
     def has_ended(self) -> bool:
         """Return whether the command has run to its end. False if bubblewrap could not make the sandbox, or was
@@ -151,21 +166,24 @@ class Sandbox:
             return f"none, so commands run as you, after you allow them ({self.problem})"
         assert self._program is not None
         unfiltered = "" if system_call_filter() else "; every system call, on this processor"
+        alone = f"; each command has a loopback of its own ({why})" if (why := self._alone) else ""
         program = f"{_version(self._program)} ({self._program})"
         own = ", ".join(os.path.relpath(path, self.root) for path in own_folders(self.root))
         but = f" but for {own}, from which swecli runs" if own else ""
-        return f"{program}: no network, writes only in this folder{but}{unfiltered}"
+        return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}"
 
     def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
         """Return what a command in the sandbox may see and write, as options of bubblewrap. Looks at many
         files: not for the event loop."""
-        options = [*_namespaces(), *_system(), *self._temporary_folders()]
-        options += self._program_folders()
+        options = [*_namespaces(), *self._share_network(), *_system(), *self._temporary_folders()]
+        options += self._home_folders(profile, guarded)
         options += self._workspace(profile, guarded)
-        options += _hide([*self._hidden_outside(), *guarded.hidden])
+        options += _hide([*self._hidden_outside(guarded), *guarded.hidden])
+        for folder in self._homes:
+            options += ["--remount-ro", folder]  # last, as below
         if profile == "read-only":
             # last: until here mount points are made in them
-            for folder in filter(_is_folder, _REPLACED):
+            for folder in filter(_is_folder, (_DEVICES, _RUNTIME)):
                 options += ["--remount-ro", folder]
         return [*options, "--chdir", str(self.root)]
 
@@ -177,11 +195,22 @@ class Sandbox:
         assert self._program is not None, "the sandbox is active"
         with _system_calls() as (words, descriptors), _status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
-            command = [str(self._program), *options, *words, *report, "--", *argv]
+            command = [str(self._program), *options, *words, *report, "--"]
+            command += with_limits(self.root, argv)
+            if _SHARE in options:
+                assert self._network is not None, "it was prepared with the options"
+                command = self._network.enter(command)
             yield Confined(command, self._environment(env), (*descriptors, writing), reading)
 
+    def misses_home(self, output: str) -> bool:
+        """Return whether a command reports, in the words of the system, that something at home is not there."""
+        missing = [line for line in output.splitlines() if os.strerror(errno.ENOENT) in line]
+        return any(f"{home}/" in line for line in missing for home in self._homes)
+
     def close(self) -> None:
-        """Remove what commands wrote to /tmp. No command may run any more."""
+        """Remove what commands wrote to /tmp, and end their network. No command may run any more."""
+        if self._network is not None:
+            self._network.close()
         if self._remove_private is not None:
             self._remove_private()
 
@@ -196,13 +225,33 @@ class Sandbox:
         return None
 
     @cached_property
+    def _network(self) -> SharedNetwork | None:
+        """The network of the session; None where no program enters one."""
+        if not self.nsenter or self._program is None:
+            return None
+        return SharedNetwork(self._program, self.nsenter)
+
+    @cached_property
+    def nsenter(self) -> str:
+        """The program that enters a namespace, "" if there is none."""
+        return find_program("nsenter", self._environ, self.root) or ""
+
+    @property
+    def _alone(self) -> str:
+        """Why commands do not share the network of the session, "" if they do."""
+        return self._network.prepare() if self._network else "nsenter is not installed"
+
+    def _share_network(self) -> list[str]:
+        return [] if self._alone else [_SHARE]
+
+    @cached_property
     def _private(self) -> Path:
         """A folder for this session: commands see its `tmp` as /tmp, all the same one, since a command often reads what
         an earlier one wrote there."""
-        folder = Path(tempfile.mkdtemp(prefix="swecli-commands-"))
+        folder, descriptor = make_private_folder()
         (folder / "tmp").mkdir()
         (folder / "empty").mkdir()
-        self._remove_private = weakref.finalize(self, remove_tree, str(folder))
+        self._remove_private = weakref.finalize(self, remove_private_folder, folder, descriptor)
         return folder
 
     @cached_property
@@ -230,18 +279,52 @@ class Sandbox:
     @cached_property
     def _programs(self) -> tuple[str, ...]:
         """The folders of programs that a command would not see, because of where they lie."""
-        return toolchains_below(_REPLACED, self.root, self._environ)
+        return toolchains_below((*_REPLACED, *self._homes), self.root, self._environ)
 
-    def _program_folders(self) -> list[str]:
-        return [word for path in self._programs for word in ("--ro-bind-try", path, path)]
+    @cached_property
+    def _homes(self) -> tuple[str, ...]:
+        """The folders of users' files, of which a command sees little."""
+        homes = hidden_homes(self.root, self._environ)
+        return tuple(one for one in homes if one not in _REPLACED)
+
+    @cached_property
+    def _caches(self) -> tuple[str, ...]:
+        """The caches of package managers that a command would not see, or could not write to."""
+        return tuple(
+            path
+            for path in package_caches(self._environ)
+            if not Path(path).is_relative_to(self.root) and not self.root.is_relative_to(path)
+        )
+
+    @cached_property
+    def _private_caches(self) -> list[str]:
+        """The options by which commands write to caches of their own, that begin with what is in the user's; [] if this
+        machine has no way for that, and the caches are read-only."""
+        options = [
+            word for path in self._caches for word in ("--overlay-src", path, "--tmp-overlay", path)
+        ]
+        assert self._program is not None, "the sandbox is active"
+        return options if options and not _try_options(self._program, options) else []
+
+    def _home_folders(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
+        """Return the options for the homes, and for what a command sees of them: programs, caches, settings of git, and
+        what rules name."""
+        options = [word for path in self._homes for word in ("--tmpfs", path)]
+        git = settings_of_git(self._environ) if self._homes else []
+        shown = {*self._programs, *self._caches, *git, *guarded.shown}
+        for path in sorted(shown):
+            if shown.isdisjoint(map(str, Path(path).parents)):
+                options += ["--ro-bind-try", path, path]
+        return [*options, *self._private_caches] if profile == "workspace" else options
 
     def _workspace(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
         """Return the options for the workspace, the folders of git and protected files."""
         root = str(self.root)
         if profile == "read-only":
-            return ["--ro-bind", root, root]
+            folders = sorted({root, *repository_folders(self.root)})
+            return [word for folder in folders for word in ("--ro-bind", folder, folder)]
         options = {root: ["--bind", root, root]}
-        for folder in repository_folders(self.root):
+        for folder in filter(_is_folder, guarded.repositories):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
         for folder in self._above_own(guarded):
             options[folder] = ["--bind", folder, folder]  # as above
@@ -273,22 +356,40 @@ class Sandbox:
         folder.mkdir(exist_ok=True)
         return str(folder)
 
-    def _hidden_outside(self) -> list[str]:
+    def _hidden_outside(self, guarded: GuardedFiles) -> list[str]:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
         only root may read, and the sockets of running programs."""
-        home = Path(self._environ.get("HOME") or "~").expanduser()
-        found = [*self._own, *_secrets_at_home(home), *_closed_settings(), *_sockets()]
-        shown = (str(self.root), *self._programs)
+        home = home_of(self._environ)
+        shown = (str(self.root), *self._programs, *self._caches, *guarded.shown)
+        replaced = (*_REPLACED, *self._homes)
+        found = [*self._own, *_secrets_at_home(home), *_closed_settings()]
+        found += listening_sockets((str(self.root), *guarded.shown))
         hidden = []
         for path in found:
             real = path.resolve()
-            is_replaced = any(real.is_relative_to(folder) for folder in _REPLACED)
             if self.root.is_relative_to(real):
                 continue  # the user chose to work in it
-            is_shown = any(real.is_relative_to(folder) for folder in shown)
-            if is_shown or not is_replaced:
+            if _is_below(str(real), shown) or not _is_below(str(real), replaced):
                 hidden.append(str(real))
         return hidden
+
+
+def looks_read_only(output: str) -> bool:
+    """Return whether a program that failed says, in the words of the system or of Node, that it may not write."""
+    return any(words in output for words in (os.strerror(errno.EROFS), "EROFS"))
+
+
+def says_read_only(output: str) -> bool:
+    """Return whether a program says that it may not write: as the last word of a line, as the shell and its programs
+    do, or as an error of Python or Node, alone on its line. One that only warns of it, as pytest does of its cache,
+    does neither."""
+    words = os.strerror(errno.EROFS)
+    error_of_python = f"[Errno {errno.EROFS}] {words}"
+    for line in output.splitlines():
+        is_error = line.split(":")[0].endswith("Error") and (words in line or "EROFS" in line)
+        if is_error or line.rstrip().endswith(words) or line.startswith(error_of_python):
+            return True
+    return False
 
 
 def looks_denied(output: str) -> bool:
@@ -334,9 +435,14 @@ def _version(program: Path) -> str:
 @cache
 def _probe(program: Path, kernel: str) -> str:
     """Return why a program cannot make a sandbox under this kernel, "" if it can: by making one."""
+    return _try_options(program, ())
+
+
+def _try_options(program: Path, more: Sequence[str]) -> str:
+    """Return why a program cannot make a sandbox with more options, "" if it can: by making one."""
     try:
         with _system_calls() as (words, descriptors):
-            options = [*_namespaces(), *_system(), *words]
+            options = [*_namespaces(), *_system(), *more, *words]
             done = subprocess.run(
                 [program, *options, "--", "/bin/sh", "-c", ":"],
                 stdin=subprocess.DEVNULL,
@@ -432,6 +538,10 @@ def _made_by_vite(folder: str) -> list[str]:
     return found
 
 
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(Path(path).is_relative_to(folder) for folder in folders)
+
+
 def _is_folder(path: str) -> bool:
     return Path(path).is_dir()
 
@@ -456,17 +566,3 @@ def _closed_settings() -> tuple[Path, ...]:
                 if stat.S_ISREG(mode) and not mode & stat.S_IROTH:
                     found.append(path)
     return tuple(found)
-
-
-def _sockets() -> list[Path]:
-    """Return the sockets on which programs listen: whoever sees the file of one gets out of any sandbox by it."""
-    lines: list[bytes] = []
-    with suppress(OSError):
-        lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
-    found = []
-    for line in lines:
-        path = Path(os.fsdecode(line.rpartition(b" ")[2]))
-        with suppress(OSError):  # one that this user cannot see is out of reach anyway
-            if path.is_absolute() and path.is_socket():
-                found.append(path)
-    return found

@@ -12,11 +12,11 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.regular_files import open_regular, read_regular
 from swecli.text import escape_hidden
-from swecli.tools.base import ToolError
+from swecli.tools.errors import ToolError
+from swecli.tools.ignored import IGNORE_FILES, when_ignored
 from swecli.tools.own_programs import NO_RIPGREP, find_ripgrep
 from swecli.tools.processes import child_environment
 
-IGNORE_FILES = (".aiignore", ".swecliignore")
 DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
 PATIENCE = 0.5  # seconds in which ripgrep lists some 50,000 files
 _TREE_SECONDS = 20.0  # as long as the listing for undo may take
@@ -31,6 +31,21 @@ def files_below(
     env = child_environment(environ)
     options = ["--files", "--null", "--", start if start == "." else f"./{start}"]
     return list_with([*ripgrep(root, env), *options], root, start, env, seconds)
+
+
+def visible_files(
+    root: Path, start: str, environ: Mapping[str, str] | None, seconds: float
+) -> Iterable[str]:
+    """Return the files of `files_below` without those that an ignore file of the assistant names; all of them if one
+    names the folder, which the user has then approved. Raises ToolError like `files_below`."""
+    files = files_below(root, start, environ, seconds)
+    own = own_ignore_files(root)
+    if not own or when_ignored(root, start):
+        return files
+    # a line of a .gitignore can include again what an ignore file of ours leaves out
+    env = child_environment(environ)
+    named_by_none = list_tree(root, env, ignore_files=own, start=start)
+    return [path for path in files if path in named_by_none]
 
 
 def list_with(

@@ -8,7 +8,6 @@ from fnmatch import translate
 from functools import cache, lru_cache
 from pathlib import Path
 
-from swecli.text import escape_hidden
 from swecli.tools.path_patterns import PathPatterns
 
 _SENSITIVE_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud"})
@@ -26,9 +25,14 @@ _TEMPLATES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 
 def is_sensitive(path: str) -> bool:
     """Return whether this workspace-relative path may contain secrets, so that every mode asks before it is read."""
-    *folders, name = normalize(path).split("/")
+    name = normalize(path).rpartition("/")[2]
     secret_name = name not in _TEMPLATES and _SENSITIVE_FILE.fullmatch(name) is not None
-    return secret_name or not _SENSITIVE_FOLDERS.isdisjoint(folders)
+    return secret_name or is_in_secret_folder(path)
+
+
+def is_in_secret_folder(path: str) -> bool:
+    """Return whether all that lies in a folder of this workspace-relative path may be a secret."""
+    return not _SENSITIVE_FOLDERS.isdisjoint(normalize(path).split("/")[:-1])
 
 
 def sensitive_patterns() -> list[str]:
@@ -37,28 +41,16 @@ def sensitive_patterns() -> list[str]:
     return [*_SENSITIVE_FILES, *folders]
 
 
-def read_guard(path: str) -> str:
-    """Return why every mode asks before reading this workspace-relative path; "" if none does."""
-    return f"{escape_hidden(path, keep='')} may contain secrets" if is_sensitive(path) else ""
-
-
-def write_guard(path: str) -> str:
-    """Return why every mode asks before writing to this workspace-relative path; "" if none does."""
-    if not (why := read_guard(path)) and _is_protected(path):
-        shown = escape_hidden(path, keep="")
-        return f"{shown} is protected: what is written there can start programs or change settings"
-    return why
-
-
 def protected_part(path: str) -> str:
-    """Return the shortest leading part of a workspace-relative path that `write_guard` protects, "" if none is."""
+    """Return the shortest leading part of a workspace-relative path that is protected, "" if none is."""
     parts = path.split("/")
     leading = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return next((part for part in leading if _is_protected(part)), "")
+    return next((part for part in leading if is_protected(part)), "")
 
 
 @lru_cache(maxsize=10_000)  # of the many files of a folder, each asks about the same folders
-def _is_protected(path: str) -> bool:
+def is_protected(path: str) -> bool:
+    """Return whether every mode asks before this workspace-relative path is changed, or one below it."""
     return _protected().match(normalize(path))
 
 
@@ -70,11 +62,6 @@ def _protected() -> PathPatterns:
 def protected_patterns() -> list[str]:
     """Return the patterns of protected files, without the exceptions from them."""
     return [line for line in _protected_lines() if line and line[0] not in "#!"]
-
-
-def is_protected_name(name: str) -> bool:
-    """Return whether `write_guard` protects every file and folder with this name, wherever it lies."""
-    return _is_protected(name)
 
 
 def is_installed(path: str) -> bool:

@@ -61,6 +61,8 @@ async def run_shell(
     ctx: ToolContext,
     output: HeadTail,
     throttle: OutputThrottle | None = None,
+    *,
+    is_job: bool = False,
 ) -> ProcessExit:
     """Run the command; its output goes to `output` and `throttle`. Raises ToolError if it cannot be started."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -82,12 +84,14 @@ async def run_shell(
         if ctx.commands.sandbox is not None and ctx.commands.profile is not None:
             end = await run_inside(
                 ctx.commands.sandbox,
+                ctx.guard.allowing(ctx.commands.allowed),
                 ctx.commands.profile,
                 argv,
                 env=env,
                 timeout=timeout,
                 on_output=take,
                 pass_fds=descriptors,
+                is_job=is_job,
             )
         else:
             end = await run_group(

@@ -42,7 +42,8 @@ class Surroundings:
     def begin(self) -> None:
         """Begin to read, unless that has begun, or what was read just now was not asked for yet."""
         is_new = monotonic() - self._began < _NEW
-        if self._thread is not None and (is_new or self._thread.is_alive()):
+        thread = self._thread
+        if thread is not None and (is_new or thread.is_alive()):
             return
         self._began = monotonic()
         self._thread = Thread(target=self._read, daemon=True)
@@ -50,9 +51,10 @@ class Surroundings:
 
     def notes(self) -> tuple[SituationNote, ...]:
         """Return the newest notes; those read before if reading takes long."""
-        if self._thread is not None:
-            self._thread.join(_FIRST_PATIENCE if self._notes is None else _PATIENCE)
-            if not self._thread.is_alive():
+        thread = self._thread
+        if thread is not None:  # another thread may ask, too, while this one waits
+            thread.join(_FIRST_PATIENCE if self._notes is None else _PATIENCE)
+            if not thread.is_alive():
                 self._thread = None
         return self._notes or ()
 

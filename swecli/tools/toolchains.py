@@ -14,6 +14,8 @@ _VARIABLES = (
     "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "CARGO_HOME", "RUSTUP_HOME", "GOROOT", "GOPATH", "GOMODCACHE",
     "JAVA_HOME", "GRADLE_HOME", "MAVEN_HOME", "NVM_DIR", "NODE_PATH", "GEM_HOME", "RBENV_ROOT", "DOTNET_ROOT",
 )  # fmt: skip
+# Where toolchains lie at home if no variable says so: what a program on the PATH starts is not known by a link to it.
+_USUAL = (".rustup", ".nvm", ".pyenv", "go", ".sdkman", ".rbenv")
 _OF_USERS = Path("/run/user")  # the folders that hold the sockets of a user's session
 
 
@@ -23,18 +25,23 @@ def toolchains_below(
     """Return the real paths, below some places, of the folders of programs on the PATH, of swecli's interpreter, of an
     environment in the workspace, and of the toolchains that variables name, each before those that lie in it; without
     those that this user may not see, which no sandbox can show."""
+    # a folder of programs whose neighbours are the user's own files
+    apart = (*places, str(Path(environ.get("HOME", "/"), ".local")))
     on_path = {Path(name).resolve() for name in _named(environ, "PATH")}
     found = set(on_path)
     for folder in on_path:
         if not folder.is_relative_to(root):  # a stranger's links could name any folder
             found |= _linked_programs(folder)
-    found = {_with_neighbours(folder, places) for folder in found}
+    found = {_with_neighbours(folder, apart) for folder in found}
+    found.add(Path(apart[-1], "lib"))
     found |= {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
     for name in _ENVIRONMENTS:
-        found |= _places_of_environment(root / name, places)
+        found |= _places_of_environment(root / name, apart)
     for name in _VARIABLES:
         found |= {Path(path).resolve() for path in _named(environ, name)}
-    return tuple(sorted(str(path) for path in found if _is_below(places, path) and _may_see(path)))
+    found |= {Path(environ.get("HOME", "/"), name).resolve() for name in _USUAL}
+    shown = (path for path in found if _is_below(places, path) and not _holds_one(path, places))
+    return tuple(sorted(str(path) for path in shown if _may_see(path)))
 
 
 def _named(environ: Mapping[str, str], variable: str) -> list[str]:
@@ -53,9 +60,11 @@ def _linked_programs(folder: Path) -> set[Path]:
 
 def _with_neighbours(folder: Path, places: tuple[str, ...]) -> Path:
     """Return the folder above one with programs, which need what lies beside it, as in a virtual environment; but not a
-    place in which everybody, or the user's session, keeps files."""
+    place in which everybody, the user, or the user's session, keeps files."""
     above = folder.parent
-    return folder if str(above) in places or above.parent == _OF_USERS else above
+    if not folder.name.endswith(("bin", "shims", "Scripts")):
+        return folder
+    return folder if _holds_one(above, places) or above.parent == _OF_USERS else above
 
 
 def _places_of_environment(folder: Path, places: tuple[str, ...]) -> set[Path]:
@@ -79,6 +88,11 @@ def _may_see(path: Path) -> bool:
     except OSError:
         return True
     return True
+
+
+def _holds_one(path: Path, places: tuple[str, ...]) -> bool:
+    """Return whether a path is one of the places, or lies above one: showing it would show that too."""
+    return any(Path(place).is_relative_to(path) for place in places)
 
 
 def _is_below(places: tuple[str, ...], path: Path) -> bool:

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_not_trusted_by_default(ledger: TrustLedger, folder: Path) -> None:
-    trust = ledger.open(folder)
+    trust = ledger.trust_in(folder)
     assert not trust.is_trusted
     assert trust.judge(folder / "AGENTS.md", b"x") == "untrusted"
 
@@ -34,7 +34,7 @@ def test_a_file_is_trusted_as_long_as_its_bytes_are_the_approved_ones(
     ledger: TrustLedger, folder: Path
 ) -> None:
     ledger.approve(folder, {folder / "AGENTS.md": b"be brief\n"})
-    trust = ledger.open(folder)
+    trust = ledger.trust_in(folder)
     assert trust.is_trusted
     assert trust.judge(folder / "AGENTS.md", b"be brief\n") == "approved"
     assert trust.judge(folder / "AGENTS.md", b"be brief\r\n") == "changed"
@@ -46,7 +46,7 @@ def test_approving_one_file_keeps_the_others_and_replaces_its_own_earlier_bytes(
 ) -> None:
     ledger.approve(folder, {folder / "a.md": b"1", folder / "b.md": b"2"})
     ledger.approve(folder, {folder / "a.md": b"3"})
-    trust = ledger.open(folder)
+    trust = ledger.trust_in(folder)
     assert trust.judge(folder / "a.md", b"1") == "changed"
     assert trust.judge(folder / "a.md", b"3") == "approved"
     assert trust.judge(folder / "b.md", b"2") == "approved"
@@ -57,16 +57,16 @@ def test_trust_in_a_folder_is_not_trust_in_a_project_below_it_or_above_it(
 ) -> None:
     (folder / "clone").mkdir()
     ledger.approve(folder, {})
-    assert ledger.open(folder).is_trusted
-    assert not ledger.open(folder / "clone").is_trusted
-    assert not ledger.open(folder.parent).is_trusted
+    assert ledger.trust_in(folder).is_trusted
+    assert not ledger.trust_in(folder / "clone").is_trusted
+    assert not ledger.trust_in(folder.parent).is_trusted
 
 
 def test_trusting_a_link_to_a_folder_trusts_the_folder(ledger: TrustLedger, folder: Path) -> None:
     link = folder.parent / "link"
     link.symlink_to(folder)
     ledger.approve(link, {})
-    assert ledger.open(folder).is_trusted
+    assert ledger.trust_in(folder).is_trusted
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_folder_with_an_unusual_name_can_be_trusted(
     folder.mkdir()
     file = folder / os.fsdecode(b"\xfe.md")
     ledger.approve(folder, {file: b"\xff"})
-    assert ledger.open(folder).judge(file, b"\xff") == "approved"
+    assert ledger.trust_in(folder).judge(file, b"\xff") == "approved"
     assert [trust.root for trust in ledger.list()[0]] == [folder]
 
 
@@ -93,7 +93,7 @@ def test_a_damaged_record_trusts_nothing_and_is_named(
     ledger.approve(folder, {folder / "AGENTS.md": b"x"})
     record = next((folder.parent / "state" / "trust").iterdir())
     record.write_bytes(damage)
-    assert not ledger.open(folder).is_trusted
+    assert not ledger.trust_in(folder).is_trusted
     assert str(record) in ledger.problem_of(folder)
     folders, problems = ledger.list()
     assert folders == []
@@ -110,13 +110,13 @@ def test_a_record_copied_from_another_folder_trusts_nothing(
     record.unlink()
     ledger.approve(tmp_path / "other", {})
     next((tmp_path / "state" / "trust").iterdir()).write_bytes(theirs)
-    assert not ledger.open(tmp_path / "other").is_trusted
+    assert not ledger.trust_in(tmp_path / "other").is_trusted
 
 
 def test_removed_trust_is_gone(ledger: TrustLedger, folder: Path) -> None:
     ledger.approve(folder, {})
     assert ledger.remove(folder)
-    assert not ledger.open(folder).is_trusted
+    assert not ledger.trust_in(folder).is_trusted
     assert not ledger.remove(folder)
 
 
@@ -142,10 +142,10 @@ def test_folders_of_the_earlier_list_are_trusted_with_the_files_they_hold_now(
     (folder / "AGENTS.md").write_text("be brief\n", encoding="utf-8")
     old = paths.state / "trusted"
     old.write_text(f"{folder}\n{tmp_path / 'gone'}\n", encoding="utf-8")
-    trust = TrustLedger.of(paths).open(folder)
+    trust = TrustLedger.find(paths).trust_in(folder)
     assert trust.judge(folder / "AGENTS.md", b"be brief\n") == "approved"
     assert not old.exists()
-    assert [one.root for one in TrustLedger.of(paths).list()[0]] == [folder]
+    assert [one.root for one in TrustLedger.find(paths).list()[0]] == [folder]
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def old_list(tmp_path: Path) -> tuple[TrustLedger, Path, list[Path]]:
 
 
 def is_approved(ledger: TrustLedger, root: Path) -> bool:
-    return ledger.open(root).judge(root / "AGENTS.md", b"be brief\n") == "approved"
+    return ledger.trust_in(root).judge(root / "AGENTS.md", b"be brief\n") == "approved"
 
 
 def test_the_earlier_list_stays_until_each_of_its_folders_is_recorded(
@@ -170,7 +170,7 @@ def test_the_earlier_list_stays_until_each_of_its_folders_is_recorded(
     ledger, listed, named = old_list
     records = listed.parent / "trust"
     records.write_text("no folder: nothing can be recorded")
-    assert not ledger.open(named[0]).is_trusted
+    assert not ledger.trust_in(named[0]).is_trusted
     assert listed.exists()
     records.unlink()
     assert [is_approved(ledger, root) for root in named] == [True, True]
@@ -188,13 +188,15 @@ def test_an_adoption_that_was_killed_between_two_folders_goes_on_at_the_next_sta
         "    write(path, text)\n"
         "    os._exit(9)\n"
         "trust.write_file = dies_after_one\n"
-        "trust.TrustLedger(Path(sys.argv[1]), Path(sys.argv[2])).open(Path())"
+        "trust.TrustLedger(Path(sys.argv[1]), Path(sys.argv[2])).trust_in(Path())"
     )
     run = [sys.executable, "-c", script, str(listed.parent / "trust"), str(listed)]
     assert subprocess.run(run, timeout=60).returncode == 9
     (named[0] / "AGENTS.md").write_text("changed since it was adopted\n", encoding="utf-8")
     assert [is_approved(ledger, root) for root in named] == [True, True]
-    changed = ledger.open(named[0]).judge(named[0] / "AGENTS.md", b"changed since it was adopted\n")
+    changed = ledger.trust_in(named[0]).judge(
+        named[0] / "AGENTS.md", b"changed since it was adopted\n"
+    )
     assert changed == "changed", "it is not adopted again"
     assert not listed.exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures.thread  # noqa: F401  now: an ordinary user may not be able to read it later
 import ctypes  # noqa: F401  as above
+import encodings.utf_8_sig  # noqa: F401  as above
 import json
 import os
 import pwd

@@ -12,7 +12,7 @@ from typing import Any
 from claude_code_sdk import ClaudeCodeOptions, Transport, query
 
 
-class _Lines(Transport):
+class _Lines(Transport):  # type: ignore[misc]  # the SDK is installed beside, if at all
     """A transport that yields the lines of a file in place of a process's output."""
 
     async def connect(self) -> None:

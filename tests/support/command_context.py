@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from swecli.app import Runtime
 from swecli.models.events import Event
@@ -14,6 +15,7 @@ from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
+from swecli.repl.render.theme import Theme
 from tests.screen.emulated import TextSurface
 
 
@@ -25,14 +27,16 @@ class ScriptedContext(CommandContext):
         self.paper = io.StringIO()
         renderer = Renderer(Screen(TextSurface(self.paper, width), False))
         self.table = CommandTable.discover(runtime.start.read_trust())
+        double: Any = self  # of the program and of the prompt, as far as commands need them
         super().__init__(
             runtime,
             self.table,
             renderer,
-            program=self,
-            asker=self,
-            background=Background(self),
+            program=double,
+            asker=double,
+            background=Background(double),
         )
+        self.theme = Theme("auto", {})
         self.left = False
         self.draft = ""
         self.detailed: list[list[str]] = []
@@ -75,11 +79,11 @@ class ScriptedContext(CommandContext):
         guarded: bool = False,
         interrupts: bool = True,
     ) -> int | None:
-        """Return the index of the option whose mark is the next pick, or None if the pick is None."""
+        """Return the index of the option whose key is the next pick, or None if the pick is None."""
         self.titles.append(title)
-        self.offered.append([(option.mark, option.label) for option in options])
-        mark = self._picks.pop(0)
-        return None if mark is None else [option.mark for option in options].index(mark)
+        self.offered.append([(option.key, option.label) for option in options])
+        key = self._picks.pop(0)
+        return None if key is None else [option.key for option in options].index(key)
 
     async def ask_text(self, label: str) -> str | None:
         return self._picks.pop(0)

@@ -67,7 +67,7 @@ async def questions_of_a_day(folder: Path, sandbox: str) -> list[str]:
     commands that were asked about. Raises AssertionError if one of them failed."""
     make_project(folder)
     asked: list[dict[str, Any]] = [{"command": command} for command in COMMANDS]
-    asked += [{"command": command, "outside": True, "why": why} for command, why in OUTSIDE]
+    asked += [{"command": command, "access": "outside", "why": why} for command, why in OUTSIDE]
     replies = [reply for one in asked for reply in (calls(("run_command", one)), "done")]
     user = User()
     runtime = make_runtime(

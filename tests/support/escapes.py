@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from swecli.tools.guard import Guard
 from swecli.tools.processes import child_environment, run_group
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Profile, Sandbox
@@ -69,6 +70,8 @@ class World:
             ".netrc",
             ".git-credentials",
             ".config/swecli/config.toml",
+            ".some-program/token",
+            "another project/notes",
         ):
             self._write(self.home / name, SECRET)
         self._write(self.home / ".bashrc", "true\n")
@@ -99,6 +102,8 @@ class World:
             ("commit", "-qm", "x"),
         ):
             subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
+        nested = ["git", "init", "-q", "--template=", "vendor/lib"]
+        subprocess.run(nested, cwd=self.root, env=self.env, check=True)
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
@@ -109,7 +114,7 @@ class World:
         """Return a digest of everything that no command may change."""
         found = hashlib.sha256()
         guarded = (
-            ".git/hooks", ".git/config", ".vscode", ".github",
+            ".git/hooks", ".git/config", ".vscode", ".github/workflows",
             ".venv", "venv", "node_modules", "web/node_modules", ".terraform", "environments",
         )  # fmt: skip
         for top in (self.home, self.outside, *(self.root / name for name in guarded)):
@@ -126,7 +131,9 @@ class World:
             ["git", "config", "--get", "core.fsmonitor"],
             cwd=self.root, env=self.env, capture_output=True, check=False,
         )  # fmt: skip
-        return b"evil" in setting.stdout or (self.root / "sub/AGENTS.md").exists()
+        files = [*self.root.rglob(".git/config"), *self.root.rglob(".git/config.worktree")]
+        settings = [setting.stdout, *(path.read_bytes() for path in files)]
+        return b"evil" in b"".join(settings) or (self.root / "sub/AGENTS.md").exists()
 
 
 def _listen_out_of_sight(others: list[socket.socket], base: Path) -> None:
@@ -235,7 +242,13 @@ async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tupl
         before = world.digest()
         if inside:
             await run_inside(
-                sandbox, attempt.profile, argv, env=env, timeout=_SECONDS, on_output=output.extend
+                sandbox,
+                Guard(sandbox.root),
+                attempt.profile,
+                argv,
+                env=env,
+                timeout=_SECONDS,
+                on_output=output.extend,
             )
         else:
             await run_group(

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from swecli.tools.commands.programs import Program, known_programs
-from swecli.tools.commands.rules import objection
+from swecli.tools.commands.reading import _Form, _forms
+from swecli.tools.commands.rules import why_uncovered
 from swecli.tools.git import read_only_environment
+from swecli.tools.guard import Guard
 from swecli.tools.processes import child_environment
 
 SECONDS = 3.0  # for one command; one that takes longer is ended, as in a session
@@ -163,7 +164,7 @@ class Jail:
             text = f'#!/bin/sh\necho "{name} $*" >> {log}\n/bin/cat >/dev/null\n'
             self._write(traps / name, text)
             (traps / name).chmod(0o755)
-        for name in known_programs():
+        for name in {form.split(" ")[0] for form in _forms()}:
             program = _find_real(name)
             if program and not (traps / name).exists():
                 (real / name).symlink_to(program)
@@ -254,7 +255,7 @@ def _isolation() -> tuple[str, ...]:
 def generate(seed: int, count: int, blob: str) -> Iterator[str]:
     """Yield commands: a program with options and operands in any order, perhaps behind or before another command."""
     chance = random.Random(seed)
-    rows = [pair for name, row in sorted(known_programs().items()) for pair in _rows(name, row)]
+    rows = sorted(_forms().items())
     for number in range(count):
         name, row = rows[number % len(rows)]
         words = [_option(chance, row, name) for _ in range(chance.choice((0, 0, 1, 1, 2, 3)))]
@@ -271,13 +272,7 @@ def generate(seed: int, count: int, blob: str) -> Iterator[str]:
         yield command.replace("BLOB", blob)
 
 
-def _rows(name: str, row: Program) -> Iterator[tuple[str, Program]]:
-    yield name, row
-    for word, sub in sorted(row.subs.items()):
-        yield from _rows(f"{name} {word}", sub)
-
-
-def _option(chance: random.Random, row: Program, name: str) -> str:
+def _option(chance: random.Random, row: _Form, name: str) -> str:
     if not row.options or chance.random() < 0.1:
         return chance.choice(
             ["-o", "--output=PWNED", "-i", "-r", "-f", "--help", "--version", "-V", "--", "-exec"]
@@ -325,7 +320,7 @@ def run_unasked(jail: Jail, seed: int, count: int) -> Unasked:
     before, found = jail.snapshot(), Unasked()
     for command in generate(seed, count, jail.blob):
         found.generated += 1
-        if objection(command, jail.root, child_environment(jail.environ)):
+        if why_uncovered(command, Guard(jail.root), child_environment(jail.environ)):
             continue
         found.ran += 1
         printed = jail.run(command)

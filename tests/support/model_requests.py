@@ -9,7 +9,7 @@ from typing import Any
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint, resolve
 from swecli.llm.price_table import find_row
-from swecli.llm.registry import model_at as on_its_wire
+from swecli.llm.registry import create_model
 from swecli.llm.reply import ReplyBuilder
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest, ToolSpec
 from tests.support.strict_provider import StrictProvider
@@ -32,7 +32,7 @@ def model_at(server: StrictProvider, name: str, **clocks: float) -> ChatModel:
 
 def model_for_endpoint(endpoint: Endpoint) -> ChatModel:
     """Return the model of an endpoint."""
-    return on_its_wire(endpoint, find_row(endpoint.provider, endpoint.model))
+    return create_model(endpoint, find_row(endpoint.provider, endpoint.model))
 
 
 async def collect(chunks: AsyncIterator[ModelChunk]) -> list[ModelChunk]:

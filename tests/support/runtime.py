@@ -52,7 +52,7 @@ def make_start(cwd: Path | None = None, *, resume: str | None = None, **settings
 def trust_everything(start: Start) -> FolderTrust:
     """Trust all files of the project as they are now."""
     root = project_root(start.cwd)
-    return TrustLedger.of(start.paths).approve(root, read_project_files(start.cwd))
+    return TrustLedger.find(start.paths).approve(root, read_project_files(start.cwd))
 
 
 def make_runtime(

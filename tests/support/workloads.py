@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from swecli.tools.guard import Guard
 from swecli.tools.processes import child_environment, run_group
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox
@@ -56,7 +57,13 @@ async def work_twice(base: Path) -> list[dict[str, Any]]:
                 if sandbox.problem:
                     raise SystemExit(sandbox.problem)
                 end = await run_inside(
-                    sandbox, "workspace", argv, env=env, timeout=_SECONDS, on_output=output.extend
+                    sandbox,
+                    Guard(sandbox.root),
+                    "workspace",
+                    argv,
+                    env=env,
+                    timeout=_SECONDS,
+                    on_output=output.extend,
                 )
             row |= {where: end.code, "output": output.decode("utf-8", "replace")[-1000:]}
         rows.append(row)

@@ -13,7 +13,7 @@ from swecli.tools.text_files import decode
 def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\r\ntwo\r\n")
-    base = read_base(ctx, path, must_be_seen=False)
+    base = read_base(ctx, path)
     plan = plan_change(ctx, base, b"one\r\n2\r\n", "Edit")
     assert plan.summary == "Edit a.txt (+1 −1)"
     assert plan.preview.body.endswith(" one\n-two\n+2\n")
@@ -28,7 +28,7 @@ def test_a_file_changed_after_the_preview_is_not_written(
 ) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\n")
-    base = read_base(ctx, path, must_be_seen=False)
+    base = read_base(ctx, path)
     plan = plan_change(ctx, base, b"two\n", "Edit")
     path.unlink()
     if now is not None:
@@ -48,6 +48,6 @@ def test_binary_files_are_not_edited(ctx: ToolContext) -> None:
     path = ctx.root / "a.bin"
     path.write_bytes(b"\0\1")
     with pytest.raises(ToolError, match="binary"):
-        read_base(ctx, path, must_be_seen=False)
+        read_base(ctx, path)
     with pytest.raises(ToolError, match="binary"):
         plan_change(ctx, Base(path, None), b"\0", "Create")

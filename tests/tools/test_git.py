@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.buffer import _list_paths
+from swecli.repl.input.completer import _list_paths
 from swecli.review.target.github import GitHub
 from swecli.review.target.targets import resolve_target
 from swecli.tools.git import _ENVIRONMENT, GitFailed, find_repository, run_git

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import FileAccess, ToolContext
+from swecli.tools.guard import Guard
 from swecli.tools.matches import Query, Search
+from swecli.tools.path_rules import PathRule
 
 
 def event(kind: str, path: str = "a", **data: Any) -> bytes:
@@ -31,10 +32,11 @@ def match(path: str, line: int, text: str = "x") -> bytes:
 END = event("end", binary_offset=None)
 
 
-def make_search(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> Search:
-    return Search(
-        ToolContext(Path("/nowhere"), FileAccess(may_read=may_read)), ".", Query("x", limit=most)
-    )
+def make_search(most: int = 10, *, denied: str = "") -> Search:
+    root = Path("/nowhere")
+    rules = [PathRule("deny", is_about_changes=False, pattern=denied, text="")] if denied else []
+    guard = Guard(root, rules)
+    return Search(ToolContext(root, FileAccess(guard=guard)), ".", Query("x", limit=most))
 
 
 def rows(search: Search) -> list[str]:
@@ -57,7 +59,7 @@ def test_matches_in_a_binary_file_are_dropped() -> None:
 
 
 def test_matches_in_files_that_may_not_be_read_do_not_count() -> None:
-    found = make_search(2, may_read=lambda path: path != "secret")
+    found = make_search(2, denied="secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
     assert (rows(found), found.has_more) == (["a:1: x", "a:2: x"], True)

@@ -52,7 +52,7 @@ async def test_a_folder_outside_is_asked_about_in_every_mode(
     assert f"{library}/inner/b.py" in result.for_model
     [asked] = answers.asked
     assert asked.why == f"{library}/ is outside the workspace"
-    assert asked.session_rule == f"read(/{library}/**)"
+    assert asked.session_rules == (f"read(/{library}/**)",)
     answers.decision = Decision(False, reason="not there")
     refused = await run(name, path="../library", **parameters)
     assert (refused.ok, refused.denied) == (False, True)
@@ -104,7 +104,7 @@ async def test_no_lasting_yes_is_offered_for_a_folder_around_the_workspace(
     result = await run("list_files", path="..", depth=1)
     assert f"{root.parent}/beside.txt" in result.for_model
     [asked] = answers.asked
-    assert asked.session_rule == ""
+    assert asked.session_rules == ()
     assert asked.remedy == "a rule for a folder in it allows that folder"
 
 

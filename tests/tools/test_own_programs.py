@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import asyncio, json, os, sys
 from pathlib import Path
-from swecli.tools.guards import before_writing
+from swecli.tools.guard import Guard
 from swecli.tools.own_programs import find_ripgrep, own_link
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox
@@ -30,10 +30,12 @@ root = Path.cwd()
 sandbox = Sandbox("auto", root, os.environ)
 if sandbox.is_active:
     argv = ["/bin/sh", "-c", sys.argv[1]]
-    asyncio.run(run_inside(sandbox, "workspace", argv, env=os.environ, timeout=20, on_output=print))
+    guard = Guard(sandbox.root)
+    asyncio.run(run_inside(sandbox, guard, "workspace", argv, env=os.environ, timeout=20, on_output=print))
 print(json.dumps({
     "problem": sandbox.problem, "link": own_link(root), "ripgrep": find_ripgrep(os.environ, root),
-    "asks": before_writing(root, "source/swecli/app.py"), "free": before_writing(root, "source/x.py"),
+    "asks": Guard(root).judge("source/swecli/app.py").write_reason,
+    "free": Guard(root).judge("source/x.py").write_reason,
 }))
 """
 

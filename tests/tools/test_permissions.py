@@ -14,6 +14,7 @@ from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
+from swecli.tools.guard import Reading
 from swecli.tools.permission_rules import PermissionRule
 from swecli.tools.permissions import Permissions, PermissionVerdict
 from swecli.tools.registry import ToolRegistry
@@ -34,7 +35,9 @@ def exact_rule(name: str, subject: str) -> str:
     """Return the rule that matches only this subject."""
     tool = TOOLS.get(name)
     assert tool is not None
-    return Permissions.suggest_rule(tool, ToolPlan("x", subject=subject), CTX, exact_only=True)[0]
+    return Permissions.suggest_rules(tool, ToolPlan("x", subject=subject), CTX, exact_only=True)[0][
+        0
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,11 +123,12 @@ def test_read_rules_do_not_apply_to_tools_without_files() -> None:
     assert decide(permissions, "todo", "").outcome == "allow"
 
 
-def test_files_that_need_approval_to_read_are_left_out_of_searches() -> None:
+def test_files_that_need_approval_to_read_are_left_out_of_searches(tmp_path: Path) -> None:
     permissions = Permissions(deny=["read(private/**)"], ask=["read(*.pdf)"])
-    assert [
-        p for p in ("a", "private/a", "x.pdf", ".env", "b/c.py") if permissions.may_read(p)
-    ] == ["a", "b/c.py"]
+    guard = permissions.guard(tmp_path, {})
+    names = ("a", "private/a", "x.pdf", ".env", "b/c.py")
+    free = [name for name in names if guard.judge(name).read is Reading.FREE]
+    assert free == ["a", "b/c.py"]
 
 
 @pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
@@ -177,7 +181,7 @@ def test_a_claude_code_rule_is_judged_like_a_swecli_rule() -> None:
     [
         ("Bash(git:* --force)", "`:\\*` is only valid at the end"),
         ("Read(/src/**)", r"write read\(src"),
-        ("Edit(~/.zshrc)", r"write edit\(src"),
+        ("Edit(../a)", r"write edit\(src"),
         ("WebFetch(https://example.org)", r"write fetch\(docs"),
     ],
 )
@@ -204,25 +208,23 @@ def test_a_question_calls_a_command_that_no_wider_rule_covers_this_exact_command
     tool = TOOLS.get("run_command")
     assert tool is not None
     for command in ("for i in 1 2; do make; done", "rm a"):
-        rule, label = Permissions.suggest_rule(
+        rules, label = Permissions.suggest_rules(
             tool, ToolPlan("x", subject=command), CTX, exact_only=False
         )
-        assert (rule, label) == (f"run({command})", "this exact command")
+        assert (rules, label) == ((f"run({command})",), "this exact command")
     outside = ToolPlan("x", subject="make", outside="it needs the network")
-    assert Permissions.suggest_rule(tool, outside, CTX, exact_only=True) == (
-        "outside(make)",
+    assert Permissions.suggest_rules(tool, outside, CTX, exact_only=True) == (
+        ("outside(make)",),
         "this exact command outside the sandbox",
     )
 
 
 def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
     assert decide(Permissions(), "run_command", "find . -delete") == (
-        PermissionVerdict("ask", "mode", "find -delete deletes files")
+        PermissionVerdict("ask", "mode", "find -delete may do more than read")
     )
-    assert (
-        decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why
-        == "find -delete deletes files"
-    )
+    allowed = decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete")
+    assert allowed.why == "by run(find *)"
     assert (
         decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why
         == "The rule run(ls*) asks for approval."
@@ -275,8 +277,8 @@ def test_a_project_rule_that_cannot_be_saved_applies_for_the_session(tmp_path: P
 
 
 def test_rules_that_no_tool_uses_are_named() -> None:
-    permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["deploy(example.org)", "todo"])
-    assert permissions.unusable_rules(TOOLS) == ["rnu(x)", "deploy(example.org)"]
+    permissions = Permissions(allow=["rnu(x)", "run(x)", "Edit(~/x)"], deny=["deploy(y)", "todo"])
+    assert permissions.unusable_rules(TOOLS) == ["rnu(x)", "deploy(y)", "Edit(~/x)"]
 
 
 def test_a_rule_can_contain_brackets_and_newlines() -> None:

@@ -316,3 +316,31 @@ def test_the_child_environment_has_no_keys_of_models_and_no_pager() -> None:
         "HOME": "/h",
     }
     assert (env["GIT_PAGER"], env["TERM"], env["GIT_OPTIONAL_LOCKS"]) == ("cat", "dumb", "0")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit",
+        "git tag -a v1",
+        "git rebase -i --root",
+        'eval "$SVN_EDITOR a"',
+        "git -c core.editor=cat commit",
+    ],
+)
+async def test_an_editor_fails_at_once_with_words(root: Path, command: str) -> None:
+    own = {"EDITOR": "cat", "GIT_EDITOR": "cat", "SVN_EDITOR": "cat", "HOME": str(root)}
+    env = child_environment(os.environ | own)
+    author = "git config user.name a; git config user.email a@b; "
+    make = f"git init -q; {author}git commit -qm first --allow-empty; touch a; git add a; "
+    output = Output()
+    end = await run_group(
+        ["/bin/sh", "-c", f"{make}{'git stash -q; ' if 'rebase' in command else ''}{command}"],
+        cwd=root,
+        env=env,
+        timeout=20,
+        on_output=output,
+    )
+    assert end.reason == "exit"
+    assert end.code != 0
+    assert "No editor runs here: give the text as an option or in a file." in output.data.decode()

@@ -57,7 +57,7 @@ async def test_installed_dependencies_are_read_only_wherever_they_lie(
             "run_command",
             command=f"echo evil >> {name}; touch {name.parent}/new; rm {name}; mv {name.parent} x",
         )
-    assert answers.asked == []
+    assert [asked.why for asked in answers.asked] == []
     assert [file.read_text() for file in files] == ["whole\n"] * len(files)
     assert [list(file.parent.iterdir()) for file in files] == [[file] for file in files]
 
@@ -72,7 +72,7 @@ async def test_a_refused_installation_says_how_to_install(run: RunTool, root: Pa
     make(root, "node_modules/x/package.json")
     result = await run("run_command", command="rm -r node_modules/x")
     assert "installed dependencies (.venv, node_modules) read-only" in result.for_model
-    assert "send it again with outside" in result.for_model
+    assert "send it again with access: outside" in result.for_model
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ async def test_program_text_and_certificates_among_dependencies_are_not_taken_fo
     make(root, f"{packages}/certifi/cacert.pem", "-----BEGIN CERTIFICATE-----\n")
     make(root, f"{packages}/botocore/credentials.py", "text = 1\n")
     make(root, f"{packages}/own.pem", f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n")
-    command = f"x={packages}; cat $x/certifi/c* $x/botocore/c*; cat $x/own*"
+    command = f"x={packages}; y=ow; cat $x/certifi/c* $x/botocore/c*; cat $x/${{y}}n*"
     shown = (await run("run_command", command=command)).for_model
     assert "BEGIN CERTIFICATE" in shown
     assert "text = 1" in shown
@@ -187,7 +187,7 @@ async def test_vite_may_write_what_it_compiles_and_nobody_else_runs_it(
 ) -> None:
     make(root, "node_modules/vite/package.json")
     command = "echo x > node_modules/.vite-temp/config.mjs && cat node_modules/.vite-temp/*"
-    assert (await run("run_command", command=command)).ok
+    assert (await run("run_command", command=command, access="write")).ok
     assert list((root / "node_modules/.vite-temp").iterdir()) == []
 
 

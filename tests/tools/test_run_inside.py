@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.tools.base import ToolError
+from swecli.tools.guard import Guard
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 
@@ -34,7 +35,13 @@ async def run(sandbox: Sandbox, script: str) -> tuple[int, str]:
     output = bytearray()
     argv = ["/bin/sh", "-c", script]
     end = await run_inside(
-        sandbox, "read-only", argv, env=os.environ, timeout=20, on_output=output.extend
+        sandbox,
+        Guard(sandbox.root),
+        "read-only",
+        argv,
+        env=os.environ,
+        timeout=20,
+        on_output=output.extend,
     )
     return end.code, output.decode()
 

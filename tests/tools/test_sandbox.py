@@ -17,10 +17,11 @@ import pytest
 from swecli.models.message import Decision, Mode, ToolCall, ToolResult
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import execute
+from swecli.tools.guard import Guard
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.run_inside import run_inside
-from swecli.tools.sandbox import Sandbox, looks_denied
+from swecli.tools.sandbox import Sandbox, looks_denied, says_read_only
 from tests.tools.conftest import Answers, make_run
 from tests.tools.test_processes import has_ended
 
@@ -78,13 +79,13 @@ async def test_commands_run_without_a_question_in_the_sandbox_in_these_modes(
     assert (root / "made").exists()
     assert not Path("/usr/swecli-made").exists()
     assert "Read-only file system" in result.for_model
-    assert "send it again with outside" in result.for_model
+    assert "send it again with access: outside" in result.for_model
 
 
 async def test_in_mode_ask_the_question_says_that_a_command_runs_in_the_sandbox(
     run: RunTool, root: Path, answers: Answers, sandbox: Sandbox
 ) -> None:
-    result = await run("run_command", command="touch made; touch /usr/swecli-made")
+    result = await run("run_command", command="touch made; touch /usr/swecli-made", access="write")
     assert "in the sandbox: no network, writes only here" in answers.asked[0].preview.title
     assert (root / "made").exists()
     assert not result.ok
@@ -109,6 +110,63 @@ async def test_what_only_reads_runs_where_nothing_can_be_written_in_every_mode(
     assert "found" in result.for_model
     assert answers.asked == []
     assert recorder.scans == 0, "nothing can have changed"
+
+
+async def test_a_command_that_wants_to_write_is_one_question(
+    run: RunTool, root: Path, answers: Answers, sandbox: Sandbox
+) -> None:
+    result = await run("run_command", command="echo once >> log; echo made > made")
+    [asked] = answers.asked
+    assert asked.why == "writes to log"
+    assert "writes only here" in asked.preview.title
+    assert (result.ok, (root / "log").read_text()) == (True, "once\n"), (
+        "the first try wrote nothing"
+    )
+    assert "Read-only" not in result.for_model
+
+
+async def test_a_command_that_goes_on_after_a_refused_write_is_stopped_and_asked_about(
+    run: RunTool, root: Path, answers: Answers, sandbox: Sandbox
+) -> None:
+    result = await run("run_command", command="touch made; cat made || sleep 60; echo done")
+    [asked] = answers.asked
+    assert "touch may do more than read" in asked.why
+    assert (result.for_model, (root / "made").exists()) == ("exit code 0\ndone", True)
+
+
+async def test_a_refused_command_that_wants_to_write_changes_nothing_and_says_so(
+    run: RunTool, root: Path, answers: Answers, sandbox: Sandbox
+) -> None:
+    answers.decision = Decision(False, reason="not now")
+    result = await run("run_command", command="ls -d .; touch made")
+    assert (result.denied, (root / "made").exists()) == (True, False)
+    assert "not now" in result.for_model
+
+
+async def test_plan_mode_tells_what_a_command_wanted_to_write(
+    run: RunTool, root: Path, permissions: Permissions, answers: Answers, sandbox: Sandbox
+) -> None:
+    permissions.mode = "plan"
+    result = await run("run_command", command="ls -d .; touch made")
+    assert (answers.asked, (root / "made").exists()) == ([], False)
+    assert "Plan mode is read-only" in result.for_model
+
+
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+async def test_a_command_that_wants_to_write_is_run_again_where_it_may(
+    run: RunTool,
+    ctx: ToolContext,
+    root: Path,
+    permissions: Permissions,
+    answers: Answers,
+    sandbox: Sandbox,
+    mode: Mode,
+) -> None:
+    recorder = Recorder()
+    ctx.files.changes = recorder
+    permissions.mode = mode
+    assert (await run("run_command", command="touch made")).ok
+    assert (answers.asked, (root / "made").exists(), recorder.scans) == ([], True, 1)
 
 
 async def test_files_changed_in_the_sandbox_are_recorded_for_undo(
@@ -142,14 +200,14 @@ async def test_a_command_outside_asks_in_every_mode_with_its_reason(
     permissions.mode = mode
     beside = root.parent / "beside"
     result = await run(
-        "run_command", command=f"touch {beside}", outside=True, why="It installs a package."
+        "run_command", command=f"touch {beside}", access="outside", why="It installs a package."
     )
     assert result.ok
     assert beside.exists()
     [asked] = answers.asked
     assert "OUTSIDE the sandbox" in asked.preview.title
     assert "It installs a package." in asked.why
-    assert asked.session_rule == f"outside(touch {beside})"
+    assert asked.session_rules == (f"outside(touch {beside})",)
     assert asked.project_file == ""
 
 
@@ -172,10 +230,10 @@ async def test_a_rule_of_the_kind_outside_covers_what_its_words_name(
 async def test_a_command_outside_needs_a_reason_and_is_refused_in_plan_mode(
     run: RunTool, permissions: Permissions, answers: Answers, sandbox: Sandbox
 ) -> None:
-    result = await run("run_command", command="ls", outside=True)
+    result = await run("run_command", command="ls", access="outside")
     assert "Give the reason in `why`" in result.for_model
     permissions.mode = "plan"
-    assert (await run("run_command", command="ls", outside=True, why="x")).denied
+    assert (await run("run_command", command="ls", access="outside", why="x")).denied
     assert answers.asked == []
 
 
@@ -188,9 +246,9 @@ async def test_a_rule_of_the_kind_run_does_not_let_a_command_out(
     answers.decision = Decision(False)
     assert not (await run("run_command", command=command)).denied
     assert not beside.exists()
-    assert (await run("run_command", command=command, outside=True, why="x")).denied
+    assert (await run("run_command", command=command, access="outside", why="x")).denied
     permissions.allow_for_session(f"outside({command})")
-    assert (await run("run_command", command=command, outside=True, why="x")).ok
+    assert (await run("run_command", command=command, access="outside", why="x")).ok
     assert beside.exists()
 
 
@@ -199,7 +257,7 @@ async def test_deny_and_ask_rules_hold_for_commands_outside_too(
 ) -> None:
     async def outside(command: str, **rules: Any) -> ToolResult:
         call = ToolCall(
-            "call-1", "run_command", {"command": command, "outside": True, "why": "to see"}
+            "call-1", "run_command", {"command": command, "access": "outside", "why": "to see"}
         )
         found = await execute(call, ToolRegistry.discover(), ctx, Permissions(**rules), answers)
         return found[0]
@@ -250,20 +308,21 @@ async def test_programs_on_the_path_run_from_a_temporary_folder_and_cannot_be_ch
 ) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         home = Path(name)
-        program = home / "bin" / "greet"
-        program.parent.mkdir()
+        program = home / "tool" / "bin" / "greet"
+        program.parent.mkdir(parents=True)
         program.write_text('#!/bin/sh\n. "${0%/*}/../words"; echo "$WORD"\n')
         program.chmod(0o755)
-        (home / "words").write_text("WORD=hello\n")
+        (home / "tool" / "words").write_text("WORD=hello\n")
         (home / ".netrc").write_text("password kept\n")
         path = f"{program.parent}:{os.environ['PATH']}"
         sandbox = Sandbox("auto", root, {"PATH": path, "HOME": name})
         if sandbox.problem:
             pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
         output = bytearray()
-        script = f"greet; cat {name}/.netrc; echo x > {name}/words"
+        script = f"greet; cat {name}/.netrc; echo x > {name}/tool/words"
         await run_inside(
             sandbox,
+            Guard(sandbox.root),
             "workspace",
             ["/bin/bash", "-c", script],
             env={"PATH": path},
@@ -272,16 +331,22 @@ async def test_programs_on_the_path_run_from_a_temporary_folder_and_cannot_be_ch
         )
         assert output.decode().splitlines()[0] == "hello"
         assert b"kept" not in output
-        assert (home / "words").read_text() == "WORD=hello\n"
+        assert (home / "tool" / "words").read_text() == "WORD=hello\n"
 
 
-async def test_a_new_file_that_instructs_an_assistant_is_named_in_the_result(
-    run: RunTool, permissions: Permissions, sandbox: Sandbox
+async def test_a_command_that_misses_a_file_at_home_is_told_that_home_is_hidden(
+    run: RunTool, root: Path, ctx: ToolContext
 ) -> None:
-    permissions.mode = "auto"
-    result = await run("run_command", command="mkdir sub && echo obey > sub/AGENTS.md")
-    assert "it created files that start programs" in result.for_model
-    assert "sub/AGENTS.md" in result.for_model
+    home = root.parent / "ada"
+    home.mkdir()
+    (home / "notes").touch()
+    ctx.commands.environ = {**os.environ, "HOME": str(home)}
+    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
+    if ctx.commands.sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
+    result = await run("run_command", command="cat ~/notes")
+    assert "the home folder hidden" in result.for_model
+    assert "hidden" not in (await run("run_command", command="cat notes")).for_model
 
 
 async def test_git_commits_in_a_linked_work_tree(
@@ -298,6 +363,8 @@ async def test_git_commits_in_a_linked_work_tree(
     ctx.commands.sandbox = Sandbox("auto", tree, ctx.commands.environ)
     run = make_run(replace(ctx, root=tree), permissions, answers)
     permissions.mode = "auto"
+    for command in ("git status", "git log -1"):
+        assert (await run("run_command", command=command)).ok
     commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second"
     assert (await run("run_command", command=commit)).ok
     hook = await run("run_command", command=f"echo evil > {root}/.git/hooks/pre-commit")
@@ -340,7 +407,7 @@ async def test_without_a_sandbox_outside_changes_nothing(
     run: RunTool, root: Path, permissions: Permissions, answers: Answers
 ) -> None:
     permissions.mode = "auto"
-    assert (await run("run_command", command="touch made", outside=True, why="x")).ok
+    assert (await run("run_command", command="touch made", access="outside", why="x")).ok
     assert answers.asked == []
     permissions.mode = "edits"
     await run("run_command", command="touch made")
@@ -362,8 +429,9 @@ def test_a_failure_by_the_sandbox_is_told_from_others() -> None:
     assert not looks_denied("AssertionError: 1 != 2")
 
 
-async def test_a_command_that_only_reads_and_is_stopped_says_how_long_such_may_run(
-    run: RunTool, sandbox: Sandbox
-) -> None:
-    result = await run("run_command", command="sleep 3", timeout=1)
-    assert "what only reads gets at most 10 s, whatever `timeout` and" in result.for_model
+def test_a_refused_write_is_told_from_a_warning_of_one() -> None:
+    assert says_read_only("touch: cannot touch 'x': Read-only file system")
+    assert says_read_only("OSError: [Errno 30] Read-only file system: 'out.txt'")
+    assert says_read_only("[Errno 30] Read-only file system: '__pycache__/a.cpython-311.pyc'")
+    warning = "cacheprovider.py:9: PytestCacheWarning: could not create cache path .pytest_cache"
+    assert not says_read_only(f"{warning}: [Errno 30] Read-only file system: 'x'")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from swecli.tools.guard import Guard, Reading, Writing
 from swecli.tools.searching import list_tree
-from swecli.tools.sensitive import is_sensitive, read_guard, sensitive_patterns, write_guard
+from swecli.tools.sensitive import is_sensitive, sensitive_patterns
 
 
 @pytest.mark.parametrize(
@@ -70,8 +71,8 @@ from swecli.tools.sensitive import is_sensitive, read_guard, sensitive_patterns,
         ".github/dependabot.yml",
     ],
 )
-def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:
-    assert write_guard(path)
+def test_protected_paths_are_recognised_before_they_exist(root: Path, path: str) -> None:
+    assert Guard(root).judge(path).write is Writing.ASK
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:
         "conftest.py",
     ],
 )
-def test_ordinary_paths_are_not_protected(path: str) -> None:
-    assert not write_guard(path)
+def test_ordinary_paths_are_not_protected(root: Path, path: str) -> None:
+    assert Guard(root).judge(path).write is Writing.FREE
 
 
 SECRETS = [
@@ -116,10 +117,10 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("path", SECRETS)
-def test_files_that_may_contain_secrets_are_recognised(path: str) -> None:
+def test_files_that_may_contain_secrets_are_recognised(root: Path, path: str) -> None:
     assert is_sensitive(path)
-    assert read_guard(path)
-    assert write_guard(path)
+    assert Guard(root).judge(path).read is Reading.ASK
+    assert Guard(root).judge(path).write is Writing.ASK
 
 
 @pytest.mark.parametrize(

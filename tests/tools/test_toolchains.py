@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from swecli.tools.guard import Guard
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.toolchains import toolchains_below
@@ -43,7 +44,15 @@ async def output_of(root: Path, command: str, **environ: str) -> str:
         pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
     output = bytearray()
     argv = ["/bin/sh", "-c", command]
-    await run_inside(sandbox, "workspace", argv, env=env, timeout=20, on_output=output.extend)
+    await run_inside(
+        sandbox,
+        Guard(sandbox.root),
+        "workspace",
+        argv,
+        env=env,
+        timeout=20,
+        on_output=output.extend,
+    )
     return output.decode()
 
 
@@ -109,3 +118,13 @@ def test_the_interpreter_of_swecli_is_among_them(root: Path) -> None:
 def test_the_folder_of_a_users_sockets_is_not(root: Path) -> None:
     found = toolchains_below(("/run",), root, {"PATH": "/run/user/1000/bin"})
     assert found == ("/run/user/1000/bin",)
+
+
+def test_a_folder_that_holds_a_home_is_not(root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "people/ana"
+    home.mkdir(parents=True)
+    places = (str(tmp_path), str(home))
+    environ = {"HOME": str(home), "PATH": f"{home.parent}/bin", "GOPATH": str(home.parent)}
+    found = toolchains_below(places, root, environ)
+    assert f"{home.parent}/bin" in found
+    assert str(home.parent) not in found

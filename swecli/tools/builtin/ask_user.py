@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from pydantic import Field
 
 from swecli.models.message import Display, Offer, ToolResult
@@ -29,7 +32,15 @@ class AskUserParams(Params):
     default: str = Field("", max_length=_MAX_QUESTION, description="What you do without an answer.")
 
 
-def _plan(params: AskUserParams, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QuestionPlan(ToolPlan):
+    """A question as it is shown, and the choices on one line each, () for a free text."""
+
+    question: str
+    choices: Sequence[str]
+
+
+def _plan(params: AskUserParams, ctx: ToolContext) -> _QuestionPlan:
     question = escape_hidden(params.question.strip())
     if not question:
         raise ToolError("The question is empty.")
@@ -46,12 +57,13 @@ def _plan(params: AskUserParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError(
             "Another question is open. Ask one at a time, or put what belongs together into one question."
         )
-    return ToolPlan(f"Ask {question}", state=(question, choices))
+    return _QuestionPlan(f"Ask {question}", question=question, choices=choices)
 
 
 @tool(READ, AskUserParams, _plan, Offer(in_tasks=False, in_reviews=False))
-async def ask_user(params: AskUserParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    question, choices = plan.state
+async def ask_user(params: AskUserParams, ctx: ToolContext, plan: _QuestionPlan) -> ToolResult:
+    question = plan.question
+    choices = plan.choices
     if ctx.questions.ask_user is None:
         return _unanswered("Nobody can be asked in this run.", params.default)
     ctx.questions.open.append(question)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.tools.base import ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.builtin.run_command import RunCommandParams, plan_command
+from swecli.tools.base import ToolContext, ToolError, tool
+from swecli.tools.builtin.run_command import CommandPlan, RunCommandParams, plan_command
 from swecli.tools.commands.rules import RUN
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.files import digest, read_bytes
@@ -34,7 +34,7 @@ class _Checked:
     lines: list[str]  # for the model
 
 
-def _plan(params: DiagnosticsParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: DiagnosticsParams, ctx: ToolContext) -> CommandPlan:
     if not ctx.commands.diagnostics:
         raise ToolError(
             'No checks are configured. The user sets them in .swecli/config.toml: diagnostics = ["ruff check ."].'
@@ -46,9 +46,9 @@ def _plan(params: DiagnosticsParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(RUN, DiagnosticsParams, _plan, Offer(in_reviews=False, needs="diagnostics"))
-async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: CommandPlan) -> ToolResult:
     env = child_environment(ctx.commands.environ)
-    check_unchanged(plan.state, digest_scripts(ctx.root, plan.subject, env))
+    check_unchanged(plan.scripts, digest_scripts(ctx.guard, plan.subject, env))
     before = _digests(ctx)
     checked = [await _check(command, ctx) for command in ctx.commands.diagnostics]
     lines = [line for one in checked for line in one.lines]

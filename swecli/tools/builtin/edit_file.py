@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import Field
 
 from swecli.models.message import Offer, ToolResult
-from swecli.tools.base import EDIT, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.edits import Edit, EditedText, apply_edits
-from swecli.tools.file_changes import FileChange, make_change, plan_change, read_base
-from swecli.tools.guards import when_ignored
+from swecli.tools.base import EDIT, ToolContext, ToolError, tool
+from swecli.tools.edits import Edit, apply_edits
+from swecli.tools.file_changes import ChangePlan, make_change, plan_change, read_base, stale_error
 from swecli.tools.params import Params
 from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.spans import changed_lines
@@ -23,20 +22,20 @@ class EditFileParams(Params):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    change: FileChange
-    edited: EditedText
-
-
-def _plan(params: EditFileParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: EditFileParams, ctx: ToolContext) -> ChangePlan:
     path = resolve_path(ctx.root, params.path)
-    base = read_base(ctx, path, must_be_seen=False)
+    base = read_base(ctx, path)
     assert base.file is not None
     # a failed match quotes the file only if it was read, or may be read without asking
     name = relative_path(ctx.root, path)
-    may_quote = ctx.files.may_read(name) and not when_ignored(ctx.root, name)
-    edited = apply_edits(base.file, params.edits, hints=may_quote or path in ctx.files.digests)
+    may_quote = ctx.guard.may_read(name)
+    try:
+        edited = apply_edits(base.file, params.edits, hints=may_quote or path in ctx.files.digests)
+    except ToolError as error:
+        raise stale_error(ctx, base) if base.is_stale else error from error
+    # text that is there exactly once is what the model saw, whatever else has changed
+    if base.is_stale and (edited.failures or any(edit.replace_all for edit in params.edits)):
+        raise stale_error(ctx, base)
     if edited.text == base.file.text:
         raise ToolError("The edits leave the file as it is. Nothing was changed.")
     data = base.file.encode(edited.text)
@@ -45,19 +44,16 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> ToolPlan:
     summary = plan.summary
     if edited.failures:
         summary += f", {len(edited.failures)} of {len(params.edits)} edits left out"
-    return replace(plan, summary=summary, state=_Planned(plan.state, edited))
+    return replace(plan, summary=summary, edits_made=edited.made, failures=edited.failures)
 
 
 @tool(EDIT, EditFileParams, _plan, Offer(in_small_windows=True))
-async def edit_file(params: EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    planned: _Planned = plan.state
-    made = planned.edited.made
-    failures = planned.edited.failures
-    done = "Edited" if len(params.edits) == 1 else f"Made {made} edits in"
-    if failures:
-        done = f"Made {made} of {len(params.edits)} edits in"
-    result = make_change(ctx, replace(plan, state=planned.change), done)
-    if not failures:
+async def edit_file(params: EditFileParams, ctx: ToolContext, plan: ChangePlan) -> ToolResult:
+    done = "Edited" if len(params.edits) == 1 else f"Made {plan.edits_made} edits in"
+    if plan.failures:
+        done = f"Made {plan.edits_made} of {len(params.edits)} edits in"
+    result = make_change(ctx, plan, done)
+    if not plan.failures:
         return result
-    text = "\n".join([result.for_model, "Left out, send only these again:", *failures])
+    text = "\n".join([result.for_model, "Left out, send only these again:", *plan.failures])
     return replace(result, for_model=text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -23,13 +24,20 @@ class FetchParams(Params):
     url: str = Field(description="An http or https URL.")
 
 
-def _plan(params: FetchParams, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebPlan(ToolPlan):
+    """A request to the web."""
+
+    request: WebRequest
+
+
+def _plan(params: FetchParams, ctx: ToolContext) -> WebPlan:
     url, host = normalize_url(params.url.strip())
     check_host(host, environ_of(ctx))
-    return ToolPlan(
+    return WebPlan(
         f"Fetch {one_line(url, 200)}",
         preview=Display(body=url),
-        state=WebRequest(url, host),
+        request=WebRequest(url, host),
         subject=host,
         effects=Effects(origin="web"),
     )
@@ -42,8 +50,8 @@ def environ_of(ctx: ToolContext) -> Mapping[str, str]:
 
 
 @tool(FETCH, FetchParams, _plan)
-async def fetch(params: FetchParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    return await fetch_page(plan.state, environ_of(ctx))
+async def fetch(params: FetchParams, ctx: ToolContext, plan: WebPlan) -> ToolResult:
+    return await fetch_page(plan.request, environ_of(ctx))
 
 
 async def fetch_page(

@@ -12,13 +12,13 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.globs import Glob
-from swecli.tools.guards import visible_files, when_ignored
 from swecli.tools.limits import count_of
-from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.outside import PathPlan, SearchPlace, plan_outside
 from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
+from swecli.tools.searching import visible_files
 
 _MAX_ENTRIES = 500  # stated in list_files.md
 _DEFAULT_DEPTH = 2
@@ -35,7 +35,7 @@ class ListFilesParams(Params):
     )
 
 
-def _plan(params: ListFilesParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: ListFilesParams, ctx: ToolContext) -> PathPlan:
     folder = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, folder)
     shown = "." if subject == "." else f"{subject.rstrip('/')}/"
@@ -43,18 +43,20 @@ def _plan(params: ListFilesParams, ctx: ToolContext) -> ToolPlan:
     summary = f"List {shown}{only}"
     if not is_inside(ctx.root, folder):
         return plan_outside(summary, folder, ctx)
-    return ToolPlan(
+    access = ctx.guard.access(params.path)
+    return PathPlan(
         summary,
-        state=folder,
+        path=folder,
         subject=subject,
-        guard=when_ignored(ctx.root, subject),
+        forbidden=access.read_denial,
+        guard=access.read_guard,
         effects=Effects(origin="repository"),
     )
 
 
 @tool(READ, ListFilesParams, _plan)
-async def list_files(params: ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    folder: Path = plan.state
+async def list_files(params: ListFilesParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
+    folder = plan.path
     name = escape_hidden(plan.subject, keep="")
     if not folder.exists():
         raise not_found_error(ctx.root, folder)
@@ -87,7 +89,7 @@ def _find_entries(params: ListFilesParams, ctx: ToolContext, start: str) -> list
 
     found: set[str] = set()
     folders: set[str] = set()
-    for path in visible_files(ctx, start):
+    for path in visible_files(ctx.root, start, ctx.commands.environ, ctx.commands.timeout):
         parts = path.split("/")
         is_near = len(parts) <= deepest
         if is_near and (glob is None or glob.matches(path, start)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pydantic import Field
@@ -66,7 +67,14 @@ class PlanOutline(NamedTuple):
         return [item[:_MAX_STEP] for item in items if item]
 
 
-def _plan(params: PresentPlanParams, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OutlinePlan(ToolPlan):
+    """The question whether the user accepts a plan."""
+
+    outline: PlanOutline
+
+
+def _plan(params: PresentPlanParams, ctx: ToolContext) -> _OutlinePlan:
     if ctx.questions.ask_plan is None:
         raise ToolError("This is not plan mode: no plan has to be accepted. Do what was asked.")
     steps = [" ".join(step.split()) for step in params.steps]
@@ -77,12 +85,14 @@ def _plan(params: PresentPlanParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError(f"A step has at most {_MAX_STEP} characters: explain it in the plan.")
     if ctx.questions.open:
         raise ToolError("Another question is open. Present the plan when it is answered.")
-    return ToolPlan("Present a plan", state=PlanOutline.of(plan, steps))
+    return _OutlinePlan("Present a plan", outline=PlanOutline.of(plan, steps))
 
 
 @tool(READ, PresentPlanParams, _plan, Offer(in_tasks=False, in_reviews=False))
-async def present_plan(params: PresentPlanParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    shown: PlanOutline = plan.state
+async def present_plan(
+    params: PresentPlanParams, ctx: ToolContext, plan: _OutlinePlan
+) -> ToolResult:
+    shown = plan.outline
     assert ctx.questions.ask_plan is not None, "a plan is made only in plan mode"
     ctx.questions.open.append(plan.summary)
     try:

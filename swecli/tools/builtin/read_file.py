@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import mimetypes
-from pathlib import Path
 
 from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.guards import before_reading
 from swecli.tools.limits import escape_invalid_bytes
-from swecli.tools.outside import plan_outside
+from swecli.tools.outside import PathPlan, plan_outside
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
 from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, relative_path, resolve_for_reading
@@ -30,7 +28,7 @@ class ReadFileParams(Params):
     end_line: int | None = Field(None, ge=1, description=LAST_LINE)
 
 
-def _plan(params: ReadFileParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
     path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
     Wanted(params.start_line, params.end_line)  # refuses a wrong range before the file is read
@@ -40,18 +38,20 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> ToolPlan:
     summary = f"Read {subject}{lines}"
     if not is_inside(ctx.root, path):
         return plan_outside(summary, path, ctx)
-    return ToolPlan(
+    access = ctx.guard.access(params.path)
+    return PathPlan(
         summary,
-        state=path,
+        path=path,
         subject=subject,
-        guard=before_reading(ctx.root, subject),
+        forbidden=access.read_denial,
+        guard=access.read_guard,
         effects=Effects(read=(subject,), origin="repository"),
     )
 
 
 @tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
-async def read_file(params: ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    path: Path = plan.state
+async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
+    path = plan.path
     shown = escape_hidden(plan.subject, keep="")
     data = read_bytes(ctx.root, path)
     file = decode(data)

@@ -28,7 +28,10 @@ class ReadResultParams(Params):
 
 
 def _plan(params: ReadResultParams, ctx: ToolContext) -> ToolPlan:
-    return ToolPlan(_summary(params), state=Wanted(params.start_line, params.end_line))
+    Wanted(
+        params.start_line, params.end_line
+    )  # refuses a wrong range before anything is waited for
+    return ToolPlan(_summary(params))
 
 
 def _summary(params: ReadResultParams) -> str:
@@ -44,7 +47,8 @@ def _summary(params: ReadResultParams) -> str:
 @tool(READ, ReadResultParams, _plan)
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     text = await _find_text(params, ctx)
-    page = make_page(wrap_lines(text), plan.state, "The result", ctx.model.page_limit)
+    wanted = Wanted(params.start_line, params.end_line)
+    page = make_page(wrap_lines(text), wanted, "The result", ctx.model.page_limit)
     shown = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
     return ToolResult(True, shown, Display(title=page.span))
 

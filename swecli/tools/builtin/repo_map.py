@@ -11,13 +11,13 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.guards import before_reading, visible_files, when_ignored
+from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.limits import count_of
-from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.outside import PathPlan, SearchPlace, plan_outside
 from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 from swecli.tools.reference_rank import Definition, rank_definitions
+from swecli.tools.searching import visible_files
 from swecli.tools.source_tags import GRAMMARS
 from swecli.tools.tag_reading import TagReading
 
@@ -36,26 +36,27 @@ class RepoMapParams(Params):
     )
 
 
-def _plan(params: RepoMapParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: RepoMapParams, ctx: ToolContext) -> PathPlan:
     path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
     is_folder = path.is_dir()
     summary = f"Map {subject}{'/' if is_folder and subject != '.' else ''}"
     if not is_inside(ctx.root, path):
         return plan_outside(summary, path, ctx)
-    guard = when_ignored(ctx.root, subject) if is_folder else before_reading(ctx.root, subject)
-    return ToolPlan(
+    access = ctx.guard.access(params.path)
+    return PathPlan(
         summary,
-        state=path,
+        path=path,
         subject=subject,
-        guard=guard,
+        forbidden=access.read_denial,
+        guard=access.read_guard,
         effects=Effects(origin="repository"),
     )
 
 
 @tool(READ, RepoMapParams, _plan, Offer(in_reviews=False))
-async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    path: Path = plan.state
+async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
+    path = plan.path
     if not path.exists():
         raise not_found_error(ctx.root, path)
     place = SearchPlace.of(ctx, path)
@@ -89,8 +90,11 @@ def _find_sources(place: SearchPlace, path: Path) -> list[str]:
     out."""
     found: Iterable[str] = [place.start]
     if path.is_dir():
-        visible = visible_files(place.ctx, place.start)
-        found = (one for one in visible if place.ctx.files.may_read(one))
+        ctx = place.ctx
+        environ, seconds = ctx.commands.environ, ctx.commands.timeout
+        visible = visible_files(ctx.root, place.start, environ, seconds)
+        guard = ctx.guard.entering(place.start)
+        found = (one for one in visible if guard.may_read(one))
     known = (one for one in found if PurePosixPath(one).suffix.lower() in GRAMMARS)
     return sorted(known, key=lambda one: (one.count("/"), one))
 

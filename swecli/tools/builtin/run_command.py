@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.commands.rules import RUN, find_guarded, objection
+from swecli.tools.base import NeedsMore, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.command_limits import reached_limits
+from swecli.tools.commands.rules import RUN, why_uncovered
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
-from swecli.tools.commands.shell_words import name_pipeline
+from swecli.tools.commands.syntax import name_pipeline, read_command
+from swecli.tools.commands.touched_paths import find_touched_paths
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.params import Params
 from swecli.tools.processes import ProcessExit, child_environment
-from swecli.tools.sandbox import looks_denied
+from swecli.tools.sandbox import looks_denied, looks_read_only, says_read_only
 from swecli.tools.shell import OutputThrottle, run_shell
-from swecli.tools.time_limit import TIMEOUT_CODE, TimeLimit
+from swecli.tools.time_limit import TIMEOUT_CODE, excess
 
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
@@ -29,10 +33,15 @@ _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
 _RAN_INSIDE = (
-    "[this ran in the sandbox: no network, writes only in the workspace and /tmp, installed dependencies (.venv, "
-    "node_modules) read-only, secrets hidden. If that is why it failed, as an installation does, send it again with "
-    "outside and why]"
+    "[this ran in the sandbox: no network (on 127.0.0.1 only what this session serves answers), writes only in the "
+    "workspace and /tmp, installed dependencies (.venv, node_modules) read-only, secrets and the home folder hidden. "
+    "If that is why it failed, as an installation does, send it again with access: outside and why]"
 )
+
+
+_ITS_PORTS = " Commands in the sandbox reach its ports, a browser does not: for one, start it with access: outside."
+_READ_ONLY = "[this ran where nothing can be written. If that is why it failed, send it again with access: write]"
+_WANTED_TO_WRITE = "It was stopped when it wanted to write."
 
 
 class RunCommandParams(Params):
@@ -44,86 +53,135 @@ class RunCommandParams(Params):
         description="Time limit in seconds. Default: 120, or the user's setting.",
     )
     background: bool = Field(False, description="Run it in the background, without a time limit.")
-    outside: bool = Field(
-        False,
-        description="Ask the user to run it outside the sandbox: it needs the network, or writes elsewhere.",
+    access: Literal["read", "write", "outside"] = Field(
+        "read",
+        description="What it needs: `read`, `write` in the workspace, or `outside` the sandbox (the network, other "
+        "folders), which the user is asked about.",
     )
     why: str = Field("", description="With `outside`: the reason, in one sentence for the user.")
 
 
-def plan_command(params: RunCommandParams, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPlan(ToolPlan):
+    """A command line, and the content of the scripts that it runs, as `digest_scripts` returns it."""
+
+    scripts: Mapping[str, str]
+
+
+def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     command = params.command.strip()
     if not command:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("The command contains a NUL character.")
-    if params.outside and not params.why.strip():
+    if params.access == "outside" and not params.why.strip():
         raise ToolError("Give the reason in `why`: the user is asked about a command outside.")
     if ctx.commands.sandbox is not None and ctx.commands.sandbox.refusal:
         raise ToolError(ctx.commands.sandbox.refusal)
     env = child_environment(ctx.commands.environ)
     has_sandbox = ctx.commands.sandbox is not None and ctx.commands.sandbox.is_active
-    outside = one_line(params.why) if params.outside and has_sandbox else ""
+    outside = one_line(params.why) if params.access == "outside" and has_sandbox else ""
+    # one in the background cannot be asked about when it wants to write, and one that redirects to a file does
+    is_tried = not params.background and not read_command(command).outputs
+    reads_only = has_sandbox and params.access == "read" and is_tried
     where: list[str] = []
     if params.background:
         where.append("in the background")
     if outside:
         where.append("OUTSIDE the sandbox")
+    elif reads_only:
+        where.append("in the sandbox: no network, writes nothing")
     elif has_sandbox:
         where.append("in the sandbox: no network, writes only here")
-    return ToolPlan(
+    is_confined = has_sandbox and not outside
+    touched = find_touched_paths(
+        command, ctx.guard, env, is_confined=is_confined, may_write=not reads_only
+    )
+    return CommandPlan(
         summary=f"Run {command}",
         preview=Display(
             title=", ".join(where), body=escape_hidden(command), kind="code", language="bash"
         ),
-        state=digest_scripts(ctx.root, command, env),
+        scripts={} if reads_only else digest_scripts(ctx.guard, command, env),
         subject=command,
-        guard=find_guarded(command, ctx.root, env),
+        forbidden=touched.denial,
+        guard=touched.guard,
+        asked=tuple(touched.asked),
+        reads_only=reads_only,
         outside=outside,
         effects=Effects(ran=command),
     )
 
 
 @tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True))
-async def run_command(params: RunCommandParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandPlan) -> ToolResult:
     command = plan.subject
     env = child_environment(ctx.commands.environ)
-    check_unchanged(plan.state, digest_scripts(ctx.root, command, env))
+    if not plan.reads_only:
+        check_unchanged(plan.scripts, digest_scripts(ctx.guard, command, env))
     seconds: float | None = params.timeout
     if seconds is None and not params.background:
         seconds = ctx.commands.timeout
-    limit = TimeLimit(seconds)
-    if _only_reads(plan, ctx, env):
-        # in this environment git starts no program
-        env = read_only_environment(env)
-        limit = TimeLimit.of_reading(seconds)
+    has_sandbox = ctx.commands.profile is not None
+    if not has_sandbox and not plan.outside and not why_uncovered(command, ctx.guard, env):
+        env = read_only_environment(env)  # in which git starts no program
     if params.background:
-        return await _start_job(command, limit, env, ctx)
+        return await _start_job(command, seconds, env, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
     output = HeadTail() if ctx.progress.output is None else ctx.progress.output
-    throttle = OutputThrottle(ctx.progress.report)
+    throttle = _WriteWatch(ctx.progress.report)
+    running = asyncio.create_task(run_shell(command, seconds, env, ctx, output, throttle))
     try:
-        end = await run_shell(command, limit.seconds, env, ctx, output, throttle)
+        if ctx.commands.profile == "read-only":
+            await throttle.wait_until_it_wants_to_write(running)
+        else:
+            await asyncio.wait({running})
     finally:
+        is_stopped = not running.done()
+        running.cancel()
+        await asyncio.wait({running})
         throttle.flush()
-    return _result(command, output, end, limit, ctx)
+    asked = params.model_copy(update={"access": "write"})
+    if is_stopped:
+        text = f"{_WANTED_TO_WRITE} It printed until then:\n{output.text()}"
+        raise NeedsMore(asked, _WANTED_TO_WRITE, ToolResult(False, text, Display(body=text)))
+    result = _result(command, output, running.result(), seconds, ctx)
+    if ctx.commands.profile == "read-only" and throttle.wants_to_write.is_set():
+        raise NeedsMore(asked, _WANTED_TO_WRITE, result)
+    return result
 
 
-def _only_reads(plan: ToolPlan, ctx: ToolContext, env: Mapping[str, str]) -> bool:
-    """Return whether a command runs because it only reads: in the sandbox that was decided with its permission."""
-    if ctx.commands.profile is not None:
-        return ctx.commands.profile == "read-only"
-    return not plan.outside and not objection(plan.subject, ctx.root, env)
+class _WriteWatch(OutputThrottle):
+    """Notes when a program says that it may not write."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        super().__init__(report)
+        self.wants_to_write = asyncio.Event()
+
+    def add(self, text: str) -> None:
+        if says_read_only(text):
+            self.wants_to_write.set()
+        super().add(text)
+
+    async def wait_until_it_wants_to_write(self, running: asyncio.Task[ProcessExit]) -> None:
+        """Wait for the end of a command, or a moment longer than until it wants to write: what it does after that it
+        will do again."""
+        waiting = asyncio.create_task(self.wants_to_write.wait())
+        try:
+            await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({running}, timeout=_START_WAIT)
+        finally:
+            waiting.cancel()
 
 
 async def _start_job(
-    command: str, limit: TimeLimit, env: Mapping[str, str], ctx: ToolContext
+    command: str, limit: float | None, env: Mapping[str, str], ctx: ToolContext
 ) -> ToolResult:
     if len(ctx.commands.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
-    task = asyncio.create_task(run_shell(command, limit.seconds, env, ctx, output))
+    task = asyncio.create_task(run_shell(command, limit, env, ctx, output, is_job=True))
     try:
         await asyncio.wait({task}, timeout=_START_WAIT)
     except asyncio.CancelledError:
@@ -140,6 +198,8 @@ async def _start_job(
         f'Job {number} runs in the background. Its output: read_result(call_id="job-{number}"). '
         f"Its end will be reported. kill %{number} ends it."
     )
+    if ctx.commands.profile is not None:
+        text += _ITS_PORTS
     if printed:
         text += f" Output until now:\n{printed}"
     display = Display(title=f"runs in the background as job {number}", body=printed)
@@ -156,7 +216,7 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(
-    command: str, printed: HeadTail, end: ProcessExit, limit: TimeLimit, ctx: ToolContext
+    command: str, printed: HeadTail, end: ProcessExit, limit: float | None, ctx: ToolContext
 ) -> ToolResult:
     output = strip_terminal_codes(printed.text())
     code = end.code
@@ -164,15 +224,21 @@ def _result(
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
         code = TIMEOUT_CODE
-        head = f"stopped: {limit.excess}, and everything it had started was ended (exit code {code}){limit.rule}"
+        head = (
+            f"stopped: {excess(limit)}, and everything it had started was ended (exit code {code})"
+        )
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     if end.survivors:
         notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
-    if ctx.commands.profile is not None and code != 0:
-        if output.startswith("bwrap: "):
+    if ctx.commands.profile is not None and ctx.commands.sandbox is not None:
+        if code != 0 and output.startswith("bwrap: "):
             notes.append("[the sandbox could not be set up: nothing ran]")
-        elif looks_denied(output):
+        elif ctx.commands.profile == "read-only" and looks_read_only(output):
+            notes.append(_READ_ONLY)
+        elif looks_denied(output) or ctx.commands.sandbox.misses_home(output):
             notes.append(_RAN_INSIDE)
+        if code != 0 and (reached := reached_limits(output, code)):
+            notes.append(reached)
     if printed.loss:
         notes.append(printed.loss)
     body = output.rstrip("\n") or "(no output)"

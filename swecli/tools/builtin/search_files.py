@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field
 
 from swecli.models.message import Display, Effects, Offer, ToolResult
 from swecli.text import escape_hidden
-from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.guards import before_reading, when_ignored
+from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.matches import FileMatches, Query, Search, Show
-from swecli.tools.outside import SearchPlace, plan_outside
+from swecli.tools.outside import PathPlan, SearchPlace, plan_outside
 from swecli.tools.params import Params
 from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
 
@@ -36,48 +33,28 @@ class SearchFilesParams(Params):
     )
 
 
-def _plan(params: SearchFilesParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: SearchFilesParams, ctx: ToolContext) -> PathPlan:
     path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     summary = f'Search "{one_line(params.pattern)}"{where}{only}'
     if not is_inside(ctx.root, path):
-        return _plan_outside(summary, path, ctx)
-    return ToolPlan(
+        return plan_outside(summary, path, ctx)
+    access = ctx.guard.access(params.path)
+    return PathPlan(
         summary,
-        state=path,
+        path=path,
         subject=subject,
-        guard=_guard(ctx, path, subject),
+        forbidden=access.read_denial,
+        guard=access.read_guard,
         effects=Effects(origin="repository"),
     )
 
 
-def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> ToolPlan:
-    plan = plan_outside(summary, path, ctx)
-    if path.is_dir() or ctx.files.may_read(plan.subject):
-        return plan
-    return replace(plan, guard=_barred(plan.subject), guard_is_for_place=False, session_rule="")
-
-
-def _barred(subject: str) -> str:
-    return f"a rule bars {escape_hidden(subject, keep='')} from being read"
-
-
-def _guard(ctx: ToolContext, path: Path, subject: str) -> str:
-    """Return why every mode asks before this search. Of a folder the files are checked one by one: it may have the name
-    of a sensitive file."""
-    if path.is_dir():
-        return when_ignored(ctx.root, subject)
-    why = before_reading(ctx.root, subject)
-    if not why and not ctx.files.may_read(subject):
-        return _barred(subject)
-    return why
-
-
 @tool(READ, SearchFilesParams, _plan, Offer(in_small_windows=True))
-async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    path: Path = plan.state
+async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
+    path = plan.path
     if "\n" in params.pattern:
         raise ToolError(
             "The pattern contains a line break, but lines are matched one at a time. Search for one of them."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -26,18 +27,25 @@ class SkillParams(Params):
     file: str = Field(_MAIN, min_length=1, description="A file in its folder.")
 
 
-def _plan(params: SkillParams, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SkillPlan(ToolPlan):
+    """The reading of a skill."""
+
+    skill: Skill
+
+
+def _plan(params: SkillParams, ctx: ToolContext) -> _SkillPlan:
     skills = ctx.skills()
     if params.name not in skills:
         known = ", ".join(skills) or "none"
         raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {known}.")
     more = "" if params.file == _MAIN else f", {params.file}"
-    return ToolPlan(f"Read skill {params.name}{more}", state=skills[params.name])
+    return _SkillPlan(f"Read skill {params.name}{more}", skill=skills[params.name])
 
 
 @tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"))
-async def skill(params: SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    found: Skill = plan.state
+async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> ToolResult:
+    found = plan.skill
     name = one_line(params.file)
     folder = found.file.resolve().parent
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -55,7 +56,14 @@ class _RememberParams(Params):
     )
 
 
-def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RememberPlan(ToolPlan):
+    """What is stored or forgotten."""
+
+    has_users_yes: bool = False  # if the user is asked before it runs
+
+
+def _plan_remember(params: _RememberParams, ctx: ToolContext) -> _RememberPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
     summary = f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
@@ -63,10 +71,14 @@ def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
     if ctx.open_memory is not None:
         why = ctx.open_memory().objection(params.text, params.scope, params.replaces)
     if not why:
-        return ToolPlan(summary)
-    # `state` is whether the user said yes; without a user, what needs a yes waits
-    waiting = ToolPlan(summary, state=False)
-    return ToolPlan(summary, preview=_preview(params), state=True, guard=why, unattended=waiting)
+        return _RememberPlan(summary)
+    return _RememberPlan(
+        summary,
+        preview=_preview(params),
+        has_users_yes=True,
+        guard=why,
+        unattended=_RememberPlan(summary),  # without a user, what needs a yes waits
+    )
 
 
 def _preview(params: _RememberParams) -> Display:
@@ -78,7 +90,7 @@ def _preview(params: _RememberParams) -> Display:
 
 
 @tool(READ, _RememberParams, _plan_remember, Offer(in_tasks=False))
-async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _remember(params: _RememberParams, ctx: ToolContext, plan: _RememberPlan) -> ToolResult:
     if ctx.open_memory is None:
         raise ToolError("There is no playbook in this run.")
     line = ctx.open_memory().remember(
@@ -87,6 +99,6 @@ async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -
         params.when,
         params.scope,
         params.replaces,
-        approved=bool(plan.state),
+        approved=plan.has_users_yes,
     )
     return ToolResult(True, line, Display(title="Playbook", body=line))

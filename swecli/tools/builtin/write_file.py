@@ -5,10 +5,17 @@ from __future__ import annotations
 from pydantic import Field
 
 from swecli.models.message import Offer, ToolResult
-from swecli.tools.base import EDIT, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.file_changes import Base, make_change, plan_change, read_base
+from swecli.tools.base import EDIT, ToolContext, ToolError, tool
+from swecli.tools.file_changes import (
+    Base,
+    ChangePlan,
+    make_change,
+    plan_change,
+    read_base,
+    stale_error,
+)
 from swecli.tools.params import Params
-from swecli.tools.paths import resolve_path
+from swecli.tools.paths import display_path, resolve_path
 from swecli.tools.text_files import TextFile
 
 
@@ -19,13 +26,20 @@ class WriteFileParams(Params):
     content: str = Field(description="The complete new content of the file.")
 
 
-def _plan(params: WriteFileParams, ctx: ToolContext) -> ToolPlan:
+def _plan(params: WriteFileParams, ctx: ToolContext) -> ChangePlan:
     path = resolve_path(ctx.root, params.path)
     if path == ctx.root.resolve() or params.path.endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():
         return plan_change(ctx, Base(path, None), TextFile("").encode(params.content), "Create")
-    base = read_base(ctx, path, must_be_seen=True)
+    base = read_base(ctx, path)
+    if path not in ctx.files.digests:
+        name = display_path(ctx.root, path)
+        raise ToolError(
+            f"{name} exists and was not read yet. Read it first with read_file, then write it."
+        )
+    if base.is_stale:
+        raise stale_error(ctx, base)
     assert base.file is not None
     content = params.content
     if base.file.newline == "\r\n" and "\r\n" not in content:
@@ -37,5 +51,5 @@ def _plan(params: WriteFileParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(EDIT, WriteFileParams, _plan, Offer(in_small_windows=True))
-async def write_file(params: WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def write_file(params: WriteFileParams, ctx: ToolContext, plan: ChangePlan) -> ToolResult:
     return make_change(ctx, plan, "Wrote")

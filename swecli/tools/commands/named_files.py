@@ -1,4 +1,5 @@
-"""Find the files of the workspace that the words of a command name, in whatever folder they are looked up."""
+"""Find the files and folders of the workspace that the words of a command name, in whatever folder they are looked
+up."""
 
 from __future__ import annotations
 
@@ -22,7 +23,12 @@ _MAX_MATCHES = 200  # of a wildcard in one folder
 
 
 def named_files(root: Path, words: Iterable[str]) -> Iterator[Path]:
-    """Yield the real paths of the files in the workspace that words name, each once. A word is looked up in the
+    """Yield the real paths of the files in the workspace that words name, as `named_paths` finds them."""
+    return (path for path in named_paths(root, words) if path.is_file())
+
+
+def named_paths(root: Path, words: Iterable[str]) -> Iterator[Path]:
+    """Yield the real paths of what is in the workspace and that words name, each once. A word is looked up in the
     workspace and in each folder that words name: `cd sub && ./build`, `make -C sub`. Of a command with thousands of
     words not all are looked up."""
     candidates = list(islice(dict.fromkeys(filter(None, words)), _MAX_WORDS))
@@ -42,8 +48,7 @@ def named_files(root: Path, words: Iterable[str]) -> Iterator[Path]:
                 seen.add(path)
                 if path.is_dir():
                     folders.append(path)
-                elif path.is_file():
-                    yield path
+                yield path
 
 
 def _existing(root: Path, folder: Path, names: Iterable[str]) -> Iterator[Path]:

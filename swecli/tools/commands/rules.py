@@ -1,192 +1,112 @@
-"""Shell commands and permission rules: allow only what can be checked, and match deny and ask rules generously."""
+"""Compare commands with permission rules: allow rules cover what was read of a command and nothing else, deny and ask
+rules are looked for wherever a command may run another one."""
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from swecli.tools.base import COVERED, Coverage, PermissionKind, ToolContext, ToolError
-from swecli.tools.commands import reasons
-from swecli.tools.commands.check import check_covered, check_read_only
-from swecli.tools.commands.named_files import named_files
-from swecli.tools.commands.programs import CommandScope, GuardedFile, rule_words
-from swecli.tools.commands.shell_words import (
+from swecli.tools.base import COVERED, Coverage, PermissionKind, ToolContext
+from swecli.tools.commands.lasting import rule_words
+from swecli.tools.commands.reading import has_plain_form, inert_programs, why_not_reading
+from swecli.tools.commands.syntax import (
     MAX_LENGTH,
+    CommandLine,
     SimpleCommand,
-    loose_words,
-    parse_command,
+    Word,
+    read_command,
 )
-from swecli.tools.guards import before_reading
-from swecli.tools.paths import relative_path
+from swecli.tools.guard import Guard
+from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment
 
-_OPERATORS = re.compile(r"[;&|\n\r(){}`]|\$\(")
-_UNQUOTED_PARTS = re.compile(
-    r"""(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^;&|\n\r(){}'"\\])+""", re.DOTALL
-)  # between operators outside quotes
-_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
-_KEYWORD = re.compile(r"!|if|then|else|elif|while|until|do|time|coproc|\{")
-# Programs that run a command given as arguments.
-_RUNNERS = re.compile(
-    r"sudo|doas|env|command|exec|builtin|nohup|nice|ionice|setsid|stdbuf|timeout|xargs|find|parallel|watch|eval|"
-    r"(?:ba|da|z|k)?sh|busybox|su|chroot|unshare|time|strace|ssh|script"
-)
-_MAX_NESTING = 4
+_UNKNOWN = "\0"  # in a text that is matched: what only a wildcard covers
+_SPLITTING = re.compile(r"[\s;&|(){}`'\"/\\]+")
+_CODE = re.compile(r"[\s;&|()]")  # in a word: it may be a program of its own
+_INLINE = re.compile(r"-\w*[ce]")  # POSIX sh -c; python -c; perl, ruby and node -e
+_MAX_NESTING = 4  # of commands in words of others
+_PHRASE = 8  # words of a text that are compared with a rule at a time
+_MAX_OPTIONS = 6  # before a subcommand; each may take the next word as its value
 
 
 class _ByCommand(PermissionKind):
-    """Subjects are shell commands, patterns those of fnmatch."""
+    """Subjects are shell commands, patterns those of fnmatch for the words of one simple command."""
 
     def coverage(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> Coverage:
-        environ = child_environment(ctx.commands.environ)
-        why = objection(subject, ctx.root, environ, patterns)
+        if any(self.exact(pattern, subject) for pattern in patterns):
+            return COVERED
+        why = why_uncovered(subject, ctx.guard, child_environment(ctx.commands.environ), patterns)
         return Coverage(False, why) if why else COVERED
 
     def touches(self, pattern: str, subject: str) -> bool:
-        """Match the whole command and each simple command in it, also behind quotes, paths, assignments and programs
-        that run others. Of a command over MAX_LENGTH, match each word as if it began one."""
+        """Match each simple command of the line: by its name with and without folder, without the options before its
+        subcommand, and wherever a program that is not known to run nothing may run it. Of a line that is too long to
+        be read, match each word as if it began one."""
+        if self.exact(pattern, subject):
+            return True
         if len(subject) > MAX_LENGTH:
             first = pattern.split(" ")[0]
-            return any(
-                fnmatchcase(word, first) for word in set(re.split(r"[\s;&|(){}`'\"/\\]+", subject))
-            )
-        return self.exact(pattern, subject) or any(
-            _matches(pattern, one) for one in _readings(subject)
-        )
+            return any(fnmatchcase(word, first) for word in set(_SPLITTING.split(subject)))
+        return any(_matches(pattern, text) for text in _readings(subject))
 
-    def suggest(self, subject: str, ctx: ToolContext) -> str:
-        """Return "" for a command that cannot be checked, undoes work or runs other programs, and if more than one
-        simple command needs a rule."""
+    def unclear(self, patterns: Sequence[str], subject: str) -> str:
+        if any(pattern == "*" or self.exact(pattern, subject) for pattern in patterns):
+            return ""
+        return _why_unclear(read_command(subject), patterns)
+
+    def suggest(self, subject: str, ctx: ToolContext) -> Sequence[str]:
+        """Return a pattern for each simple command that needs one, () if a command cannot be read or a rule for one
+        would not be for what occurs again."""
         environ = child_environment(ctx.commands.environ)
-        try:
-            parts = [part for part in parse_command(subject) if part.words[0].text != "cd"]
-        except ToolError:
-            return ""
-        asking = {part.raw: part for part in parts if objection(part.raw, ctx.root, environ)}
-        if len(asking) != 1:
-            return ""
-        words = rule_words([word.text for word in next(iter(asking.values())).words])
-        pattern = f"{self.escape(' '.join(words))} *"
-        return pattern if words and not objection(subject, ctx.root, environ, [pattern]) else ""
+        patterns: list[str] = []
+        for command in read_command(subject).commands:
+            alone = CommandLine((replace(command, operator=""),))
+            if command.program == "cd" or not why_not_reading(alone, ctx.guard, environ):
+                continue
+            words: list[str] = []
+            # of a plain form, another text or option would do something else
+            if not has_plain_form(command) and _inline_code(command) is None and command.program:
+                words = rule_words([word.text for word in command.words if word.known], ctx.root)
+            if not words:
+                return ()
+            patterns.append(f"{self.escape(' '.join(words))} *")
+        offered = tuple(dict.fromkeys(patterns))
+        return () if why_uncovered(subject, ctx.guard, environ, offered) else offered
 
 
 RUN = _ByCommand(
     "run",
     "Run this?",
-    "asks before it runs, in the sandbox only in the mode `ask`",
+    "asks before it changes something, with the sandbox only in the mode `ask`",
     exact_label="this exact command",
     unasked_in_sandbox=frozenset({"edits", "auto"}),
     may_change="any file",
 )
 
 
-def objection(
-    command: str, root: Path, environ: Mapping[str, str], patterns: Sequence[str] = ()
+def why_uncovered(
+    command: str, guard: Guard, environ: Mapping[str, str], patterns: Sequence[str] = ()
 ) -> str:
-    """Return why the command needs approval, "" if it may run. It may if a pattern of allow rules is exactly this
-    command, or if each simple command is read-only inside `root` or covered by a pattern."""
-    if any(RUN.exact(pattern, command) for pattern in patterns):
-        return ""
-    try:
-        for part, scope in _scoped_parts(command, root, environ):
-            _check(part, scope, patterns)
-    except ToolError as error:
-        return error.message.rstrip(".")  # its hint is for the model
-    except OSError as error:
-        return reasons.failed(error)
-    return ""
+    """Return why a command needs approval, "" if it does not: each simple command in it is covered by a pattern or
+    known to read only, and it writes to no file by a redirection."""
+    line = read_command(command)
+    if line.problem:
+        return line.problem
+    if line.outputs:
+        return f"writes to {one_line(line.outputs[0])}"
+    covered = [command for command in line.commands if _is_covered(command, patterns)]
+    return why_not_reading(line, guard, environ, covered)
 
 
-def find_guarded(command: str, root: Path, environ: Mapping[str, str]) -> str:
-    """Return why every mode asks before this command: it names, or as far as it can be analysed would read, a file that
-    may hold secrets or that an ignore file names. "" if it does not."""
-    if not objection(command, root, environ):
-        return ""
-    try:
-        for part, scope in _scoped_parts(command, root, environ):
-            try:
-                check_read_only(part, scope)
-            except GuardedFile as error:
-                return error.message
-            except (ToolError, OSError):
-                continue  # something else asks; another part may name such a file
-    except (ToolError, OSError):
-        pass  # it cannot be analysed, so its words are all there is
-    return _find_guarded_word(command, root)
+def _is_covered(command: SimpleCommand, patterns: Sequence[str]) -> bool:
+    texts = (_text_for_rules(command.words), command.raw)
+    return any(_matches(pattern, text) for pattern in patterns for text in texts)
 
 
-def _find_guarded_word(command: str, root: Path) -> str:
-    """Return why every mode asks about a file that a word names, in the workspace or in a folder that another word
-    names."""
-    for path in named_files(root, loose_words(command)):
-        if why := before_reading(root, relative_path(root, path)):
-            return why
-    return ""
-
-
-def _scoped_parts(
-    command: str, root: Path, environ: Mapping[str, str]
-) -> Iterator[tuple[SimpleCommand, CommandScope]]:
-    """Yield the simple commands, each with the scope it would run in, but for a leading cd. Raises ToolError."""
-    parts = parse_command(command)
-    top = root.resolve()
-    scope = CommandScope(top, top, environ)
-    for index, part in enumerate(parts):
-        if index == 0 and part.words[0].text == "cd" and len(parts) > 1:
-            scope = _change_folder(scope, part, parts[1].operator)
-        else:
-            yield part, scope
-
-
-def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> CommandScope:
-    """Return the scope of the rest of `cd FOLDER && ...`. Raises ToolError."""
-    folder = part.words[-1].text
-    plain = (
-        len(part.words) == 2
-        and not part.words[1].has_wildcard
-        and not folder.startswith("-")
-        and folder
-    )
-    if not plain or operator != "&&" or ".." in folder.split("/"):
-        raise ToolError(reasons.CD)
-    base = scope.resolve(folder)
-    if not base.is_dir():
-        raise ToolError(reasons.about(reasons.NO_FOLDER, folder))
-    return replace(scope, base=base)
-
-
-def _check(part: SimpleCommand, scope: CommandScope, patterns: Sequence[str]) -> None:
-    """Raise ToolError if the simple command is neither read-only nor covered by a pattern."""
-    matching = [pattern for pattern in patterns if _matches(pattern, part.raw)]
-    if any(RUN.exact(pattern, part.raw) for pattern in matching):
-        return
-    uncovered: Exception | None = None
-    for pattern in matching:
-        try:
-            check_covered(part, _count_named(pattern, part), scope)
-        except (ToolError, OSError) as error:
-            uncovered = uncovered or error
-        else:
-            return
-    try:
-        check_read_only(part, scope)
-    except (ToolError, OSError) as error:
-        raise uncovered or error from error
-
-
-def _count_named(pattern: str, part: SimpleCommand) -> int:
-    """Return how many of the first words the pattern names in full: of `git push --force`, `git push*` names two."""
-    count = 0
-    for wanted, word in zip(pattern.split(" "), part.words, strict=False):
-        literal = RUN.escape(word.raw)
-        count += wanted in (literal, f"{literal}*")
-        if wanted != literal:
-            break
-    return count
+def _text_for_rules(words: Iterable[Word]) -> str:
+    return " ".join(word.text if word.known else _UNKNOWN for word in words)
 
 
 def _matches(pattern: str, command: str) -> bool:
@@ -197,42 +117,88 @@ def _matches(pattern: str, command: str) -> bool:
 
 
 def _readings(command: str, nesting: int = 0) -> Iterator[str]:
-    """Yield the ways to read a command: as written, and each simple command in it as plain words."""
+    """Yield, as texts, the simple commands that a command line runs."""
+    line = read_command(command)
     yield command
-    yield " ".join(command.split())
-    for part in _split_command(command):
-        yield part
-        words = _split_words(part)
-        while words and (_KEYWORD.fullmatch(words[0]) or _ASSIGNMENT.match(words[0])):
-            words = words[1:]
-        if not words:
+    if not line.is_parsed:
+        yield from _phrases(command)
+    for simple in line.commands:
+        texts = [word.text for word in simple.words]
+        # a program that is not known may run what its words say: sudo, xargs, flock
+        starts = 1 if simple.program in inert_programs() else len(texts)
+        for start in range(starts):
+            for words in _without_options(texts[start:]):
+                yield " ".join(words)
+                yield " ".join([words[0].rsplit("/", 1)[-1], *words[1:]])
+        if nesting < _MAX_NESTING and _reaches_shell(simple, line):
+            for code in _codes(simple):
+                yield from _readings(code, nesting + 1)
+
+
+def _reaches_shell(command: SimpleCommand, line: CommandLine) -> bool:
+    """Return whether a shell gets what a command's words or its input say: it is one, or its output goes to one."""
+    return any(
+        one is command or one.operator == "|"
+        for one in line.commands
+        if one.program.endswith("sh") or one.program == "eval"
+    )
+
+
+def _codes(command: SimpleCommand) -> Iterator[str]:
+    """Yield the words and the input of a command that may be command lines of their own."""
+    for text in (*(word.text for word in command.words), command.input):
+        if _CODE.search(text):
+            yield text
+
+
+def _without_options(words: list[str], depth: int = 0) -> Iterator[list[str]]:
+    """Yield the words as they are, and without options before the subcommand, each with or without a value."""
+    yield words
+    if depth < _MAX_OPTIONS and len(words) > 1 and words[1].startswith("-"):
+        yield from _without_options([words[0], *words[2:]], depth + 1)
+        if len(words) > 2:
+            yield from _without_options([words[0], *words[3:]], depth + 1)
+
+
+def _why_unclear(line: CommandLine, patterns: Sequence[str], nesting: int = 0) -> str:
+    """Return why it cannot be told whether a pattern is for something that a command runs, "" if it can."""
+    if not line.is_parsed:
+        return line.problem
+    for command in line.commands:
+        program = command.program
+        if not program:
+            return f"{one_line(command.words[0].raw)} is only known to the shell"
+        if program in inert_programs():
             continue
-        runs = _RUNNERS.fullmatch(_base_name(words[0])) is not None
-        for index in range(len(words) if runs else 1):
-            yield from (
-                " ".join(words[index:]),
-                " ".join([_base_name(words[index]), *words[index + 1 :]]),
-            )
-        if runs and nesting < _MAX_NESTING:
-            for word in words:
-                if re.search(r"[\s;&|]", word):
-                    yield from _readings(word, nesting + 1)
+        if program == "eval" and not all(word.known for word in command.words):
+            return "eval runs what only the shell knows"
+        inline = _inline_code(command)
+        if inline is not None and not (inline.known and program.endswith("sh")):
+            return f"{program} runs code of its own"
+        for code in _codes(command):
+            if _reaches_shell(command, line):
+                why = (
+                    _why_unclear(read_command(code), patterns, nesting + 1)
+                    if nesting < _MAX_NESTING
+                    else ""
+                )
+                if why:
+                    return why
+            elif any(_matches(pattern, text) for text in _phrases(code) for pattern in patterns):
+                return f"{program} is given {one_line(code, 40)!r}"
+    return ""
 
 
-def _base_name(program: str) -> str:
-    return program.rsplit("/", 1)[-1]
+def _phrases(code: str) -> Iterator[str]:
+    """Yield the word sequences in a text of unknown language that may name a command."""
+    words = [word for word in _SPLITTING.split(code[:MAX_LENGTH]) if word]
+    for start in range(len(words)):
+        yield " ".join(words[start : start + _PHRASE])
 
 
-def _split_command(command: str) -> list[str]:
-    """Return the simple commands. Operators in quotes count only if a substitution makes the quoting uncertain."""
-    joined = command.replace("\\\n", " ")
-    uncertain = "$(" in joined or "`" in joined
-    pieces = _OPERATORS.split(joined) if uncertain else _UNQUOTED_PARTS.findall(joined)
-    return [piece.strip() for piece in pieces if piece.strip()]
-
-
-def _split_words(part: str) -> list[str]:
-    try:
-        return shlex.split(part)
-    except ValueError:
-        return part.replace('"', "").replace("'", "").split()
+def _inline_code(command: SimpleCommand) -> Word | None:
+    """Return the word that a program is given as code, None if there is none."""
+    for option, value in zip(command.words[1:], command.words[2:], strict=False):
+        if option.known and _INLINE.fullmatch(option.text):
+            return value if not value.known or _CODE.search(value.text) else None
+    return None

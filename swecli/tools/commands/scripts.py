@@ -3,31 +3,34 @@ approval."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from swecli.regular_files import read_regular
 from swecli.tools.base import ToolError
 from swecli.tools.commands.named_files import named_files
-from swecli.tools.commands.programs import recipe_names
-from swecli.tools.commands.rules import objection
-from swecli.tools.commands.shell_words import MAX_PARTS, loose_words, split_statements
+from swecli.tools.commands.rules import why_uncovered
+from swecli.tools.commands.syntax import MAX_COMMANDS, loose_words, split_statements
 from swecli.tools.files import digest
+from swecli.tools.guard import Guard
 from swecli.tools.limits import one_line
 from swecli.tools.paths import display_path
 
 _MAX_BYTES = 50_000_000  # hashed for one command: some 50 ms
 
 
-def digest_scripts(root: Path, command: str, environ: Mapping[str, str]) -> dict[str, str]:
+def digest_scripts(guard: Guard, command: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Return, by their paths in the workspace, what tells the content of each file that a command may run: those that
     its words name, at any nesting and in any folder that they name, and those that a program looks for by itself, such
     as a Makefile. A part that only reads runs none, and may read a log that grows. A script that such a file runs in
     turn is not among them."""
     digests: dict[str, str] = {}
     room = _MAX_BYTES
-    for path in _find_scripts(root, command, environ):
+    root = guard.root
+    for path in _find_scripts(guard, command, environ):
         with suppress(OSError):  # removed, or not readable for the command either
             size = path.stat().st_size
             digests[display_path(root, path)] = _describe_content(path, room)
@@ -46,13 +49,14 @@ def check_unchanged(before: Mapping[str, str], now: Mapping[str, str]) -> None:
         )
 
 
-def _find_scripts(root: Path, command: str, environ: Mapping[str, str]) -> list[Path]:
+def _find_scripts(guard: Guard, command: str, environ: Mapping[str, str]) -> list[Path]:
+    root = guard.root
     if not _named_in(root, [command]):
         return []
     statements = list(dict.fromkeys(split_statements(command)))
-    checked = statements[:MAX_PARTS]
-    running = [one for one in checked if objection(one.text, root, environ)]
-    running += statements[MAX_PARTS:]
+    checked = statements[:MAX_COMMANDS]
+    running = [one for one in checked if why_uncovered(one.text, guard, environ)]
+    running += statements[MAX_COMMANDS:]
     return _named_in(root, [one.read_text for one in running])
 
 
@@ -60,7 +64,7 @@ def _named_in(root: Path, texts: Iterable[str]) -> list[Path]:
     """Return the files that these parts of a command name, and those that their programs look for."""
     words = [word for text in texts for word in loose_words(text)]
     programs = dict.fromkeys(word.rpartition("/")[2] for word in words)
-    recipes = [name for program in programs for name in recipe_names(program)]
+    recipes = [name for program in programs for name in _recipes().get(program, ())]
     return list(named_files(root, [*recipes, *words]))
 
 
@@ -71,3 +75,10 @@ def _describe_content(path: Path, room: int) -> str:
     if status.st_size <= room:
         return digest(read_regular(path, room))
     return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+@cache
+def _recipes() -> Mapping[str, list[str]]:
+    """Return the files that a program looks for in its folder, and whose commands it runs, by its name."""
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {program: names.split() for program, names in table.items()}

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from swecli.models.message import ToolResult
 from swecli.tools.permissions import Permissions
 
@@ -80,14 +82,30 @@ async def test_an_edit_keeps_encoding_line_ends_and_mode(run: RunTool, root: Pat
         assert (root / name).stat().st_mode & 0o777 == 0o640
 
 
-async def test_a_file_changed_since_it_was_read_is_not_edited(run: RunTool, root: Path) -> None:
+async def test_text_that_is_there_once_is_edited_whatever_else_has_changed(
+    run: RunTool, root: Path
+) -> None:
+    (root / "a").write_text("one\ntwo\n")
+    await run("read_file", path="a")
+    (root / "a").write_text("other\ntwo\n")
+    assert (await run("edit_file", path="a", edits=[edit("two", "2")])).ok
+    assert (root / "a").read_text() == "other\n2\n"
+    result = await run("write_file", path="a", content="whole\n")
+    assert "changed since it was read" in result.for_model, "the other line was never shown"
+
+
+@pytest.mark.parametrize(
+    "edits", [[edit("one", "1")], [edit("no", "1")], [edit("one", "1") | {"replace_all": True}]]
+)
+async def test_of_a_file_changed_since_it_was_read_no_other_text_is_edited(
+    run: RunTool, root: Path, edits: list[dict[str, object]]
+) -> None:
     (root / "a").write_text("one\n")
     await run("read_file", path="a")
-    await run("run_command", command="echo one and more > a")
-    result = await run("edit_file", path="a", edits=[edit("one", "1")])
+    (root / "a").write_text("one\none\n")
+    result = await run("edit_file", path="a", edits=edits)
     assert "changed since it was read. Read it again" in result.for_model
-    await run("read_file", path="a")
-    assert (await run("edit_file", path="a", edits=[edit("one", "1")])).ok
+    assert (root / "a").read_text() == "one\none\n"
 
 
 async def test_a_file_can_be_edited_twice_without_reading_it_again(

@@ -123,7 +123,7 @@ async def test_reading_outside_the_workspace_asks_in_every_mode(
     result = await run("read_file", path=f"{library}/a.py")
     assert result.for_model == "     1\tone"
     [asked] = answers.asked
-    assert asked.session_rule == f"read(/{library}/**)"
+    assert asked.session_rules == (f"read(/{library}/**)",)
     assert asked.why == f"{library}/a.py is outside the workspace"
     answers.decision = Decision(False)
     assert not (await run("read_file", path="../library/deep/b.py")).ok
@@ -156,7 +156,7 @@ async def test_a_deny_rule_bars_names_outside_the_workspace_too(
 ) -> None:
     permissions.deny.append(PermissionRule.parse("read(*.py)"))
     permissions.allow_for_session(f"Read(/{library}/**)")
-    assert "forbids it" in (await run("read_file", path=f"{library}/a.py")).for_model
+    assert "forbids reading" in (await run("read_file", path=f"{library}/a.py")).for_model
 
 
 async def test_a_rule_for_a_path_of_the_workspace_is_none_for_the_same_path_outside(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from swecli.tools.commands.rules import objection
+from swecli.tools.commands.rules import why_uncovered
 from swecli.tools.git import find_program_risk, read_only_environment
+from swecli.tools.guard import Guard
 
 
 @pytest.fixture
@@ -41,13 +42,11 @@ def git(root: Path, *words: str) -> None:
 def test_git_requires_approval_in_a_repository_that_configures_a_program(
     repository: Path, key: str
 ) -> None:
-    assert objection("git status", repository, os.environ) == ""
+    assert why_uncovered("git status", Guard(repository), os.environ) == ""
     git(repository, "config", key, "./evil")
-    for command in ("git status", "git log", "git -C . diff", "git branch | cat"):
-        assert "configuration" in objection(command, repository, os.environ)
-        assert "configuration" in objection(
-            command, repository, os.environ, ["git *", "git status*"]
-        )
+    for command in ("git status", "git log", "git diff", "git branch | cat"):
+        assert "configuration" in why_uncovered(command, Guard(repository), os.environ)
+        assert why_uncovered(command, Guard(repository), os.environ, ["git *"]) == ""
 
 
 def test_git_needs_no_approval_with_common_settings(repository: Path) -> None:
@@ -58,7 +57,7 @@ def test_git_needs_no_approval_with_common_settings(repository: Path) -> None:
         "pull.rebase": "true", "submodule.x.url": "https://example.org/y", "diff.algorithm": "histogram",
     }.items():  # fmt: skip
         git(repository, "config", key, value)
-    assert objection("git status && git diff", repository, os.environ) == ""
+    assert why_uncovered("git status && git diff", Guard(repository), os.environ) == ""
 
 
 def test_a_diff_driver_of_the_user_requires_approval_only_for_diffs(
@@ -68,24 +67,24 @@ def test_a_diff_driver_of_the_user_requires_approval_only_for_diffs(
         '[diff]\n\texternal = difft\n[filter "lfs"]\n\tclean = git-lfs clean\n'
     )
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
-    assert "diff.external" in objection("git diff", repository, environ)
-    assert objection("git diff --no-ext-diff --no-textconv", repository, environ) == ""
-    assert objection("git status", repository, environ) == ""
+    assert "diff.external" in why_uncovered("git diff", Guard(repository), environ)
+    assert why_uncovered("git status", Guard(repository), environ) == ""
 
 
 def test_submodules_require_approval_only_for_commands_that_enter_them(repository: Path) -> None:
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},inner")
-    assert "submodules" in objection("git status", repository, os.environ)
-    assert objection("git log", repository, os.environ) == ""
+    assert "submodules" in why_uncovered("git status", Guard(repository), os.environ)
+    assert why_uncovered("git log", Guard(repository), os.environ) == ""
 
 
 def test_a_nested_repository_is_checked_when_git_runs_in_it(repository: Path) -> None:
     (repository / "below").mkdir()
     git(repository / "below", "init", "-q")
     git(repository / "below", "config", "core.fsmonitor", "./evil")
-    assert "core.fsmonitor" in objection("git -C below status", repository, os.environ)
-    assert "core.fsmonitor" in objection("cd below && git status", repository, os.environ)
-    assert objection("git status", repository, os.environ) == ""
+    assert "core.fsmonitor" in why_uncovered(
+        "cd below && git status", Guard(repository), os.environ
+    )
+    assert why_uncovered("git status", Guard(repository), os.environ) == ""
 
 
 def test_unreadable_git_configuration_requires_approval(repository: Path) -> None:

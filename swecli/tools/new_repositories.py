@@ -1,0 +1,60 @@
+"""Whether a repository that a command made starts a program when git is used in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from swecli.regular_files import read_regular
+
+# What `git init`, `git clone`, `git remote` and `git switch` write, and the author; none of it names a program.
+_SETTINGS = {
+    "core": frozenset(
+        {
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "ignorecase",
+            "precomposeunicode",
+            "symlinks",
+        }
+    ),
+    "extensions": frozenset({"objectformat", "refstorage"}),
+    "remote": frozenset({"url", "fetch"}),
+    "branch": frozenset({"remote", "merge"}),
+    "user": frozenset({"name", "email"}),
+}
+# Where more settings lie, of this or another repository.
+_MORE = ("config.worktree", "commondir", "gitdir", "modules", "worktrees")
+_SECTION = re.compile(r'\[(\w+)(?: "[^"\\]*")?\]')
+_SETTING = re.compile(r"\s*(\w+) = [^\\]*")  # a backslash would join it to the next line
+
+
+def starts_nothing(folder: Path) -> bool:
+    """Return whether git starts no program because of what lies in the `.git` of a repository: no hook but samples, no
+    setting but plain ones, and no way to others. What cannot be read, and a file or link in place of the folder, may
+    start one."""
+    try:
+        if folder.name != ".git" or folder.is_symlink() or not folder.is_dir():
+            return False
+        if any(folder.joinpath(name).exists() for name in _MORE):
+            return False
+        hooks = folder / "hooks"
+        if hooks.is_symlink() or any(one.suffix != ".sample" for one in hooks.glob("*")):
+            return False
+        return _is_plain(read_regular(folder / "config").decode("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _is_plain(text: str) -> bool:
+    section = ""
+    for line in text.splitlines():
+        if found := _SECTION.fullmatch(line):
+            section = found[1].lower()
+            continue
+        setting = _SETTING.fullmatch(line)
+        if setting is None or setting[1].lower() not in _SETTINGS.get(section, ()):
+            return False
+    return True
