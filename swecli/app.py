@@ -23,7 +23,7 @@ from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
 from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
-from swecli.models.message import Ask, Mode, ModelChoice
+from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
 from swecli.models.session import Session
 from swecli.playbook.workspace import StaleStrategies
@@ -123,7 +123,11 @@ class Runtime:
             own = (paths.data, paths.state, paths.cache)
             ctx = self.agent.ctx
             self._history = TurnHistory.track(
-                self.sessions, ctx.root, self.start.environ, ctx.commands.jobs, own
+                self.sessions,
+                root=ctx.root,
+                environ=self.start.environ,
+                jobs=ctx.commands.jobs,
+                own=own,
             )
         return self._history
 
@@ -148,23 +152,27 @@ class Runtime:
     def switch_fast_model(self, name: str) -> None:
         """Use another model to reflect, condense and verify findings. Raises ModelNotFound or AuthFailed and then
         changes nothing."""
-        small = make_model(name, self.settings, self.start.environ)
+        model = make_model(name, self.settings, self.start.environ)
         self.settings = replace(
             self.settings, reflect_model=name, condense_model=name, review_verify_model=name
         )
-        self.agent.settings, self.agent.condense_model = self.settings, small
+        self.agent.settings = self.settings
+        self.agent.condense_model = model
         self.select_reflector()
 
     def select_reflector(self) -> None:
         """Reflect with the model of the settings, else with the session's model. If it cannot be created, turns stay
         queued for it, and learning reports the reason with the first of them."""
-        settings, missing = self.settings, ""
+        settings = self.settings
         model = self.agent.model if settings.reflect_with_model else None
+        missing = ""
         if model and settings.reflect_model:
             model, missing = try_make_model(settings.reflect_model, settings, self.start.environ)
-        every_turn, present = settings.reflect_every_turn, self.learning.reflector
         self.learning.reflector = replace(
-            present, model=model, missing=missing, every_turn=every_turn
+            self.learning.reflector,
+            model=model,
+            missing=missing,
+            every_turn=settings.reflect_every_turn,
         )
 
     def missing_sandbox(self) -> str:
@@ -181,9 +189,12 @@ class Runtime:
         """Start a new session with the window of the current one."""
         previous = self.sessions.current_session
         window = previous.window if previous else self.settings.window
-        folder, project = str(self.cwd), str(project_root(self.cwd))
         self.sessions.start(
-            folder, self.agent.model.name, title=title, window=window, project=project
+            str(self.cwd),
+            self.agent.model.name,
+            title=title,
+            window=window,
+            project=str(project_root(self.cwd)),
         )
         self.is_open_elsewhere = self.sessions.enter()
         self.agent.ctx.files.digests.clear()
@@ -191,8 +202,8 @@ class Runtime:
 
     def resume(self, ref: str | None) -> None:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
-        attended = self.start.attended
-        self.restore_todos(self.sessions.resume(ref, str(self.cwd), attended=attended))
+        session = self.sessions.resume(ref, str(self.cwd), attended=self.start.attended)
+        self.restore_todos(session)
         self.is_open_elsewhere = self.sessions.enter()
 
     async def store_query(
@@ -220,23 +231,22 @@ class Runtime:
         self.resume(before.id)
         after = self.session
         first = after.messages[0].interaction if after.messages else 1
-        known = {message.id: message for message in before.messages if message.is_query}
-        present = {message.id: message for message in after.messages if message.is_query}
-        gone = [
-            f"T{query.interaction} was undone in another swecli: {one_line(query.content)}"
-            for key, query in known.items()
-            if key not in present and query.interaction >= first
-        ]
+        queries_before = {message.id: message for message in before.messages if message.is_query}
+        queries_after = {message.id: message for message in after.messages if message.is_query}
         answers = {
             message.interaction: message.content for message in after.messages if message.is_answer
         }
-        added = [
-            f"T{query.interaction} is of another swecli: {one_line(query.content)}"
-            f" → {one_line(answers.get(query.interaction) or 'no answer')}"
-            for key, query in present.items()
-            if key not in known and query.interaction >= first
-        ]
-        return [*gone, *added]
+        lines: list[str] = []
+        for key, query in queries_before.items():
+            if key not in queries_after and query.interaction >= first:
+                text = one_line(query.content)
+                lines.append(f"T{query.interaction} was undone in another swecli: {text}")
+        for key, query in queries_after.items():
+            if key not in queries_before and query.interaction >= first:
+                text = one_line(query.content)
+                answer = one_line(answers.get(query.interaction) or "no answer")
+                lines.append(f"T{query.interaction} is of another swecli: {text} → {answer}")
+        return lines
 
     def restore_todos(self, session: Session) -> None:
         """Restore the to-do list of the session in use, unless its turn ended with an answer."""
@@ -245,7 +255,8 @@ class Runtime:
             if message.is_answer:
                 items = ()
             for call in message.tool_calls:
-                if call.effects.todo is not None and call.result and not call.error:
+                is_finished = call.status is CallStatus.FINISHED
+                if is_finished and call.effects.todo is not None:
                     items = call.effects.todo
         self.agent.ctx.todos[:] = [dict(item) for item in items]
 
@@ -254,13 +265,15 @@ class Runtime:
         run of it, and what it may do unasked."""
         lost = lost_jobs(self.session.messages, self.agent.ctx.commands.jobs.names)
         allowed = [one_line(rule.text) for rule in self.agent.permissions.session]
-        unasked = f"allowed in this session: {', '.join(allowed)} (/permissions)"
-        return [*(LostJobNote(name).line for name in lost), *([unasked] if allowed else [])]
+        lines = [LostJobNote(name).line for name in lost]
+        if allowed:
+            lines.append(f"allowed in this session: {', '.join(allowed)} (/permissions)")
+        return lines
 
     def trust_files(self, files: Mapping[Path, bytes]) -> list[str]:
         """Trust these files of the project as they are, and use them from the next request on. Returns notices on what
         cannot be used. Raises OSError."""
-        trust = TrustLedger.of(self.start.paths).approve(project_root(self.cwd), files)
+        trust = TrustLedger.find(self.start.paths).approve(project_root(self.cwd), files)
         self.agent.begin_epoch("the project's instructions are trusted now")
         return load_project(self.start, trust, window=self.agent.model.profile.window).notices
 
@@ -323,16 +336,16 @@ def _assemble(
 
     def project() -> Project:
         nonlocal skills
-        found = load_project(start, start.read_trust(), window=agent.model.profile.window)
-        skills = found.skills
-        return found
+        loaded = load_project(start, start.read_trust(), window=agent.model.profile.window)
+        skills = loaded.skills
+        return loaded
 
     prompt = load_prompt("system", model.profile.window)
 
     def instructions() -> str:
         return f"{prompt}\n{project().text}"
 
-    toolkit, idle = Toolkit.open(
+    toolkit, tool_notices = Toolkit.open(
         start,
         sessions,
         ask,
@@ -341,7 +354,8 @@ def _assemble(
         jobs=Jobs(),
         skills=lambda: skills,
     )
-    condense_model, problem = None, ""
+    condense_model = None
+    problem = ""
     if settings.condense_model:
         condense_model, problem = try_make_model(settings.condense_model, settings, start.environ)
     agent = Agent(
@@ -355,11 +369,12 @@ def _assemble(
             StaleStrategies(),
             lambda: project().text,
             surroundings=surroundings,
+            deny_reading=lambda path: toolkit.guard.access(path).read_denial,
         ),
         counter=counter,
         condense_model=condense_model,
     )
-    notices = [*sessions.database.notices, *project().notices, *idle]
+    notices = [*sessions.database.notices, *project().notices, *tool_notices]
     if problem:
         notices.append(
             f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"

@@ -29,7 +29,9 @@ def read_configuration(
     """
     paths = Paths.find(environ)
     root = project_root(folder)
-    trust = FolderTrust(root, everything=True) if everything else TrustLedger.of(paths).open(root)
+    trust = FolderTrust(root, everything=True)
+    if not everything:
+        trust = TrustLedger.find(paths).trust_in(root)
     project_file = root / PROJECT_SETTINGS
     project_text, problem = _read_project_settings(project_file, trust)
     settings, notices = load_settings(
@@ -48,7 +50,7 @@ def read_configuration(
 
 
 def _read_project_settings(file: Path, trust: FolderTrust) -> tuple[str, str]:
-    """Return the text of a project's settings and "", or "" and why they are not used; both "" if there are none.
+    """Return the text of a project's settings, and the problem for which they are not used; "" for none of either.
     Raises ConfigError."""
     try:
         data = read_regular(file)

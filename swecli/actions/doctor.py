@@ -19,24 +19,28 @@ from swecli.tools.own_programs import NO_RIPGREP, find_program, find_ripgrep
 from swecli.tools.sandbox import Sandbox
 
 
-def diagnose(found: Start | SwecliError) -> ActionResult:
-    """Run all checks. `found` is the start configuration, or the error if it cannot be read."""
-    rows = []
-    for what, check in _CHECKS.items():
+def diagnose(configuration: Start | SwecliError) -> ActionResult:
+    """Run all checks. `configuration` is the error if it cannot be read."""
+    value = []
+    lines = []
+    for name in _CHECKS:
         try:
-            if isinstance(found, SwecliError):
-                raise (
-                    found
-                    if what == "settings"
-                    else SwecliError("not checked: the settings cannot be read")
-                )
-            rows.append({"what": what, "ok": True, "detail": check(found)})
+            detail = _run_check(name, configuration)
+            value.append({"what": name, "ok": True, "detail": detail})
+            lines.append(f"ok   {name}: {detail}")
         except SwecliError as error:
-            rows.append({"what": what, "ok": False, "detail": str(error)})
-    lines = tuple(
-        f"{'ok  ' if row['ok'] else 'FAIL'} {row['what']}: {row['detail']}" for row in rows
-    )
-    return ActionResult(rows, lines, code=0 if all(row["ok"] for row in rows) else 1)
+            value.append({"what": name, "ok": False, "detail": str(error)})
+            lines.append(f"FAIL {name}: {error}")
+    return ActionResult(value, tuple(lines), code=0 if all(row["ok"] for row in value) else 1)
+
+
+def _run_check(name: str, configuration: Start | SwecliError) -> str:
+    """Return what the check has to say. Raises SwecliError for a problem."""
+    if not isinstance(configuration, SwecliError):
+        return _CHECKS[name](configuration)
+    if name == "settings":
+        raise configuration
+    raise SwecliError("not checked: the settings cannot be read")
 
 
 def _check_settings(start: Start) -> str:
@@ -53,16 +57,19 @@ def _check_folders(start: Start) -> str:
         raise SwecliError(
             f"{error.filename} cannot be created: {error.strerror}.", "Set SWECLI_HOME."
         ) from error
-    places = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
-    if shut := [str(path) for path in places if not os.access(path, os.W_OK | os.X_OK)]:
+    folders = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
+    unwritable = [str(path) for path in folders if not os.access(path, os.W_OK | os.X_OK)]
+    if unwritable:
         raise SwecliError(
-            f"{', '.join(shut)} cannot be written.", "Check the permissions, or set SWECLI_HOME."
+            f"{', '.join(unwritable)} cannot be written.",
+            "Check the permissions, or set SWECLI_HOME.",
         )
-    return ", ".join(str(path) for path in places)
+    return ", ".join(str(path) for path in folders)
 
 
 def _check_database(start: Start) -> str:
-    path = locate(location := start.database)
+    location = start.database
+    path = locate(location)
     if path and not path.exists():
         return f"{path}: none yet, the first message creates it"
     with closing(open_database(location)) as database:
@@ -76,6 +83,11 @@ def _check_model(start: Start) -> str:
     choice = choose_model(start.settings, start.environ, or_demo=True)
     make_model(choice.name, start.settings, start.environ)  # raises what it lacks
     return f"{choice.name}: {choice.why}"
+
+
+def _check_tokens(start: Start) -> str:
+    folder = tokenizer_folder()
+    return f"tables in {folder}" if folder else "estimated: the tables are not installed"
 
 
 def _check_search(start: Start) -> str:
@@ -99,11 +111,7 @@ _CHECKS: dict[str, Callable[[Start], str]] = {
     "folders": _check_folders,
     "database": _check_database,
     "model": _check_model,
-    "tokens": lambda start: (
-        f"tables in {folder}"
-        if (folder := tokenizer_folder())
-        else "estimated: the tables are not installed"
-    ),
+    "tokens": _check_tokens,
     "search": _check_search,
     "sandbox": _check_sandbox,
     "git": lambda start: (

@@ -35,44 +35,46 @@ _SHOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 def show_prompt(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the next request in outline, with `text` as its query; for `T7` the request of that turn. With "full" in
     front, show all of it."""
-    word, _, rest = text.strip().partition(" ")
+    query = text.strip()
+    word, _, rest = query.partition(" ")
     is_full = word == FULL
-    wanted = rest.strip() if is_full else text.strip()
-    if parse_short_id("T", wanted) is not None:
-        return _show_past(runtime, parse_turn(wanted), is_full)
-    return _show_next(runtime, wanted, is_full)
+    if is_full:
+        query = rest.strip()
+    if parse_short_id("T", query) is not None:
+        return _show_past(runtime, parse_turn(query), is_full)
+    return _show_next(runtime, query, is_full)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Messages of a request that belong together. `head` are the parts of its system message, if that is the one."""
+    """Messages of a request that belong together; `segments` are those of its system message."""
 
     name: str
     messages: Sequence[ApiMessage]
-    head: Sequence[Segment] = ()
+    segments: Sequence[Segment] = ()
 
 
 def _parts(
     messages: Sequence[ApiMessage],
-    keyed: Sequence[ApiMessage],
+    keyed_messages: Sequence[ApiMessage],
     segments: Sequence[Segment],
-    first: int,
+    first_interaction: int,
 ) -> Iterator[_Part]:
-    """Yield the parts of a request: its messages as they are sent, which `keyed` has with their keys; interactions
-    before `first` are pinned."""
+    """Yield the parts of a request. `messages` are as they are sent, `keyed_messages` the same with their keys;
+    interactions before `first_interaction` are pinned."""
     system, *window, query = messages
-    numbers = [interaction_of(message) for message in keyed[1:-1]]
+    numbers = [interaction_of(message) for message in keyed_messages[1:-1]]
     interactions = dict.fromkeys(numbers)
     # the segments are the parts of the system message, one for each interaction, and the query
     yield _Part("system", [system], segments[: len(segments) - len(interactions) - 1])
     for interaction in interactions:
-        kind = "pinned" if interaction < first else "interaction"
-        own = [
+        kind = "pinned" if interaction < first_interaction else "interaction"
+        members = [
             message
             for message, number in zip(window, numbers, strict=True)
             if number == interaction
         ]
-        yield _Part(f"{kind} {interaction}", own)
+        yield _Part(f"{kind} {interaction}", members)
     yield _Part("query", [query])
 
 
@@ -85,12 +87,14 @@ class _View:
     is_full: bool
 
     @classmethod
-    def of(cls, messages: Sequence[ApiMessage], counter: TokenCounter, is_full: bool) -> _View:
+    def for_messages(
+        cls, messages: Sequence[ApiMessage], counter: TokenCounter, is_full: bool
+    ) -> _View:
         calls = (call for message in messages for call in calls_of(message))
         names = {call["id"]: call["function"]["name"] for call in calls}
         return cls(counter, names, is_full)
 
-    def tools(self, specs: Sequence[ToolSpec]) -> Iterator[str]:
+    def format_tools(self, specs: Sequence[ToolSpec]) -> Iterator[str]:
         """Yield the names of the tools; in full the definition of each, as it is sent."""
         if not self.is_full:
             yield ", ".join(spec.name for spec in specs)
@@ -98,34 +102,34 @@ class _View:
         for spec in specs:
             yield _to_json(spec.to_api())
 
-    def part(self, part: _Part) -> Iterator[str]:
+    def format_part(self, part: _Part) -> Iterator[str]:
         tokens = sum(self.counter.count_message(message) for message in part.messages)
         yield f"--- {part.name} · {tokens:,} tokens"
-        if len(part.head) > 1 and not self.is_full:
-            for segment in part.head:
-                yield _row(segment.name, segment.tokens, segment.text)
+        if len(part.segments) > 1 and not self.is_full:
+            for segment in part.segments:
+                yield _outline_row(segment.name, segment.tokens, segment.text)
             return
         for message in part.messages:
             if self.is_full:
-                yield from self._message(message)
+                yield from self._format_message(message)
             else:
-                yield self._outline(message)
+                yield self._format_outline(message)
 
-    def _outline(self, message: ApiMessage) -> str:
+    def _format_outline(self, message: ApiMessage) -> str:
         """Return role, size, first words and called tools of a message."""
-        called = [call["function"]["name"] for call in calls_of(message)]
+        tools = [call["function"]["name"] for call in calls_of(message)]
         text = str(message["content"] or "")
         if message["role"] == "tool":
-            text = f"{self._name(message['tool_call_id'])}: {text}"
-        row = _row(message["role"], self.counter.count_message(message), text)
-        return f"{row} · calls {', '.join(called)}" if called else row
+            text = f"{self._tool_name(message['tool_call_id'])}: {text}"
+        outline = _outline_row(message["role"], self.counter.count_message(message), text)
+        return f"{outline} · calls {', '.join(tools)}" if tools else outline
 
-    def _message(self, message: ApiMessage) -> Iterator[str]:
+    def _format_message(self, message: ApiMessage) -> Iterator[str]:
         """Yield all of a message: its text, the name and arguments of each call, and any other field."""
         title: str = message["role"]
         if message["role"] == "tool":
             call_id = message["tool_call_id"]
-            title = f"tool, result of {self._name(call_id)} ({call_id})"
+            title = f"tool, result of {self._tool_name(call_id)} ({call_id})"
         yield f"[{title} · {self.counter.count_message(message):,} tokens]"
         if message["content"]:
             yield str(message["content"])
@@ -138,11 +142,11 @@ class _View:
                 yield f"[{name}]"
                 yield _to_json(value)
 
-    def _name(self, call_id: str) -> str:
+    def _tool_name(self, call_id: str) -> str:
         return self.names.get(call_id, "unknown call")
 
 
-def _row(name: str, tokens: int, text: str) -> str:
+def _outline_row(name: str, tokens: int, text: str) -> str:
     return f"{name:<9} {tokens:>6,}  {one_line(text, _FIRST_WORDS)}".rstrip()
 
 
@@ -156,15 +160,15 @@ def _show_next(runtime: Runtime, query: str, is_full: bool) -> ActionResult:
     turn = agent.prepare(query)
     request = turn.request
     specs = agent.specs()
-    view = _View.of(turn.messages, agent.counter, is_full)
-    lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", *view.tools(specs)]
-    for part in _parts(turn.messages, request.keyed, request.segments, request.window[0]):
+    view = _View.for_messages(turn.messages, agent.counter, is_full)
+    lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", *view.format_tools(specs)]
+    for part in _parts(turn.messages, request.keyed_messages, request.segments, request.window[0]):
         if part.name == "query":
-            lines.append(_REBUILT if request.opened else _CACHED)
-        lines += view.part(part)
+            lines.append(_REBUILT if request.epoch_row else _CACHED)
+        lines += view.format_part(part)
     total = runtime.context_control.meter(query).total
-    how = " (estimated)" if agent.counter.estimated else ""
-    lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
+    remark = " (estimated)" if agent.counter.estimated else ""
+    lines.append(f"--- {total:,} tokens{remark} with the tools, in {len(turn.messages)} messages")
     value: Json = {
         "model": agent.model.name,
         "messages": turn.messages,
@@ -175,27 +179,27 @@ def _show_next(runtime: Runtime, query: str, is_full: bool) -> ActionResult:
 
 def _show_past(runtime: Runtime, number: int, is_full: bool) -> ActionResult:
     """Show the first request of an earlier turn, and how exact it is."""
-    found = runtime.context_control.past_prompt(number)
+    past = runtime.context_control.past_prompt(number)
     counter = runtime.agent.counter
-    view = _View.of(found.messages, counter, is_full)
+    view = _View.for_messages(past.messages, counter, is_full)
     lines = [
         line
-        for part in _parts(found.messages, found.keyed, found.segments, found.first)
-        for line in view.part(part)
+        for part in _parts(past.messages, past.keyed_messages, past.segments, past.first)
+        for line in view.format_part(part)
     ]
-    how = " (estimated)" if counter.estimated else ""
-    size = f"{found.tokens:,} tokens{how} without the tools"
-    lines.append(f"--- T{number} · {size}, in {len(found.messages)} messages")
-    lines.append(_describe_exactness(found))
-    if found.steps > 1:
-        more = pluralize(found.steps - 1, "more request")
+    remark = " (estimated)" if counter.estimated else ""
+    size = f"{past.tokens:,} tokens{remark} without the tools"
+    lines.append(f"--- T{number} · {size}, in {len(past.messages)} messages")
+    lines.append(_describe_exactness(past))
+    if past.steps > 1:
+        more = pluralize(past.steps - 1, "more request")
         lines.append(f"T{number} sent {more}, each with the calls and results before it")
     value: Json = {
         "turn": number,
-        "messages": found.messages,
-        "tokens": found.tokens,
-        "tools_tokens": found.tools,
-        "counted": found.counted,
+        "messages": past.messages,
+        "tokens": past.tokens,
+        "tools_tokens": past.tools,
+        "counted": past.counted,
     }
     return ActionResult(value, tuple(lines))
 
@@ -209,10 +213,10 @@ def _describe_exactness(past: PastPrompt) -> str:
         return (
             f"{rebuilt}: with the tools {past.counted:,} tokens, as were counted when it was sent"
         )
-    rest = past.counted - past.tokens
-    if rest < 0:
+    tools_then = past.counted - past.tokens
+    if tools_then < 0:
         return f"NOT exact: when it was sent, its tokens with the tools were {past.counted:,}"
     return (
-        f"{rebuilt}, but not proved exact: {past.counted:,} tokens were counted when it was sent, {rest:,} of them "
-        f"for tools, which are not stored and take {past.tools:,} today"
+        f"{rebuilt}, but not proved exact: {past.counted:,} tokens were counted when it was sent, {tools_then:,} of "
+        f"them for tools, which are not stored and take {past.tools:,} today"
     )

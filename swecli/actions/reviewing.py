@@ -1,23 +1,30 @@
-"""Begin a review, follow it to its end, repair what it found, and post it: the part that every face does alike."""
+"""Do a review: begin it, follow it to its end and post what it found; and repair findings."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from swecli.actions.builtin.findings import open_store
-from swecli.models.action import ActionResult
-from swecli.models.errors import BadInput
-from swecli.models.events import Event
+from swecli.actions.findings import open_store
+from swecli.models.action import ActionResult, Face, Invocation
+from swecli.models.counts import pluralize
+from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.events import to_json
 from swecli.models.finding import Finding
+from swecli.models.json_value import Json
 from swecli.models.message import Ask
 from swecli.models.review_events import ReviewFinished
 from swecli.review.judge.ledger import format_change, recheck
 from swecli.review.judge.repair import build_repair_prompt, build_suggestion_edit
-from swecli.review.read.job import ReviewOptions, begin_job
+from swecli.review.publish.event_lines import format_event
+from swecli.review.publish.gate import FAILED, Gate
+from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
+from swecli.review.publish.sarif import as_sarif
+from swecli.review.publish.view import row_view
+from swecli.review.read.job import ReviewOptions, begin_job, plan_review
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
@@ -27,15 +34,74 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 
-async def begin_review(
-    runtime: Runtime, spec: Sequence[str] | None, options: ReviewOptions
-) -> Review:
-    """Return a review of the target that the words name; None continues the unfinished one. Raises SwecliError."""
+class _PostCounts(NamedTuple):
+    """How many findings were posted on the pull request, and how many were not."""
+
+    posted: int = 0
+    failed: int = 0
+
+
+async def run_review(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Review what the user named, show the events, and post the findings if asked to. Raises SwecliError if it cannot
+    begin or fails; findings are stored."""
+    target = _read_target(asked)
+    if "--post" in asked.flags and "--yes" in asked.flags:
+        require_token(runtime.start.environ)  # before any cost
+    options = ReviewOptions(
+        include=asked.flags.get("--include", ()),
+        verify="--no-verify" not in asked.flags,
+        fail_on=asked.value("--fail-on", "high"),
+        trusted=runtime.trusted,
+    )
     store = open_store(runtime.sessions, runtime.cwd)
-    return Review(await begin_job(runtime.agent, store, spec, options))
+    if "--dry-run" in asked.flags:
+        return await asyncio.to_thread(_plan, runtime, store, target or (), options)
+    review = Review(await begin_job(runtime.agent, store, target, options))
+    if "--post" in asked.flags and review.job.plan.target.pr is None:
+        review.finish("interrupted")
+        raise _needs_pull_request()
+    with asked.face.working("Reviewing"):
+        outcome = await asked.face.wait(_follow(review, asked.face))
+    return await _conclude(review, outcome or review.finish("interrupted"), asked)
 
 
-async def follow(review: Review, show: Callable[[Event], None]) -> ReviewFinished:
+def _read_target(asked: Invocation) -> tuple[str, ...] | None:
+    """Return the words of the target, () for the uncommitted changes; None for the unfinished review. Raises
+    UsageError."""
+    flags = ("--staged", "--base", "--pr", "--continue")
+    named = [(flag, *asked.flags[flag]) for flag in flags if flag in asked.flags]
+    if asked.words:
+        named.append(asked.words)
+    if len(named) > 1:
+        raise UsageError(
+            "A review has one target.", "Name paths, a commit, --staged, --base or --continue."
+        )
+    target = named[0] if named else ()
+    if target in (("--base",), ("--pr",)):
+        raise UsageError(f"{target[0]} has no value.", "For example: --base main, or --pr 12")
+    if target[:1] == ("--continue",):
+        return None
+    if "--post" in asked.flags and target[:1] != ("--pr",):
+        raise _needs_pull_request()
+    return target
+
+
+def _needs_pull_request() -> UsageError:
+    return UsageError("--post needs --pr.", "For example: review --pr 12 --post")
+
+
+def _plan(
+    runtime: Runtime, store: ReviewStore, target: Sequence[str], options: ReviewOptions
+) -> ActionResult:
+    """Return the plan of a review with its estimated cost; no request is made. Raises SwecliError."""
+    plan = plan_review(runtime.agent, store, target, options)
+    plan.target.sources.close()
+    event = plan.to_event()
+    title = f"{plan.target.label}: {pluralize(len(plan.target.files), 'file')}"
+    return ActionResult(to_json(event), (title, *plan.target.notes, *format_event(event)))
+
+
+async def _follow(review: Review, face: Face) -> ReviewFinished:
     """Run a review to its end, show each event, and return the last one.
 
     When it is cancelled, the result so far is shown and kept. Raises SwecliError if it fails, CancelledError.
@@ -43,11 +109,97 @@ async def follow(review: Review, show: Callable[[Event], None]) -> ReviewFinishe
     try:
         async with aclosing(review.run()) as events:
             async for event in events:
-                show(event)
+                face.show(event)
     except asyncio.CancelledError:
-        show(review.finish("interrupted"))
+        face.show(review.finish("interrupted"))
         raise
     return review.finish("done")
+
+
+async def _conclude(review: Review, outcome: ReviewFinished, asked: Invocation) -> ActionResult:
+    """Post the findings if asked to, and return the result. One gate says which of them fail the review, are posted and
+    are exported."""
+    face = asked.face
+    is_verified = "--no-verify" not in asked.flags
+    gate = Gate(
+        asked.value("--min-verdict", "confirmed") if is_verified else "any",
+        asked.value("--fail-on"),
+        asked.value("--post-min", "medium"),
+    )
+    may_be_incomplete = "--allow-incomplete" in asked.flags
+    code = face.stopped or gate.exit_code(outcome, is_incomplete_allowed=may_be_incomplete)
+    if failing := gate.name_failing(outcome.findings):
+        face.warn(failing)
+    if may_be_incomplete and not outcome.complete and not face.stopped:
+        face.warn("The review is incomplete, and --allow-incomplete lets it pass.")
+    posted = _PostCounts()
+    if "--post" in asked.flags and face.stopped:
+        face.warn("The review was interrupted, so nothing was posted.")
+    elif "--post" in asked.flags:
+        try:
+            posted = await _post(review, outcome, gate, asked)
+        except SwecliError as error:  # the result is printed all the same
+            face.complain(error)
+            posted = _PostCounts(failed=sum(finding.is_open for finding in outcome.findings))
+            code = FAILED if error.exit_code == 1 else error.exit_code
+    return _render(
+        outcome, output_format=asked.value("--format"), code=code, gate=gate, posted=posted
+    )
+
+
+async def _post(
+    review: Review, outcome: ReviewFinished, gate: Gate, asked: Invocation
+) -> _PostCounts:
+    """Post findings on the pull request if the user agrees, else only show what would be posted. Raises GitHubError,
+    BadInput."""
+    face = asked.face
+    target = review.job.plan.target
+    push = await asyncio.to_thread(plan_push, target, outcome, review.record.seen, gate)
+    new_findings = len(push.inline) + len(push.rest)
+    if "--yes" not in asked.flags:
+        for line in push.lines:
+            face.note(line)
+        if not push.has_changes:
+            return _PostCounts(failed=new_findings)
+        if face.can_ask:
+            require_token({"GITHUB_TOKEN": push.github.token})
+    question = f"Post this to pull request {target.pr} of {push.github.repository}?"
+    if not await face.confirm(question, "yes, post it", "no, nothing is posted"):
+        face.note(f"nothing was posted{face.how_to_agree}")
+        return _PostCounts(failed=new_findings)
+    for line in await asyncio.to_thread(push.post):
+        face.note(line)
+    return _PostCounts(posted=new_findings)
+
+
+def _render(
+    outcome: ReviewFinished, output_format: str, code: int, gate: Gate, posted: _PostCounts
+) -> ActionResult:
+    """Return the result in a format, as lines or data. `code` is the exit code, `gate` says what counts."""
+    value: Json = to_json(outcome)
+    lines: tuple[str, ...] = ()
+    if output_format == "seed":
+        value = as_seed(outcome, *posted)
+    elif output_format == "sarif":
+        counted = [finding for finding in outcome.findings if finding.has_verdict(gate.least)]
+        value = as_sarif(counted, outcome, code, gate)
+    elif output_format == "markdown":
+        lines = (as_markdown(outcome.findings, end=outcome).rstrip("\n"),)
+    else:
+        lines = tuple(
+            row_view(finding).line for finding in outcome.findings if finding.state != "refuted"
+        )
+        lines = lines or (_describe_nothing(outcome),)
+    return ActionResult(value, lines, code=code)
+
+
+def _describe_nothing(outcome: ReviewFinished) -> str:
+    """Return why a review has no findings."""
+    if not outcome.complete:
+        return "No findings in what was read; the review is incomplete."
+    if not outcome.coverage.total:
+        return "No findings: the change has no code to read."
+    return "No findings."
 
 
 def prepare_repair(runtime: Runtime, ref: str) -> tuple[Finding, Turn]:
@@ -67,7 +219,6 @@ def conclude_repair(runtime: Runtime, ref: str) -> ActionResult:
     """Compare all findings with the files after a repair, and say what became of this one."""
     store = open_store(runtime.sessions, runtime.cwd)
     changes = recheck(store, runtime.agent.ctx.root)
-    moved = [pair for pair in changes if pair[0].state != pair[1].state]
     after = store.get(ref)
     note = ""
     if after.state == "gone":
@@ -75,7 +226,11 @@ def conclude_repair(runtime: Runtime, ref: str) -> ActionResult:
     elif after.is_open:
         fixed = f"/findings fixed {after.id} marks it as fixed"
         note = f"{after.id} is still open: its code exists · {fixed}"
-    lines = tuple(format_change(before, changed) for before, changed in moved)
+    lines = tuple(
+        format_change(before, changed)
+        for before, changed in changes
+        if before.state != changed.state
+    )
     return ActionResult(after.to_json(), lines, note=note)
 
 
@@ -87,14 +242,15 @@ async def apply_suggestion(
     agent = runtime.agent
     call, after = build_suggestion_edit(store.get(ref), agent.ctx.root)
     # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
-    unseen = replace(agent.ctx, files=replace(agent.ctx.files, digests={}))
-    result, _ = await execute(call, agent.tools, unseen, agent.permissions, ask)
+    context = replace(agent.ctx, files=replace(agent.ctx.files, digests={}))
+    result, _ = await execute(call, agent.tools, context, agent.permissions, ask)
     if result.ok:
         store.update([after], "applied", "user")
         return ActionResult(after.to_json(), (format_gone(after),))
-    refused = call.decision == "user"
-    why = "nothing was changed" if refused else result.for_model.split("\n", 1)[0]
-    return ActionResult(None, (why,), code=1)
+    reason = result.for_model.split("\n", 1)[0]
+    if call.decision == "user":
+        reason = "nothing was changed"
+    return ActionResult(None, (reason,), code=1)
 
 
 def format_gone(finding: Finding) -> str:

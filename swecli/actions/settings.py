@@ -18,21 +18,19 @@ def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -
     """Show one setting or all of them; with `origin` also the layer of each. Raises ConfigError."""
     if name and name not in SETTINGS:
         raise unknown_setting(name)
-    values = {one: getattr(settings, one) for one in ([name] if name else SETTINGS)}
-    origins = {one: settings.origins.get(one, "default") for one in values}
-    plain = {
-        one: {"value": _to_json(value), "origin": origins[one]} for one, value in values.items()
-    }
-    if name and not origin:
-        value = values[name]
-        return ActionResult(plain, (value if isinstance(value, str) else _format_value(value),))
-    rows = tuple(
-        (one, *([origins[one]] if origin else []), _format_value(value))
-        for one, value in values.items()
-    )
-    return ActionResult(
-        plain, head=("setting", "from", "value") if origin else ("setting", "value"), rows=rows
-    )
+    plain = {}
+    rows: list[tuple[str, ...]] = []
+    for setting in [name] if name else SETTINGS:
+        value = getattr(settings, setting)
+        layer = settings.origins.get(setting, "default")
+        plain[setting] = {"value": _to_json(value), "origin": layer}
+        if name and not origin:
+            text = value if isinstance(value, str) else _format_value(value)
+            return ActionResult(plain, (text,))
+        layers = (layer,) if origin else ()
+        rows.append((setting, *layers, _format_value(value)))
+    head = ("setting", "from", "value") if origin else ("setting", "value")
+    return ActionResult(plain, head=head, rows=tuple(rows))
 
 
 def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
@@ -41,13 +39,10 @@ def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
         raise unknown_setting(name)
     read_toml(path)  # raises if it is invalid
     text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
-    done = (
-        f"= {_format_value(value)}"
-        if (value := _parse(name, words)) is not None
-        else "is no longer set"
-    )
+    value = _parse(name, words)
     write_settings(path, edit_setting(text, name, value))
-    return ActionResult({"path": str(path), "name": name}, (f"{name} {done} in {path}",))
+    change = "is no longer set" if value is None else f"= {_format_value(value)}"
+    return ActionResult({"path": str(path), "name": name}, (f"{name} {change} in {path}",))
 
 
 def write_settings(path: Path, text: str) -> None:
@@ -62,6 +57,7 @@ def write_settings(path: Path, text: str) -> None:
 
 
 def _parse(name: str, words: Sequence[str]) -> Any:
+    """Return the value that the words are for a setting; None if there are none. Raises ConfigError."""
     value = SETTINGS[name].parse_words(list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
         # late: only these settings need the tools
@@ -79,4 +75,4 @@ def _format_value(value: Any) -> str:
 def _to_json(value: Any) -> Any:
     if isinstance(value, WindowSpec):
         return str(value)
-    return [str(one) for one in value] if isinstance(value, tuple) else value
+    return [str(item) for item in value] if isinstance(value, tuple) else value

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from swecli.models.errors import BadInput
 
-MODEL = "demo/tutorial"  # whose answers are recorded, in swecli/tour/tutorial.py
+MODEL = "demo/tutorial"  # whose answers are recorded in swecli/tour/script.toml
 
 FILES = {
     "prices.py": """\

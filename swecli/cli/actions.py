@@ -4,45 +4,92 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swecli.actions import builtin
 from swecli.cli.flags import ACTIONS, Parser, register
 from swecli.cli.startup import make_folders
-from swecli.cli.subcommands import configuration_of, existing_database, open_sessions
-from swecli.cli.workspace import working_folder
-from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need
+from swecli.cli.subcommands import (
+    configuration_of,
+    existing_database,
+    open_runtime,
+    open_sessions,
+)
+from swecli.cli.workspace import process_folder, working_folder
+from swecli.config.paths import Paths
+from swecli.config.settings import Start
+from swecli.config.trust import TrustLedger
+from swecli.headless.plain import LONGEST_LINE, complaint
+from swecli.headless.signals import until_signal
+from swecli.llm import default_models
+from swecli.models.action import Action, ActionResult, Face, Family, Flag, Invocation, Need
 from swecli.models.errors import SwecliError
+from swecli.text import one_line
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.llm.base import ChatModel
+    from swecli.store.session_manager import SessionManager
 
+_Value = TypeVar("_Value")
+
+FORMAT = "--format"
+_TEXT_FORMATS = ("", "text", "markdown")  # printed as lines; all other formats as JSON
+YES = "--yes"
 SESSION = Flag("--session", "another session than this directory's last", "ID")
-_MEASURED = Flag("--model", "measure for this model's window", "PROVIDER/NAME")
-# which session or model an action works on; these are no flags of the action itself
-_CHOOSING: Mapping[Need, tuple[Flag, ...]] = {
+_MODEL = Flag("--model", "measure for this model's window", "PROVIDER/NAME")
+# flags of a command line that name what an action works on; the action itself does not declare them
+_SUBJECT_FLAGS: Mapping[Need, tuple[Flag, ...]] = {
     Need.SESSION: (SESSION,),
     Need.NEW_SESSION: (SESSION,),
-    Need.CONTEXT: (SESSION, _MEASURED),
-    Need.ANSWER: (SESSION, _MEASURED),
+    Need.CONTEXT: (SESSION, _MODEL),
+    Need.ANSWER: (SESSION, _MODEL),
 }
+
+
+class ShellFace(Face):
+    """A command line, where nobody is asked: it writes to stderr, and agrees if it has --yes."""
+
+    how_to_agree = f": add {YES}"
+
+    def __init__(self, *, agrees: bool = False) -> None:
+        self.agrees = agrees
+
+    def note(self, text: str) -> None:
+        sys.stderr.write(one_line(text, LONGEST_LINE) + "\n")
+        sys.stderr.flush()
+
+    def warn(self, text: str) -> None:
+        self.note(f"swecli: {text}")
+
+    def complain(self, error: SwecliError) -> None:
+        self.note(complaint(error.message, error.hint))
+
+    async def confirm(self, question: str, yes: str = "yes", no: str = "no") -> bool:
+        return self.agrees
+
+    async def wait(self, work: Coroutine[object, object, _Value]) -> _Value | None:
+        result, self.stopped = await until_signal(work)
+        return result
 
 
 def _declare(name: str, parser: Parser) -> None:
     """Add what the actions in the module of this name declare."""
-    declared = _find_declared(name)
-    if isinstance(declared, Family):
-        add_actions(parser, declared)
+    declaration = _find_declaration(name)
+    if isinstance(declaration, Family):
+        add_actions(parser, declaration)
         return
-    parser.description = f"{declared.help}."
-    parser.set_defaults(run=partial(_run, declared))
-    _add_arguments(parser, declared)
+    parser.description = f"{declaration.help}."
+    parser.set_defaults(run=partial(run_action, declaration))
+    add_arguments(parser, declaration)
 
 
 def add_actions(parser: Parser, family: Family) -> None:
@@ -50,62 +97,109 @@ def add_actions(parser: Parser, family: Family) -> None:
     parser.description = f"{family.help}."
     for action in family.actions:
         if action.in_shell:
-            added = parser.action(action.name, partial(_run, action), action.about)
-            _add_arguments(added, action)
+            subparser = parser.action(action.name, partial(run_action, action), action.about)
+            add_arguments(subparser, action)
     if family.default_in_shell:
-        parser.set_defaults(default_action=family.default)
+        parser.set_defaults(default_action=family.default_in_shell)
 
 
-def _find_declared(name: str) -> Family | Action:
+def _find_declaration(name: str) -> Family | Action:
     module = import_module(f"{builtin.__name__}.{name}")
     return next(
         value
         for value in vars(module).values()
-        if isinstance(value, (Family, Action)) and value.name == name
+        if isinstance(value, (Family, Action)) and value.name == name and value.in_shell
     )
 
 
-def _add_arguments(parser: Parser, action: Action) -> None:
+def add_arguments(parser: Parser, action: Action) -> None:
+    """Add the words and the flags that an action declares, and those of what it works on."""
     words = action.words
+    if action.needs is Need.NAMED_SESSION:
+        add_session(parser)
     if words.are_taken:
-        about = words.help or None
-        parser.add_argument("words", nargs=words.count, metavar=words.metavar, help=about)
-    for flag in (*action.flags, *_CHOOSING.get(action.needs, ())):
-        add_flag(parser, flag)
+        parser.add_argument(
+            "words", nargs=words.count, metavar=words.metavar, help=words.help or None
+        )
+    for flag in (*action.flags, *_SUBJECT_FLAGS.get(action.needs, ())):
+        if flag.in_shell:
+            add_flag(parser, flag)
+    if action.needs is Need.AGENT:
+        parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
+
+
+def add_session(parser: Parser) -> None:
+    """Add the argument that names a session."""
+    parser.add_argument("session", help="id, unique prefix of one, or title")
 
 
 def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
     """Add a declared flag."""
-    if flag.value:
-        parser.add_argument(flag.name, help=flag.help, metavar=flag.value)
-    else:
+    if not flag.takes_value:
         parser.add_argument(flag.name, help=flag.help, action="store_true")
+        return
+    parser.add_argument(
+        flag.name,
+        help=flag.help,
+        metavar=flag.value or None,
+        choices=flag.choices or None,
+        action="append" if flag.is_repeated else "store",
+    )
 
 
-def _run(action: Action, args: argparse.Namespace) -> ActionResult:
-    asked = _read_invocation(action, args)
+def run_action(
+    action: Action, args: argparse.Namespace, face: ShellFace | None = None
+) -> ActionResult:
+    """Run an action on what the arguments name. Raises SwecliError."""
+    asked = read_invocation(action, args)
+    face = face or ShellFace()
+    face.agrees = YES in asked.flags
+    args.json = args.json or asked.value(FORMAT) not in _TEXT_FORMATS
     with _OPENERS[action.needs](args) as subject:
-        result = action.run(subject, asked)
+        result = action.run(subject, replace(asked, face=face))
         return result if isinstance(result, ActionResult) else asyncio.run(result)
 
 
-def _read_invocation(action: Action, args: argparse.Namespace) -> Invocation:
+def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:
     """Return what the parsed arguments ask of an action."""
-    flags = dict[str, str]()
+    flags = dict[str, tuple[str, ...]]()
     for flag in action.flags:
-        value = vars(args)[flag.name.strip("-").replace("-", "_")]
+        value = vars(args).get(flag.name.strip("-").replace("-", "_"))
         if value is True:
-            flags[flag.name] = ""
+            flags[flag.name] = ()
         elif isinstance(value, str):
-            flags[flag.name] = value
-    given = vars(args).get("words") or ()
-    words = (given,) if isinstance(given, str) else given
-    return Invocation(tuple(words), flags, action.name, "swecli ", working_folder(args.cwd))
+            flags[flag.name] = (value,)
+        elif value:  # of a repeated flag
+            flags[flag.name] = tuple(value)
+    words = vars(args).get("words") or ()
+    if isinstance(words, str):
+        words = (words,)
+    return Invocation(
+        words=tuple(words),
+        flags=flags,
+        name=action.name,
+        prefix="swecli ",
+        folder=working_folder(args.cwd),
+    )
+
+
+def _read_any_configuration(args: argparse.Namespace) -> Start | SwecliError:
+    try:
+        return configuration_of(args)
+    except SwecliError as error:
+        return error
 
 
 @contextmanager
-def _open_context(args: argparse.Namespace, *, is_asked: bool = False) -> Iterator[Runtime]:
-    """Build the runtime of a run in that session; no tool is run. A model that is asked nothing needs no key."""
+def _open_named(args: argparse.Namespace) -> Iterator[SessionManager]:
+    with open_sessions(args) as sessions:
+        sessions.resume(args.session, "")
+        yield sessions
+
+
+@contextmanager
+def _open_context(args: argparse.Namespace, *, asks_model: bool = False) -> Iterator[Runtime]:
+    """Build the runtime of the session that `args` name; no tool is run. A model that is asked nothing needs no key."""
     # late: --help and usage errors need no runtime
     from swecli.app import build_runtime
     from swecli.headless.runner import refuse
@@ -117,40 +211,64 @@ def _open_context(args: argparse.Namespace, *, is_asked: bool = False) -> Iterat
     settings = replace(configured.settings, db=str(existing_database(configured)))
     start = replace(configured, settings=settings, resume=args.session or "")
     name = args.model or settings.model or DEMO
-    is_keyless = not (is_asked and args.model)
-    model = make_model(name, settings, start.environ, keyless=is_keyless)
+    needs_key = asks_model and bool(args.model)
+    model = make_model(name, settings, start.environ, keyless=not needs_key)
     with closing(build_runtime(start, refuse, model)) as runtime:
         session = runtime.sessions.current_session
         if not args.model and session is not None:
-            _use_model(runtime, session.model, is_asked=is_asked)
+            _use_model(runtime, session.model, asks_model=asks_model)
         yield runtime
 
 
-def _use_model(runtime: Runtime, name: str, *, is_asked: bool) -> None:
-    """Use the model of the session. Raises SwecliError if a model that is to answer is gone; one that is asked nothing
-    is replaced by that of the runtime."""
+def _use_model(runtime: Runtime, name: str, *, asks_model: bool) -> None:
+    """Use the session's model; if it is gone, that of the runtime stays. Raises SwecliError if it has to answer."""
     # late: as above
     from swecli.llm.registry import make_model
 
     try:
         model: ChatModel = make_model(
-            name, runtime.settings, runtime.start.environ, keyless=not is_asked
+            name, runtime.settings, runtime.start.environ, keyless=not asks_model
         )
     except SwecliError:
-        if is_asked:
+        if asks_model:
             raise
         return
     runtime.agent.use_model(model)
     runtime.agent.begin_epoch("")  # not a model change
 
 
+@contextmanager
+def _open_agent(args: argparse.Namespace) -> Iterator[Runtime]:
+    """Build the runtime of a run without a session of its own, and say what its start has to say."""
+    # late: as above
+    from swecli.headless.runner import refuse_unpriced
+
+    with open_runtime(args) as runtime:
+        refuse_unpriced(runtime.agent.model, runtime.settings)
+        for line in runtime.opening_lines():
+            ShellFace().warn(line)
+        yield runtime
+
+
+def find_settings_file(args: argparse.Namespace) -> Path:
+    """Return the path of the user's settings file, without reading it, so that an invalid one can be repaired."""
+    return process_folder() / args.config if args.config else Paths.find(os.environ).config_file
+
+
 _Open = Callable[[argparse.Namespace], AbstractContextManager[Any]]
 _OPENERS: Mapping[Need, _Open] = {
+    Need.ANY_CONFIGURATION: lambda args: nullcontext(_read_any_configuration(args)),
+    Need.ALL_SESSIONS: open_sessions,
     Need.DATABASE: partial(open_sessions, resume=True),
     Need.SESSION: partial(open_sessions, resume=True),
+    Need.NAMED_SESSION: _open_named,
     Need.NEW_SESSION: partial(open_sessions, resume=True, create=True),
     Need.CONTEXT: _open_context,
-    Need.ANSWER: partial(_open_context, is_asked=True),
+    Need.ANSWER: partial(_open_context, asks_model=True),
+    Need.AGENT: _open_agent,
+    Need.SETTINGS: lambda args: nullcontext(configuration_of(args)),
+    Need.SETTINGS_FILE: lambda args: nullcontext(find_settings_file(args)),
+    Need.TRUST: lambda args: nullcontext(TrustLedger.find(Paths.find(os.environ))),
 }
 
 for _name in ACTIONS:

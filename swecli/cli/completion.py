@@ -11,7 +11,7 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError
 from swecli.models.message import MODES
 
-_SESSIONS = 50  # the newest, as a list of completions
+_MAX_SESSIONS = 50  # completions: the newest
 _SCRIPTS = {
     "bash": r"""_swecli() {
   local IFS=$'\n'
@@ -62,12 +62,13 @@ def _script(args: argparse.Namespace) -> ActionResult:
 
 
 def _words(args: argparse.Namespace) -> ActionResult:
-    found = list(_candidates(args.words or [""]))
-    text = "".join(f"{word}\t{what}\n" for word, what in found)
-    return ActionResult(dict(found), tuple(f"{word}  {what}" for word, what in found), exact=text)
+    completions = list(_complete(args.words or [""]))
+    lines = tuple(f"{word}  {description}" for word, description in completions)
+    text = "".join(f"{word}\t{description}\n" for word, description in completions)
+    return ActionResult(dict(completions), lines, exact=text)
 
 
-def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
+def _complete(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield completions of the last word after `swecli`, with descriptions; none where a file or other value fits."""
     *before, typed = words
     parser: argparse.ArgumentParser = Parser.for_run()
@@ -76,28 +77,29 @@ def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
     elif not before:
         yield from ((name, "") for name in SUBCOMMANDS if name.startswith(typed))
     for word in before:
-        parser = next((one[word] for one in _action_parsers(parser) if word in one), parser)
-    last = parser._option_string_actions.get(before[-1]) if before else None
-    if last is not None and last.nargs != 0:
-        if last.dest in ("resume", "session"):
-            yield from _sessions(typed)
-        yield from ((value, "") for value in _values_of(last) if value.startswith(typed))
+        parser = _action_parsers(parser).get(word, parser)
+    flag = parser._option_string_actions.get(before[-1]) if before else None
+    if flag is not None and flag.nargs != 0:
+        if flag.dest in ("resume", "session"):
+            yield from _complete_sessions(typed)
+        yield from ((value, "") for value in _values_of(flag) if value.startswith(typed))
         return
     if before in (["config", "get"], ["config", "set"]):
-        yield from ((name, one.doc) for name, one in SETTINGS.items() if name.startswith(typed))
+        for name, setting in SETTINGS.items():
+            if name.startswith(typed):
+                yield name, setting.doc
     if before[:2] == ["config", "set"] and len(before) == 3 and before[2] in SETTINGS:
         values = SETTINGS[before[2]].choices
         yield from ((value, "") for value in values if value.startswith(typed))
-    if not typed.startswith("-") and any(one.dest == "session" for one in _positionals(parser)):
-        yield from _sessions(typed)
-    for names in _action_parsers(parser):
-        yield from (
-            (name, one.description or "") for name, one in names.items() if name.startswith(typed)
-        )
-    for action in parser._actions if typed.startswith("-") else ():
-        for name in action.option_strings:
+    for name, action_parser in _action_parsers(parser).items():
+        if name.startswith(typed):
+            yield name, action_parser.description or ""
+    for argument in parser._actions:
+        if argument.dest == "session" and not argument.option_strings and typed[:1] != "-":
+            yield from _complete_sessions(typed)
+        for name in argument.option_strings if typed.startswith("-") else ():
             if name.startswith(typed) and name.startswith("--"):
-                yield name, " ".join((action.help or "").replace("%%", "%").split())
+                yield name, " ".join((argument.help or "").replace("%%", "%").split())
 
 
 def _values_of(flag: argparse.Action) -> list[str]:
@@ -114,25 +116,24 @@ def _values_of(flag: argparse.Action) -> list[str]:
     return [str(choice) for choice in flag.choices or ()]
 
 
-def _positionals(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    return [one for one in parser._actions if not one.option_strings]
-
-
-def _sessions(typed: str) -> Iterator[tuple[str, str]]:
+def _complete_sessions(typed: str) -> Iterator[tuple[str, str]]:
     """Yield the ids of the newest sessions, with their titles; none if there is no database that can be read."""
     # late: only where a session fits
     from swecli.cli.subcommands import open_sessions
 
     try:
         with open_sessions(Parser.for_run().parse_known_args([])[0]) as sessions:
-            newest = sessions.catalog.list_sessions(None, _SESSIONS)
+            newest = sessions.catalog.list_sessions(None, _MAX_SESSIONS)
     except SwecliError:
         return
-    for one in newest:
-        if one.id.startswith(typed):
-            yield one.id, one.shown_title
+    for session in newest:
+        if session.id.startswith(typed):
+            yield session.id, session.shown_title
 
 
-def _action_parsers(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:
-    """Return the parsers of a subcommand's actions by name."""
-    return [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+def _action_parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of a subcommand's actions by name, {} if it has none."""
+    for argument in parser._actions:
+        if isinstance(argument, argparse._SubParsersAction):
+            return argument.choices
+    return {}

@@ -27,21 +27,20 @@ def _path(args: argparse.Namespace) -> ActionResult:
     from swecli.store.sqlite.files import locate
 
     location = configuration_of(args).database
-    path = locate(location)
-    place = str(path or location)
-    return ActionResult({"path": place, "exists": bool(path and path.exists())}, (place,))
+    path = locate(location)  # None for a database in memory
+    shown_path = str(path or location)
+    exists = path is not None and path.exists()
+    return ActionResult({"path": shown_path, "exists": exists}, (shown_path,))
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        database, place = (
-            sessions.database,
-            sessions.database.path or configuration_of(args).database,
-        )
+        database = sessions.database
         problems = [*database.notices, *database.check()]
-    return ActionResult(
-        {"problems": problems}, tuple(problems) or (f"{place}: ok",), code=1 if problems else 0
-    )
+    if problems:
+        return ActionResult({"problems": problems}, tuple(problems), code=1)
+    location = database.path or configuration_of(args).database
+    return ActionResult({"problems": []}, (f"{location}: ok",))
 
 
 def _backup(args: argparse.Namespace) -> ActionResult:

@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any, ParamSpec, TypeVar
 
-# seconds that threads get to finish, with a file version or a posted comment; then one hangs
-_SECONDS = 5.0
+# seconds that threads get to finish storing a file version or posting a comment; one that needs more hangs
+_MAX_WAIT = 5.0
 Result = TypeVar("Result")  # of the function that a thread calls
-Given = ParamSpec("Given")  # its arguments
+Arguments = ParamSpec("Arguments")  # its arguments
 
 
 def run_event_loop(work: Coroutine[Any, Any, int]) -> int:
@@ -26,7 +26,7 @@ def run_event_loop(work: Coroutine[Any, Any, int]) -> int:
 def is_thread_stuck() -> bool:
     """Return whether a thread is running for which the interpreter would wait at its exit."""
     main = threading.main_thread()
-    return any(one is not main and not one.daemon for one in threading.enumerate())
+    return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
 class _Threads(ThreadPoolExecutor):
@@ -37,7 +37,7 @@ class _Threads(ThreadPoolExecutor):
         self._unfinished: set[Future[Any]] = set()
 
     def submit(
-        self, fn: Callable[Given, Result], /, *args: Given.args, **kwargs: Given.kwargs
+        self, fn: Callable[Arguments, Result], /, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Future[Result]:
         future = super().submit(fn, *args, **kwargs)
         self._unfinished.add(future)
@@ -48,4 +48,4 @@ class _Threads(ThreadPoolExecutor):
         """Stop accepting work, and wait for the work that is running, but not for long."""
         super().shutdown(wait=False, cancel_futures=cancel_futures)
         if wait:
-            wait_for(set(self._unfinished), timeout=_SECONDS)
+            wait_for(set(self._unfinished), timeout=_MAX_WAIT)

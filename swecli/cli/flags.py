@@ -38,6 +38,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "context": "show, plan, why, log, undo, pin, window, prompt, compact",
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
+    "permissions": "show, allow, remove: what runs without asking",
     "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",
     "stats": "tokens and cost by day",
@@ -49,10 +50,10 @@ _SUMMARIES = {  # by name, in the order of --help
 ACTIONS = _modules_of(builtin)  # subcommands that are declared as actions
 SUBCOMMANDS = (*_SUMMARIES, *sorted(ACTIONS - _SUMMARIES.keys()))
 # where they are not in a module of their own, which actions have if a shell adds to them
-_MODULES = {"learn": "playbook", "report": "stats"}
+_MODULES = {"learn": "playbook"}
 _MODULES |= dict.fromkeys(ACTIONS - _modules_of(cli), "actions")
-_MAX_MEANT = 3  # subcommands that a hint names
-_MAX_SHOWN = 80  # characters of an argument in an error
+_MAX_SUGGESTIONS = 3  # subcommands that a hint names
+_MAX_QUOTED = 80  # characters of an argument in an error
 # flags that are subcommands of other programs
 _STANDALONE = ("check-update", "continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
@@ -64,7 +65,7 @@ or put two dashes before it: swecli -- hello. In your home folder, or above it, 
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
 may help · 76 the answer does not follow --json-schema · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
-_FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
+_FOREIGN_FLAGS = {  # flags of other assistants -> ours
     "--yolo": "--mode auto",
     "--full-auto": "--mode auto",
     "--dangerously-skip-permissions": "--mode auto",
@@ -76,7 +77,7 @@ _FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UsageError and accepts no abbreviated flags."""
 
-    _by_name: Any = None
+    _action_parsers: Any = None
 
     @classmethod
     def for_run(cls) -> Parser:
@@ -159,7 +160,7 @@ class Parser(argparse.ArgumentParser):
         import importlib
 
         importlib.import_module(f"swecli.cli.{_MODULES.get(name, name)}")
-        declare = _declared[name]
+        declare = _declarations[name]
         parser = cls(prog=f"swecli {name}", description=declare.__doc__)
         declare(parser)
         if parser.get_default("run") is not None:  # otherwise its actions have them
@@ -181,29 +182,27 @@ class Parser(argparse.ArgumentParser):
         """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
         finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         finder.add_argument("--output-format", nargs="?")
-        asked = (
-            None
-            if argv and argv[0] in SUBCOMMANDS
-            else finder.parse_known_args(argv)[0].output_format
-        )
-        return asked if asked in _format_names() else "text"
+        if argv and argv[0] in SUBCOMMANDS:
+            return "text"
+        output_format = finder.parse_known_args(argv)[0].output_format
+        return output_format if output_format in _format_names() else "text"
 
     @property
     def action_names(self) -> tuple[str, ...]:
         """The actions of a subcommand."""
-        return tuple(self._by_name.choices) if self._by_name is not None else ()
+        return tuple(self._action_parsers.choices) if self._action_parsers is not None else ()
 
     def action(self, name: str, run: Run, about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
-        if self._by_name is None:
-            self._by_name = self.add_subparsers(dest="action", required=True)
-        added: Parser = self._by_name.add_parser(
+        if self._action_parsers is None:
+            self._action_parsers = self.add_subparsers(dest="action", required=True)
+        parser: Parser = self._action_parsers.add_parser(
             name, help=about, description=f"{about[0].upper()}{about[1:]}."
         )
-        self._by_name.metavar = "|".join(self._by_name.choices)
-        added.set_defaults(run=run)
-        added.add_common_flags()
-        return added
+        self._action_parsers.metavar = "|".join(self._action_parsers.choices)
+        parser.set_defaults(run=run)
+        parser.add_common_flags()
+        return parser
 
     def add_common_flags(self) -> None:
         """Add the flags of every subcommand and action."""
@@ -221,11 +220,11 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Return the namespace and extra positional arguments. Raises UsageError for an unknown flag."""
-        found, rest = super().parse_known_args(args, namespace)
+        namespace, rest = super().parse_known_args(args, namespace)
         for word in rest:
             if word.startswith("-") and word != "-":
                 raise self._unknown_flag(word)
-        return found, rest
+        return namespace, rest
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise UsageError for a value that is none of an argument's choices."""
@@ -234,27 +233,29 @@ class Parser(argparse.ArgumentParser):
             return
         hint = f"Choose: {', '.join(choices)}."
         if isinstance(action, argparse._SubParsersAction):
-            near = [f"`{self.prog} {name}`" for name in similar_names(value, choices)]
-            meant = f"Did you mean {' or '.join(near)}?" if near else hint
-            raise UsageError(f"There is no `{self.prog} {value[:_MAX_SHOWN]}`.", meant)
+            similar = [f"`{self.prog} {name}`" for name in similar_names(value, choices)]
+            if similar:
+                hint = f"Did you mean {' or '.join(similar)}?"
+            raise UsageError(f"There is no `{self.prog} {value[:_MAX_QUOTED]}`.", hint)
         name = "/".join(action.option_strings) or action.metavar or action.dest
-        raise UsageError(f"{name}: unknown value {value[:_MAX_SHOWN]!r}.", hint)
+        raise UsageError(f"{name}: unknown value {value[:_MAX_QUOTED]!r}.", hint)
 
     def _unknown_flag(self, flag: str) -> UsageError:
         """Return the error for an unknown flag, with the closest known one as a hint."""
         name = flag.partition("=")[0]
-        known = {option.lstrip("-"): option for option in self._option_string_actions}
-        translated = _FLAGS_OF_OTHERS.get(name) if "mode" in known else None
-        meant = translated or " or ".join(
-            known[found] for found in similar_names(name.lstrip("-"), known)
-        )
-        hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
+        options = {option.lstrip("-"): option for option in self._option_string_actions}
+        similar = [options[word] for word in similar_names(name.lstrip("-"), options)]
+        if "mode" in options and name in _FOREIGN_FLAGS:
+            similar = [_FOREIGN_FLAGS[name]]
+        hint = f"See `{self.prog} --help`."
+        if similar:
+            hint = f"Did you mean {' or '.join(similar)}?"
         if any(action.dest == "words" for action in self._actions):
             hint += " Put a text that contains words like it in quotes, or after --."
-        return UsageError(f"Unknown option {name[:_MAX_SHOWN]}.", hint)
+        return UsageError(f"Unknown option {name[:_MAX_QUOTED]}.", hint)
 
 
-_declared: dict[str, Declare] = {}
+_declarations: dict[str, Declare] = {}
 
 
 def _summary(name: str) -> str:
@@ -274,23 +275,19 @@ def subcommand(declare: Declare) -> Declare:
 
 def register(name: str, declare: Declare) -> None:
     """Let this function declare `swecli NAME`."""
-    _declared[name] = declare
+    _declarations[name] = declare
 
 
 def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the flags of a run. Raises UsageError, also for flags that exclude each other."""
     parser = Parser.for_run()
     if argv and not argv[0].startswith("-") and {"-h", "--help"} & set(argv):
-        _refuse_words(argv[0], [])  # the help of a subcommand that there is not
+        _refuse_words(argv[0], [])  # the help of a subcommand that does not exist
     args, rest = parser.parse_known_args(argv)
-    empty = [
-        name
-        for name in ("model", "window", "mode", "db", "config", "cwd", "json_schema")
-        if getattr(args, name) == ""
-    ]
-    if empty:
-        flag = empty[0].replace("_", "-")
-        raise UsageError(f"--{flag} has no value.", "Give one, or leave the flag out.")
+    for name in ("model", "window", "mode", "db", "config", "cwd", "json_schema"):
+        if getattr(args, name) == "":
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} has no value.", "Give one, or leave the flag out.")
     if args.continue_last and args.resume is not None:
         raise UsageError("-c and -r cannot be used together.", "Use one of them.")
     if args.headless and args.resume == "":
@@ -320,31 +317,32 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     if word in SUBCOMMANDS:
         raise UsageError(
             "Put the subcommand first.",
-            f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}",
+            f"For example: swecli {word} {words[:_MAX_QUOTED] or '--help'}",
         )
-    meant = " or ".join(
-        name if name.startswith("/") else f"`{f'swecli {name} {words[:_MAX_SHOWN]}'.rstrip()}`"
-        for name in _meant(word.lower())
-    )
+    suggestions = []
+    for name in _suggest(word.lower()):
+        command = f"swecli {name} {words[:_MAX_QUOTED]}".rstrip()
+        suggestions.append(name if name.startswith("/") else f"`{command}`")
+    prompt = f"{word} {words}"[:_MAX_QUOTED]
+    how_to_send = f"To send it as a prompt: swecli -- {word[:_MAX_QUOTED]}"
     if rest:
-        send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"'
-    else:
-        send = f"To send it as a prompt: swecli -- {word[:_MAX_SHOWN]}"
-    if rest and not meant:
-        raise UsageError(f"Unexpected arguments: {words}.", send)
-    where = "See `swecli --help`, or /help in a session."
-    hint = f"Did you mean {meant}?" if meant else where
-    raise UsageError(f"Unknown subcommand {word[:_MAX_SHOWN]!r}.", f"{hint} {send}")
+        how_to_send = f'Put the prompt in quotes: "{prompt}"'
+    if rest and not suggestions:
+        raise UsageError(f"Unexpected arguments: {words}.", how_to_send)
+    hint = "See `swecli --help`, or /help in a session."
+    if suggestions:
+        hint = f"Did you mean {' or '.join(suggestions)}?"
+    raise UsageError(f"Unknown subcommand {word[:_MAX_QUOTED]!r}.", f"{hint} {how_to_send}")
 
 
 def actions_named(word: str) -> list[str]:
     """Return the subcommands that have an action of this name, with it: `context pin`."""
     parsers = {name: Parser.for_subcommand(name) for name in SUBCOMMANDS}
-    return [f"{name} {word}" for name, one in parsers.items() if word in one.action_names]
+    return [f"{name} {word}" for name, parser in parsers.items() if word in parser.action_names]
 
 
-def _meant(word: str) -> list[str]:
-    """Return what a word that is no subcommand may mean: the action of one or more, else a name like it."""
+def _suggest(word: str) -> list[str]:
+    """Return what a word that is no subcommand may stand for: the action of one or more, else a similar name."""
     actions = actions_named(word)
     if actions:
         # late: only for the name of an action
@@ -352,10 +350,10 @@ def _meant(word: str) -> list[str]:
 
         is_command = CommandTable.discover().find(word) is not None
         in_session = [f"/{word} in a session"] if is_command else []
-        return [*in_session, *actions][:_MAX_MEANT]
-    parts = [name for name in _STANDALONE if word in name.split("-")]
-    found = parts or similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
-    return [f"--{name}" if name in _STANDALONE else name for name in found]
+        return [*in_session, *actions][:_MAX_SUGGESTIONS]
+    names = [name for name in _STANDALONE if word in name.split("-")]
+    names = names or similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
+    return [f"--{name}" if name in _STANDALONE else name for name in names]
 
 
 def _format_names() -> tuple[str, ...]:

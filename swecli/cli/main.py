@@ -48,9 +48,9 @@ def run_safely(argv: list[str]) -> int:
     except SwecliError as error:
         return _fail(error, argv)
     except KeyboardInterrupt:
-        stopped = SwecliError("Interrupted.")
-        stopped.exit_code = 130
-        return _fail(stopped, argv)
+        interruption = SwecliError("Interrupted.")
+        interruption.exit_code = 130
+        return _fail(interruption, argv)
     except BrokenPipeError:  # the reader is gone, as with SIGPIPE
         return 141
     except Exception as error:  # noqa: BLE001 - the user never sees a traceback
@@ -119,8 +119,8 @@ def _fail(error: SwecliError, argv: list[str]) -> int:
     try:
         make_writer(Parser.requested_format(argv), sys.stdout, sys.stderr).refuse(error)
     except SwecliError as write_error:
-        for one in (error, write_error):
-            make_writer("text", sys.stdout, sys.stderr).refuse(one)
+        for problem in (error, write_error):
+            make_writer("text", sys.stdout, sys.stderr).refuse(problem)
     return error.exit_code
 
 
@@ -129,10 +129,10 @@ def _replace_closed_streams() -> None:
     that cannot be encoded become `?`."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # Python opens a TextIOWrapper
 
@@ -160,8 +160,7 @@ def _exit(code: int) -> NoReturn:
 
 def _discard(stream: TextIO) -> None:
     """Let what a stream still holds go nowhere: otherwise Python flushes it again and complains."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _is_thread_stuck() -> bool:

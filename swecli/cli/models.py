@@ -12,8 +12,9 @@ from typing import Any
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
 from swecli.config.model_entry import ModelEntry
+from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import KEYED, LOCAL, SERVICES, Service, resolve
+from swecli.llm.endpoints import HOSTED, LOCAL, SERVICES, Service, resolve
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
@@ -26,7 +27,7 @@ from swecli.models.api_message import ApiMessage
 from swecli.models.errors import AuthFailed, BadInput, ConfigError
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 
-_NAMED = 10  # in a line
+_MAX_NAMES = 10  # in a line
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
@@ -61,7 +62,7 @@ def _run(args: argparse.Namespace) -> ActionResult:
 
 def _show(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
-    profile = make_model(args.name, settings, os.environ).profile
+    profile = _make_described(args.name, settings).profile
     fields = (
         "window",
         "max_output",
@@ -73,30 +74,26 @@ def _show(args: argparse.Namespace) -> ActionResult:
         "images",
         "cache",
     )
-    values = {field: getattr(profile, field) for field in fields} | {"off": sorted(profile.off)}
-    rows = [
-        (field, value, profile.origins.get(field, "default")) for field, value in values.items()
-    ]
-    rows.append(("reserve", profile.reserve(settings.max_tokens), "computed"))
-    rows += [
-        (
-            f"price_{name}",
-            profile.dollars_per_million(name),
-            profile.origins.get("price", "default"),
-        )
-        for name in ("input", "output", "cache_read", "cache_write")
-    ]
+    values: dict[str, Any] = {field: getattr(profile, field) for field in fields}
+    values |= {"off": sorted(profile.off), "reserve": profile.reserve(settings.max_tokens)}
+    origins = {"reserve": "computed", **profile.origins}
+    for kind in ("input", "output", "cache_read", "cache_write"):
+        values[f"price_{kind}"] = profile.dollars_per_million(kind)
+        origins[f"price_{kind}"] = origins.get("price", "default")
     if profile.deprecation_date is not None:
-        rows.append(
-            (
-                "deprecation_date",
-                profile.deprecation_date.isoformat(),
-                profile.origins.get("deprecation_date", "default"),
-            )
-        )
-    plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
-    shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
-    return ActionResult(plain, head=("field", "value", "from"), rows=shown)
+        values["deprecation_date"] = profile.deprecation_date.isoformat()
+    rows = [(field, value, origins.get(field, "default")) for field, value in values.items()]
+    described = {field: {"value": value, "from": layer} for field, value, layer in rows}
+    cells = tuple((field, _format_value(value), layer) for field, value, layer in rows)
+    return ActionResult(described, head=("field", "value", "from"), rows=cells)
+
+
+def _make_described(name: str, settings: Settings) -> ChatModel:
+    """Make a model that is only described: without its key, nothing is asked of its service."""
+    try:
+        return make_model(name, settings, os.environ)
+    except AuthFailed:
+        return make_model(name, settings, os.environ, keyless=True)
 
 
 def _format_value(value: Any) -> str:
@@ -113,25 +110,28 @@ def _test(args: argparse.Namespace) -> ActionResult:
     model = make_model(args.name, configuration_of(args).settings, os.environ)
     notices: list[str] = []
     reply, seconds = asyncio.run(_ask_once(model, notices))
-    used = reply.usage.prompt if reply.usage else None
-    cost = reply.cost
-    text = f"answered in text: {reply.text.strip()[:80]!r}"
-    came = f"called the tool {reply.calls[0].name}" if reply.calls else text
-    taught = [field for field, layer in model.profile.origins.items() if layer == "learned"]
-    learned = {field: _format_value(getattr(model.profile, field)) for field in taught}
+    prompt_tokens = reply.usage.prompt if reply.usage else None
+    answer = f"answered in text: {reply.text.strip()[:80]!r}"
+    if reply.calls:
+        answer = f"called the tool {reply.calls[0].name}"
+    learned = {
+        field: _format_value(getattr(model.profile, field))
+        for field, layer in model.profile.origins.items()
+        if layer == "learned"
+    }
     lines = [
         *notices,
-        f"{model.name} {came}",
-        f"{seconds:.1f} s · {_format_value(used)} tokens in · dollars: {_format_value(cost)}",
+        f"{model.name} {answer}",
+        f"{seconds:.1f} s · {_format_value(prompt_tokens)} tokens in · dollars: {_format_value(reply.cost)}",
     ]
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
     lines.append(f"swecli models show {model.name} lists what is known about it.")
     facts = {
         "model": model.name,
-        "answer": came,
+        "answer": answer,
         "seconds": round(seconds, 1),
-        "prompt_tokens": used,
-        "cost_usd": cost,
+        "prompt_tokens": prompt_tokens,
+        "cost_usd": reply.cost,
     }
     return ActionResult(facts | {"notices": notices, "learned": learned}, tuple(lines))
 
@@ -170,50 +170,51 @@ def _forget(args: argparse.Namespace) -> ActionResult:
 
 def _update() -> ActionResult:
     """Fetch the table of prices and limits, and OpenRouter's list if its models are used."""
-    done = update_table(os.environ)
+    update = update_table(os.environ)
     lines = [
-        f"Fetched {done.rows:,} models from {done.address}: {len(done.new)} new, {len(done.gone)} gone, "
-        f"{len(done.other)} with another price or size.",
-        *_names("new", done.new),
-        *_names("gone", done.gone),
-        *_names("other", done.other),
+        f"Fetched {update.rows:,} models from {update.address}: {len(update.added)} new, {len(update.removed)} gone, "
+        f"{len(update.changed)} with another price or size.",
+        *_name_models("new", update.added),
+        *_name_models("gone", update.removed),
+        *_name_models("other", update.changed),
     ]
     value: dict[str, Any] = {
-        "address": done.address,
-        "rows": done.rows,
-        "new": list(done.new),
-        "gone": list(done.gone),
-        "other": list(done.other),
+        "address": update.address,
+        "rows": update.rows,
+        "new": list(update.added),
+        "gone": list(update.removed),
+        "other": list(update.changed),
     }
-    if any(_is_set(key) for key in SERVICES[OPENROUTER].keys):
-        at = resolve(f"{OPENROUTER}/any", os.environ)
-        listed = update_list(at.address, os.environ)
-        lines.append(f"Fetched {len(listed):,} models from {at.address}.")
-        value["openrouter"] = len(listed)
+    if any(_is_set(key) for key in SERVICES[OPENROUTER].key_variables):
+        address = resolve(f"{OPENROUTER}/any", os.environ).address
+        count = len(update_list(address, os.environ))
+        lines.append(f"Fetched {count:,} models from {address}.")
+        value["openrouter"] = count
     return ActionResult(value, tuple(lines))
 
 
-def _names(word: str, names: tuple[str, ...]) -> list[str]:
+def _name_models(word: str, names: tuple[str, ...]) -> list[str]:
     """Return a line with the first of these names, none if there are none."""
     if not names:
         return []
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return [f"{word}: {', '.join(names[:_NAMED])}{more}"]
+    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return [f"{word}: {', '.join(names[:_MAX_NAMES])}{more}"]
 
 
 def _list_usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
     choice = choose_model(settings, os.environ, or_demo=True)
-    rows: list[tuple[str, str, str, str]] = [_own_row(own) for own in settings.models]
+    rows: list[tuple[str, str, str, str]] = [_entry_row(entry) for entry in settings.models]
     for name, service in list_services():
         if isinstance(service, Service):
             rows.append(_service_row(service))
         else:
             rows.append((name, "", service.message, ""))
     for name, port in live_models(os.environ):  # models of local servers
-        known = make_model(name, settings, os.environ).profile
-        takes = f"{_format_value(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
-        rows.append((name, "", takes, f"port {port}"))
+        profile = make_model(name, settings, os.environ).profile
+        tools = "tools" if profile.tools else "no tools"
+        state = f"{_format_value(profile.window)} tokens, {tools}"
+        rows.append((name, "", state, f"port {port}"))
     plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
     lines = (
         "",
@@ -224,25 +225,23 @@ def _list_usable(args: argparse.Namespace) -> ActionResult:
     return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))
 
 
-def _own_row(own: ModelEntry) -> tuple[str, str, str, str]:
-    key = own.key_env or ("key_command" if own.key_command else "")
-    lacks_key = bool(own.key_env) and not _is_set(own.key_env or "")
-    state = "key not set" if lacks_key else "ready"
-    return own.name, key, state, own.base_url or own.model or ""
+def _entry_row(entry: ModelEntry) -> tuple[str, str, str, str]:
+    key = "key_command" if entry.key_command else ""
+    state = "ready"
+    if entry.key_env:
+        key = entry.key_env
+        state = "ready" if _is_set(key) else "key not set"
+    return entry.name, key, state, entry.base_url or entry.model or ""
 
 
 def _service_row(service: Service) -> tuple[str, str, str, str]:
-    found = next((key for key in service.keys if _is_set(key)), "")
-    is_free = service.local or not service.keys
-    if service.local:
-        state = "needs no key"
-    elif found or is_free:
-        state = "ready"
-    else:
-        state = "key not set"
+    key = ""
+    state = "needs no key" if service.local else "ready"
+    if service.key_variables and not service.local:
+        key = next(filter(_is_set, service.key_variables), service.key_variables[0])
+        state = "ready" if _is_set(key) else "key not set"
     name = service.name if service.default_model == service.name else f"{service.name}/…"
-    key = "" if is_free else found or service.keys[0]
-    return name, key, state, next(iter(service.bases[-2:]), "")
+    return name, key, state, next(iter(service.base_variables[-2:]), "")
 
 
 def _is_set(variable: str) -> bool:
@@ -252,26 +251,31 @@ def _is_set(variable: str) -> bool:
 
 def known_models() -> dict[str, Any]:
     """Return the rows of all chat models in the table, by `provider/name`."""
-    models = model_table()
-    known: dict[str, Any] = {}
-    for service in (*LOCAL, *KEYED):
-        known |= chat_models(models, service.name)
-    return known
+    table = model_table()
+    models: dict[str, Any] = {}
+    for service in (*LOCAL, *HOSTED):
+        models |= chat_models(table, service.name)
+    return models
 
 
 def _search_known(args: argparse.Namespace) -> ActionResult:
-    known = [*known_models().items(), *_listed_by_openrouter()]
-    wanted = args.word.lower()
-    found = [_known_row(name, row) for name, row in known if wanted in name.lower()]
-    if not found:
+    word = args.word.lower()
+    models = [
+        _describe_known(name, row)
+        for name, row in (*known_models().items(), *_listed_by_openrouter())
+        if word in name.lower()
+    ]
+    if not models:
         raise BadInput(
             f"No known model has {args.word!r} in its name.", "It may still work: try it with -m."
         )
-    rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in found)
-    return ActionResult(found, head=("model", "window", "$ per million in", "out"), rows=rows)
+    rows = tuple(
+        tuple("" if value is None else str(value) for value in model.values()) for model in models
+    )
+    return ActionResult(models, head=("model", "window", "$ per million in", "out"), rows=rows)
 
 
-def _known_row(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_known(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "model": name,
         "window": row.get("max_input_tokens"),
@@ -291,4 +295,5 @@ def _listed_by_openrouter() -> list[tuple[str, Row]]:
 
 
 def _per_million(cost: Any) -> float | None:
+    """Return the dollars of a million tokens, None if those of one are unknown."""
     return round(cost * 1e6, 4) if isinstance(cost, (int, float)) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 
+_MAX_SESSIONS = 100_000
+
+
 @subcommand
 def _playbook(parser: Parser) -> None:
     """Add the actions on the playbook, and in a shell those on its last turn."""
@@ -42,44 +45,49 @@ def _playbook(parser: Parser) -> None:
         ("bad", "WHY", "mark the last turn bad; a model says which strategies hurt"),
         ("reflect", "T7", "learn from the last turn, or from turn T7, now"),
     ):
-        added = parser.action(name, _on_turn, about)
-        added.add_argument("words", nargs="*", metavar=metavar)
-        add_flag(added, SESSION)
+        subparser = parser.action(name, _on_turn, about)
+        subparser.add_argument("words", nargs="*", metavar=metavar)
+        add_flag(subparser, SESSION)
         if name == "reflect":
-            _add_reflection_flags(added)
+            _add_reflection_flags(subparser)
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
     """Mark the last turn, or reflect on one; exits with 1 if reflecting failed. Raises BadInput for an unknown turn."""
     settings = configuration_of(args).settings
-    reflecting = args.action == "reflect"
-    if reflecting and not settings.learn:
+    reflects = args.action == "reflect"
+    if reflects and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    model = _choose_reflector(settings, args.model) if reflecting and not args.rules_only else None
+    words = " ".join(args.words)
+    model = _choose_reflector(settings, args) if reflects else None
     with open_sessions(args, resume=True) as sessions:
         session = sessions.session
-        number = session.resolve_turn(" ".join(args.words) if reflecting else "")
+        number = session.resolve_turn(words if reflects else "")
         learning = _open_learning(sessions, settings, model)
-        if reflecting:
+        lines = []
+        if reflects:
             events = asyncio.run(learning.learn(number, asked=True))
-            lines = []
             if not any(event.describe() for event in events):
                 by_rules = "" if model else " (by rules only; no model was asked)"
                 lines = [f"nothing to learn{by_rules}"]
         else:
-            events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
+            events = asyncio.run(learning.mark(args.action == "good", words))
             lines = [f"marked {args.action}"]
-    failed = [event.reason for event in events if isinstance(event, ReflectionFailed)]
-    learned = [line for event in events for line in _format_lines(event)]
+    failures = [event.reason for event in events if isinstance(event, ReflectionFailed)]
+    event_lines = [line for event in events for line in _format_lines(event)]
     value = {
         "session": session.id,
         "turn": number,
         "what": args.action,
-        "lines": learned,
-        "failed": failed,
+        "lines": event_lines,
+        "failed": failures,
     }
-    shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
-    return ActionResult(value, shown, code=1 if failed else 0)
+    lines = [f"{_name_turn(session.id, number)}: {line}" for line in (*lines, *event_lines)]
+    return ActionResult(value, tuple(lines), code=1 if failures else 0)
+
+
+def _name_turn(session: str, number: int) -> str:
+    return f"{session[:13]} T{number}"
 
 
 def _add_reflection_flags(parser: argparse.ArgumentParser) -> None:
@@ -101,11 +109,11 @@ def _open_learning(
     from swecli.agent.sender import send
     from swecli.playbook.learning.service import LearningService
 
-    own = load_prompt("system")
+    system = load_prompt("system")
 
     def instructions() -> str:
         session = sessions.current_session
-        return f"{own}\n{instructions_in(session.working_directory if session else '')}"
+        return f"{system}\n{instructions_in(session.working_directory if session else '')}"
 
     learning = LearningService.open(
         sessions, replace(settings, learn=True), load_prompt("reflect"), instructions, send
@@ -114,23 +122,19 @@ def _open_learning(
     return learning
 
 
-def _choose_reflector(settings: Settings, named: str | None) -> ChatModel | None:
-    """Make the named model, or the settings' reflecting model if they enable one. Raises SwecliError."""
-    if not (named or settings.reflect_with_model):
+def _choose_reflector(settings: Settings, args: argparse.Namespace) -> ChatModel | None:
+    """Make the model that `args` name, or the one of the settings; None if only rules reflect. Raises SwecliError."""
+    if args.rules_only or not (args.model or settings.reflect_with_model):
         return None
-    name = named or settings.reflect_model or choose_model(settings, os.environ).name
+    name = args.model or settings.reflect_model or choose_model(settings, os.environ).name
     return make_model(name, settings, os.environ)
 
 
 def _format_lines(event: LearningEvent) -> list[str]:
     if isinstance(event, PlaybookUpdated):
-        refused = [f"not applied: {line}" for line in event.refused]
-        told = replace(event, interaction=0, refused=()).describe()
-        return [*filter(None, [told]), *refused]
+        applied = replace(event, interaction=0, refused=()).describe()
+        return [*filter(None, [applied]), *(f"not applied: {line}" for line in event.refused)]
     return [f"reflecting failed: {event.reason}"]
-
-
-_MANY = 100_000  # sessions
 
 
 @subcommand
@@ -155,7 +159,8 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
     """Reflect on stored sessions; exits with 1 if every reflection failed. Raises BadInput for an unknown session,
     SwecliError for a model that cannot be used."""
     settings = configuration_of(args).settings
-    model = None if args.rules_only else _choose_reflector(settings, args.model)
+    model = _choose_reflector(settings, args)
+    totals = _Totals()
     with open_sessions(args) as sessions:
         learning = _open_learning(sessions, settings, model)
         ids, skipped = _resolve_sessions(sessions, args.sessions, working_folder(args.cwd))
@@ -165,46 +170,56 @@ def _backfill(args: argparse.Namespace) -> ActionResult:
             if not args.json:  # then stdout is the result's alone
                 print_line(line)
 
+        async def backfill() -> None:
+            async for session, number, events in learning.backfill(ids, args.epochs):
+                totals.add(session, number, events)
+                for event in events:
+                    for line in _format_lines(event):
+                        show(f"{_name_turn(session, number)}: {line}")
+
         for line in skipped:
             show(f"skipped: {line}")
-        turns: list[tuple[str, int]] = []
-        events: list[tuple[str, int, LearningEvent]] = []
-
-        async def backfill() -> None:
-            async for name, number, found in learning.backfill(ids, args.epochs):
-                turns.append((name, number))
-                for event in found:
-                    events.append((name, number, event))
-                    for line in _format_lines(event):
-                        show(f"{name[:13]} T{number}: {line}")
-
         asyncio.run(backfill())
         after = sessions.turns.reflection_cost()
-    changed = [event for *_, event in events if isinstance(event, PlaybookUpdated)]
-    failures = [
-        {"session": name, "turn": number, "reason": event.reason}
-        for name, number, event in events
-        if isinstance(event, ReflectionFailed)
-    ]
-    added = sum(len(event.added) for event in changed)
-    tagged = sum(len(event.tagged) for event in changed)
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = {
-        "turns": len(turns),
-        "added": added,
-        "tagged": tagged,
-        "failed": len(failures),
-        "failures": failures,
+        "turns": totals.turns,
+        "added": totals.added,
+        "tagged": totals.tagged,
+        "failed": len(totals.failures),
+        "failures": totals.failures,
         "cost": cost,
         "tokens": after.usage.total - before.usage.total,
         "left_out": skipped,
     }
     price = "unknown" if cost is None else f"${cost:.4f}"
-    totals = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
-    failed_turns = {(failure["session"], failure["turn"]) for failure in failures}
-    all_failed = bool(turns) and len(failed_turns) == len(turns)
-    line = f"{len(turns)} turns reflected on: {totals}."
-    return ActionResult(value, (line,), code=int(all_failed))
+    line = (
+        f"{totals.turns} turns reflected on: {totals.added} strategies added, {totals.tagged} tags, "
+        f"{len(totals.failures)} failures, price {price}."
+    )
+    return ActionResult(value, (line,), code=1 if 0 < totals.turns == totals.failed_turns else 0)
+
+
+@dataclass(slots=True)
+class _Totals:
+    """What the reflections on stored turns came to."""
+
+    turns: int = 0
+    failed_turns: int = 0
+    added: int = 0
+    tagged: int = 0
+    failures: list[dict[str, str | int]] = field(default_factory=list)
+
+    def add(self, session: str, number: int, events: list[LearningEvent]) -> None:
+        """Add what a reflection on this turn made."""
+        self.turns += 1
+        self.failed_turns += any(isinstance(event, ReflectionFailed) for event in events)
+        for event in events:
+            if isinstance(event, PlaybookUpdated):
+                self.added += len(event.added)
+                self.tagged += len(event.tagged)
+            else:
+                self.failures.append({"session": session, "turn": number, "reason": event.reason})
 
 
 def _resolve_sessions(
@@ -214,10 +229,12 @@ def _resolve_sessions(
     in a directory that no longer exists. Other refs are returned unchanged. Raises BadInput."""
     if refs not in (["all"], ["here"]):
         return refs, []
-    place = str(folder) if refs == ["here"] else None
-    found = sorted(sessions.catalog.list_sessions(place, _MANY), key=lambda info: info.id)
-    if not found:
+    directory = str(folder) if refs == ["here"] else None
+    stored = sorted(
+        sessions.catalog.list_sessions(directory, _MAX_SESSIONS), key=lambda info: info.id
+    )
+    if not stored:
         raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
-    missing = [info for info in found if not Path(info.directory).is_dir()]
+    missing = [info for info in stored if not Path(info.directory).is_dir()]
     skipped = [f"{info.id[:13]}: {info.directory} does not exist" for info in missing]
-    return [info.id for info in found if info not in missing], skipped
+    return [info.id for info in stored if info not in missing], skipped

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swecli.headless.answer_schema import AnswerSchema
     from swecli.tools.surroundings import Surroundings
 
-_MAX_SHOWN = 80  # characters of arguments in a hint
+_MAX_QUOTED = 80  # characters of arguments in a hint
 
 
 async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: Surroundings) -> int:
@@ -40,9 +40,11 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     sessions = SessionManager.open(start.database)
     with closing(sessions.database):
         sessions.is_attended = False
-        ahead = None
+        first_turn = None
         if not is_stream and schema is None:
-            ahead = await send_first_request(start, prompt, model, counter, sessions, surroundings)
+            first_turn = await send_first_request(
+                start, prompt, model, counter, sessions, surroundings
+            )
         # late: the first request is already on its way while the tools and the agent are imported
         from swecli.app import build_runtime, settle
         from swecli.headless.writers.base import RunFacts, make_writer
@@ -58,7 +60,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
             for line in runtime.opening_lines():
                 writer.note(f"swecli: {line}")
             prompts = read_prompts(prompt, 0 if is_stream else None, check=refuse_command)
-            return await run_prompts(runtime, prompts, writer, ahead, schema)
+            return await run_prompts(runtime, prompts, writer, first_turn, schema)
 
 
 def _read_schema(file: str | None) -> AnswerSchema | None:
@@ -98,7 +100,7 @@ def refuse_command(text: str) -> None:
     hint = "It works in a terminal session; see also `swecli --help`."
     if command := _shell_command(line.name.lower()):
         words = " ".join([command, *line.text.split()])
-        hint = f"In a shell: swecli {words[:_MAX_SHOWN]}"
+        hint = f"In a shell: swecli {words[:_MAX_QUOTED]}"
     raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)
 
 

@@ -1,93 +1,99 @@
-"""`swecli review`: its flags. What it does is in `reviewing`."""
+"""`swecli review`: shows a review without a screen, for example in CI. What it does is in `actions/reviewing`."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 
+from swecli.actions.builtin.review import review
+from swecli.cli.actions import ShellFace, add_arguments, run_action
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import positive_int
-from swecli.llm import default_models
-from swecli.models.finding import SEVERITIES
-
-_FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
+from swecli.cli.logs import internal_error
+from swecli.cli.subcommands import format_result, named_file, positive_int, write_file
+from swecli.headless.plain import dumps
+from swecli.models.action import ActionResult
+from swecli.models.errors import BadInput, SwecliError
+from swecli.models.events import Event, to_json
+from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 
 
 @subcommand
 def _review(parser: Parser) -> None:
-    """Review changes, a branch, a commit, paths or the whole tree, and keep every finding."""
+    """Add the review, and what a run without a session may set."""
+    parser.description = f"{review.help}."
+    add_arguments(parser, review)
     add = parser.add_argument
-    add(
-        "target",
-        nargs="*",
-        metavar="TARGET",
-        help="paths, a commit or a range A..B (default: uncommitted changes)",
-    )
-    add("--staged", action="store_true", help="staged changes")
-    add("--base", metavar="BRANCH", help="changes since this branch")
-    add("--pr", metavar="N", help="a pull request of this repository on GitHub")
-    add(
-        "--post",
-        action="store_true",
-        help="with --pr: post the findings as comments; without --yes only show them",
-    )
-    add("--yes", action="store_true", help="with --post: really post")
-    add(
-        "--post-min",
-        choices=SEVERITIES,
-        default="medium",
-        help="with --post: the lowest severity to post",
-    )
-    add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
     loops = "at most this many requests to the model for a part of the code (default 20)"
     add("--loops", metavar="N", dest="review_loops", type=positive_int, help=loops)
-    add("--format", choices=_FORMATS, default="", help="output format (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
-    add(
-        "--fail-on",
-        choices=SEVERITIES,
-        help="exit with 1 if an open finding is at least this severe",
-    )
-    least = "verdict a finding needs to fail CI, be posted or be in SARIF (default confirmed)"
-    add(
-        "--min-verdict",
-        choices=("confirmed", "cannot_tell", "any"),
-        default="confirmed",
-        help=least,
-    )
-    add(
-        "--no-verify",
-        action="store_true",
-        help="do not check findings in separate requests; implies --min-verdict any",
-    )
-    add(
-        "--dry-run",
-        action="store_true",
-        help="print the plan and the estimated cost; no request is made",
-    )
-    add(
-        "--allow-incomplete",
-        action="store_true",
-        help="exit with 0 even if not everything was read",
-    )
-    add(
-        "--include",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="review these files even if a rule skips them",
-    )
-    add("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
-    add(
-        "--allow-home",
-        action="store_true",
-        help="allow a repository that is your home folder or a parent of it",
-    )
+    allow_home = "allow a repository that is your home folder or a parent of it"
+    add("--allow-home", action="store_true", help=allow_home)
     parser.set_defaults(run=_run, whole_project=True)
 
 
-def _run(args: argparse.Namespace) -> int:
-    # late: help and completion need the flags alone
-    from swecli.cli.reviewing import run
+def _run(args: argparse.Namespace) -> ActionResult | int:
+    """Run the review. Raises SwecliError with the exit code of a review that could not be done."""
+    # late: --help and usage errors need no review
+    from swecli.review.publish.gate import FAILED
 
-    return run(args)
+    try:
+        return _write_review(args)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        problem = error if isinstance(error, SwecliError) else internal_error(error)
+        if problem.exit_code == 1:
+            problem.exit_code = FAILED
+        raise problem from error
+
+
+def _write_review(args: argparse.Namespace) -> ActionResult | int:
+    """Run the review, and write its result to the file if one is named."""
+    is_streamed = args.format == "stream-json"
+    file = named_file(args, args.output) if args.output else None
+    if file is not None:
+        checked_path = file if file.exists() else file.parent
+        if file.is_dir() or not os.access(checked_path, os.W_OK):
+            raise BadInput(
+                f"{args.output} cannot be written.",
+                "--output names a file in a folder that exists.",
+            )
+    result = run_action(review, args, ReviewFace(is_streamed=is_streamed))
+    if is_streamed and not args.dry_run:
+        return result.code  # its events are the result
+    if file is None:
+        return result
+    write_file(
+        file, format_result(result, args.json), "The findings are kept: swecli findings export"
+    )
+    return result.code
+
+
+class ReviewFace(ShellFace):
+    """Writes the events of a review as text to stderr, and if streamed also as JSON to stdout, one a line."""
+
+    def __init__(self, *, is_streamed: bool = False) -> None:
+        super().__init__()
+        self._is_streamed = is_streamed
+
+    def show(self, event: Event) -> None:
+        # late: as above
+        from swecli.review.publish.event_lines import format_event, format_incomplete
+        from swecli.review.publish.view import row_view
+
+        if self._is_streamed:
+            sys.stdout.write(dumps(to_json(event)) + "\n")
+            sys.stdout.flush()
+        match event:
+            case ReviewFinished():
+                lines = [*(f"lost: {line}" for line in event.lost), *format_event(event)]
+                if remainder := format_incomplete(event):
+                    lines.append(remainder)
+            case FindingsAccumulated():
+                lines = [f"found: {row_view(finding).line}" for finding in event.findings]
+            case _:
+                lines = format_event(event)
+        for line in lines:
+            self.note(line)

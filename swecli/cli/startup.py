@@ -25,20 +25,20 @@ from swecli.models.errors import BadInput, StoreError
 def make_start(args: argparse.Namespace) -> Start:
     """Return the configuration of a run or of a subcommand that runs turns. Raises ConfigError, UsageError, BadInput,
     NoModel, StoreError."""
-    given = vars(args)
-    attended = given.get("headless") is False  # a subcommand has no such flag, and nobody to ask
-    prompt = given.get("prompt", "")
+    values = vars(args)  # a subcommand has only some of them
+    attended = values.get("headless") is False  # a subcommand has nobody to ask
+    prompt = values.get("prompt", "")
     _require_utf8(prompt)
     folder = working_folder(args.cwd)
-    seen = project_root(folder) if given.get("whole_project") else folder
-    require_workspace(seen, allow_home=given.get("allow_home", False))
-    flags = {name: given.get(name) for name in SETTINGS}
-    configured = configure(args, folder, flags, everything=given.get("trust", False))
+    workspace = project_root(folder) if values.get("whole_project") else folder
+    require_workspace(workspace, allow_home=values.get("allow_home", False))
+    flags = {name: values.get(name) for name in SETTINGS}
+    configured = configure(args, folder, flags, everything=values.get("trust", False))
     make_folders(configured.paths)
     log_to(configured.paths.log, configured.settings.log)
     choice = choose_model(configured.settings, os.environ, or_demo=attended)
-    resume = given.get("resume")
-    session = "" if given.get("continue_last") else resume or None
+    resume = values.get("resume")
+    session = "" if values.get("continue_last") else resume or None
     return replace(
         configured,
         choice=choice,

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,7 @@ def run_subcommand(name: str, argv: list[str]) -> int:
         argv = [default, *argv]
     args = parser.parse_args(argv)
     working_folder(args.cwd)  # raises before anything is done
-    result = args.run(args)  # a review prints its result itself
+    result = args.run(args)  # an exit code if it printed its result itself
     return result if isinstance(result, int) else _print_result(result, args.json)
 
 
@@ -58,12 +58,8 @@ def existing_database(configured: Start) -> str | Path:
                 f"There is no database {path}.",
                 "Check the path; `swecli --db` creates one when you chat.",
             )
-        sys.stderr.write(
-            one_line(
-                f"There is no database {path} yet; the first message creates it.", LONGEST_LINE
-            )
-            + "\n"
-        )
+        notice = f"There is no database {path} yet; the first message creates it."
+        sys.stderr.write(one_line(notice, LONGEST_LINE) + "\n")
         return ":memory:"
     if path is not None and not path.stat().st_size:
         empty = f"The database {path} is empty (0 bytes): its contents are gone."
@@ -125,7 +121,7 @@ def instructions_in(directory: str) -> str:
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
-    trust = TrustLedger.of(Paths.find(os.environ)).open(project_root(folder))
+    trust = TrustLedger.find(Paths.find(os.environ)).trust_in(project_root(folder))
     return load_instructions(folder, trust).text
 
 
@@ -153,26 +149,33 @@ def positive_int(text: str) -> int:
 
 def print_line(text: str) -> None:
     """Print a line. Raises SwecliError if stdout cannot be written."""
-    _write([sanitize(text)])
+    _write(f"{sanitize(text)}\n")
 
 
 def _print_result(result: ActionResult, as_json: bool) -> int:
     """Print a result as JSON or text. Return its exit code."""
-    if as_json:
-        _write([dumps(result.value, indent=2)])
-    elif result.exact is not None and not sys.stdout.isatty():
-        _write([], result.exact)
-    else:
-        note = [result.note] if result.note else []
-        _write([*_format_table(result.head, result.rows), *map(sanitize, (*result.lines, *note))])
+    if not as_json and result.exact is not None and not sys.stdout.isatty():
+        _write("", result.exact)
+        return result.code
+    _write(format_result(result, as_json))
+    if as_json and result.note:  # then stdout is the value's alone
+        sys.stderr.write(complaint(result.note, "") + "\n")
     return result.code
 
 
-def _write(lines: Iterable[str], exact: str = "") -> None:
-    """Write lines, then `exact` unchanged, for another program."""
+def format_result(result: ActionResult, as_json: bool) -> str:
+    """Format a result as JSON or as lines of text, each with its end."""
+    if as_json:
+        return dumps(result.value, indent=2) + "\n"
+    texts = (*result.lines, *result.note.splitlines())
+    lines = (*_format_table(result.head, result.rows), *map(sanitize, texts))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _write(text: str, exact: str = "") -> None:
+    """Write text, then `exact` unchanged, for another program."""
     try:
-        for line in lines:
-            sys.stdout.write(f"{line}\n")
+        sys.stdout.write(text)
         if exact:
             sys.stdout.flush()
             sys.stdout.buffer.write(exact.encode("utf-8", "replace"))
@@ -182,27 +185,20 @@ def _write(lines: Iterable[str], exact: str = "") -> None:
         raise SwecliError(f"The output cannot be written: {error.strerror}.") from error
 
 
-def _format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Format rows as aligned columns under a head, [] without rows; the last column is not padded."""
     if not rows:
         return []
-    texts = [
-        ["" if cell is None else " ".join(sanitize(str(cell)).split()) for cell in row]
-        for row in (head, *rows)
-    ]
-    widths = [max(map(_width, column)) for column in zip(*texts, strict=True)][:-1]
-    return [
-        "  ".join(
-            [
-                *(
-                    cell + " " * (width - _width(cell))
-                    for cell, width in zip(row, widths, strict=False)
-                ),
-                row[-1],
-            ]
-        ).rstrip()
-        for row in texts
-    ]
+    texts = [[" ".join(sanitize(cell).split()) for cell in row] for row in (head, *rows)]
+    widths = [max(map(_width, column)) for column in zip(*texts, strict=True)]
+    widths[-1] = 0
+    lines = []
+    for row in texts:
+        padded = [
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return lines
 
 
 def _width(text: str) -> int:

@@ -9,17 +9,17 @@ from pathlib import Path
 from swecli.models.errors import BadInput, UsageError
 
 
-def working_folder(given: str | None) -> Path:
-    """Return the folder to work in, without links; `given` is the value of `-C`. Raises BadInput."""
-    if given is None:
+def working_folder(directory: str | None) -> Path:
+    """Return the folder to work in, without links; `directory` is the value of `-C`. Raises BadInput."""
+    if directory is None:
         return process_folder()
-    folder = Path(given) if given.startswith("/") else process_folder() / given
+    folder = Path(directory) if directory.startswith("/") else process_folder() / directory
     try:
         # as chdir asks: it must be a folder, and one that may be entered
         os.stat(f"{folder}/.")  # noqa: PTH116  pathlib drops the dot
     except OSError as error:
         raise BadInput(
-            f"Cannot change to {given!r}: {error.strerror}.", "Give -C an existing folder."
+            f"Cannot change to {directory!r}: {error.strerror}.", "Give -C an existing folder."
         ) from error
     return folder.resolve()
 
@@ -28,18 +28,18 @@ def require_workspace(folder: Path, *, allow_home: bool) -> None:
     """Raise UsageError for `/`, the user's home and its parents unless allowed, because they contain all files."""
     if allow_home:
         return
-    place = folder.resolve()
+    resolved = folder.resolve()
     homes = _home_folders()
-    if not any(home.is_relative_to(place) for home in homes):
+    if not any(home.is_relative_to(resolved) for home in homes):
         return
-    if place == Path("/"):
-        what = "is the whole disk"
-    elif place in homes:
-        what = "is your home folder"
+    if resolved == Path("/"):
+        description = "is the whole disk"
+    elif resolved in homes:
+        description = "is your home folder"
     else:
-        what = "holds your home folder"
+        description = "holds your home folder"
     raise UsageError(
-        f"{folder} {what}: everything in it could be read and changed.",
+        f"{folder} {description}: everything in it could be read and changed.",
         "Change into a project (cd, or -C DIR), or pass --allow-home.",
     )
 
@@ -60,5 +60,5 @@ def _home_folders() -> list[Path]:
         account = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:  # in a container, the user may have no account
         account = ""
-    named = (os.environ.get("HOME", ""), account, "/")
-    return [Path(home).resolve() for home in named if home.startswith("/")]
+    homes = (os.environ.get("HOME", ""), account, "/")
+    return [Path(home).resolve() for home in homes if home.startswith("/")]

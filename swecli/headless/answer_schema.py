@@ -13,7 +13,7 @@ from jsonschema.validators import validator_for
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
-from swecli.llm.lenient_json import parse_unambiguously
+from swecli.llm.model_json import parse_json
 from swecli.models.errors import BadInput
 from swecli.text import truncate
 
@@ -24,10 +24,10 @@ _HINT = "Write a JSON schema, as on https://json-schema.org; its root is an obje
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
-    """An answer as a value, or the `fault` that it has; "" for none."""
+    """An answer as a value, which means something only without a fault."""
 
     value: Any = None
-    fault: str = ""
+    fault: str = ""  # why the answer does not follow the schema; "" if it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,17 @@ class AnswerSchema:
             raise BadInput(f"The schema {path} is not JSON: {error}.", _HINT) from error
         if not isinstance(schema, dict):
             raise BadInput(f"The schema {path} is not a JSON object.", _HINT)
-        found = cls(schema)
-        if fault := found._find_fault():
+        answer_schema = cls(schema)
+        if fault := answer_schema._find_fault():
             raise BadInput(f"{path} is not a usable JSON schema: {fault}.", _HINT)
-        return found
+        return answer_schema
 
     def _find_fault(self) -> str:
         """Return why the schema cannot be used, "" if it can."""
         if not isinstance(self.schema.get("$schema", ""), str):
             return "$schema is not text"
         try:
-            self._kind.check_schema(self.schema)
+            self._validator_class.check_schema(self.schema)
         except SchemaError as error:
             return truncate(error.message, _LONGEST_FAULT)
         except RecursionError:
@@ -89,13 +89,13 @@ class AnswerSchema:
     def check(self, text: str) -> CheckedAnswer:
         """Parse an answer and compare it with the schema."""
         try:
-            value = parse_unambiguously(text)
+            value = parse_json(text)
         except (ValueError, RecursionError):
             return CheckedAnswer(fault="it is not JSON")
         try:
             error = self._validate(value)
-        except (Unresolvable, RecursionError) as broken:
-            return CheckedAnswer(fault=_describe(broken))
+        except (Unresolvable, RecursionError) as reference_error:
+            return CheckedAnswer(fault=_describe(reference_error))
         if error is None:
             return CheckedAnswer(value)
         return CheckedAnswer(fault=f"{error.json_path}: {truncate(error.message, _LONGEST_FAULT)}")
@@ -103,36 +103,30 @@ class AnswerSchema:
     def _validate(self, value: Any) -> ValidationError | None:
         """Return the error that explains most, None if the value follows the schema. Nothing is fetched: a reference
         to another document raises Unresolvable."""
-        return best_match(self._kind(self.schema, registry=EMPTY_REGISTRY).iter_errors(value))
+        return best_match(
+            self._validator_class(self.schema, registry=EMPTY_REGISTRY).iter_errors(value)
+        )
 
     @property
-    def _kind(self) -> Any:
+    def _validator_class(self) -> Any:
         """The validator of the draft that the schema names, else of the newest."""
         return validator_for(self.schema, default=Draft202012Validator)
-
-
-def ask_again(fault: str) -> str:
-    """Return the prompt that asks for the answer once more."""
-    return f"That answer does not follow the schema: {fault}. Answer again, with the JSON alone."
 
 
 def _resolve_references(schema: dict[str, Any]) -> None:
     """Look up the references within a schema. One with an id inside has more than one root, and is left to the
     validator. Raises Unresolvable."""
-    parts = [schema]
+    objects = [schema]
     references = list[str]()
-    while parts:
-        part = parts.pop()
-        if part is not schema and "$id" in part:
+    while objects:
+        current = objects.pop()
+        if current is not schema and "$id" in current:
             return
-        if isinstance(reference := part.get("$ref"), str):
+        if isinstance(reference := current.get("$ref"), str):
             references.append(reference)
-        for value in part.values():
-            parts += [
-                one
-                for one in (value if isinstance(value, list) else [value])
-                if isinstance(one, dict)
-            ]
+        for value in current.values():
+            items = value if isinstance(value, list) else [value]
+            objects += [item for item in items if isinstance(item, dict)]
     resolver = EMPTY_REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema))
     for reference in references:
         resolver.lookup(reference)

@@ -20,6 +20,8 @@ from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
 from swecli.tools.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -27,8 +29,8 @@ _log = logging.getLogger(__name__)
 
 def load_http(model: ChatModel) -> None:
     """Load what the model's requests need in a thread: the store is opened, and synced, at the same time."""
-    if hasattr(model, "send_ahead"):
-        Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # as `send_ahead`
+    if hasattr(model, "send_early"):
+        Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # as `send_early`
 
 
 async def send_first_request(
@@ -39,23 +41,34 @@ async def send_first_request(
     sessions: SessionManager,
     surroundings: Surroundings,
 ) -> Turn | None:
-    """Open the session, prepare the turn, commit its message and send its request. Returns None if the turn has to
-    begin without: then the session may be open already. A problem is reported when the turn meets it again."""
+    """Open the session, prepare the turn, commit its message and send its request.
+
+    Returns None if nothing was sent early, though the session may be open then: the turn begins as any other, and a
+    problem is reported when the turn meets it again.
+    """
     specs = bundled_specs()
     # plug-ins may add tools, and --window changes a stored session
-    is_changed = start.resume is not None and start.settings.origins.get("window") == "flags"
-    if specs is None or is_changed or not hasattr(model, "send_ahead"):
+    changes_window = start.resume is not None and start.settings.origins.get("window") == "flags"
+    if specs is None or changes_window or not hasattr(model, "send_early"):
         return None
     try:
         session = _open_session(start, model, sessions)
         if sessions.enter() or _has_changed_anchors(session):
             return None
-        prepared = _prepare(start, prompt, model, counter, sessions, specs, surroundings)
-        if prepared is None:
+        turn_and_request = _prepare(
+            start=start,
+            prompt=prompt,
+            model=model,
+            counter=counter,
+            sessions=sessions,
+            specs=specs,
+            surroundings=surroundings,
+        )
+        if turn_and_request is None:
             return None
-        turn, request = prepared
+        turn, request = turn_and_request
         sessions.store_query(prompt.text)
-        await model.send_ahead(request)
+        await model.send_early(request)
     except SwecliError as error:
         _log.debug("the first request is not sent early: %s", error)
         return None
@@ -73,9 +86,12 @@ def _open_session(start: Start, model: ChatModel, sessions: SessionManager) -> S
 
 def _has_changed_anchors(session: Session) -> bool:
     """Return whether a strategy became stale or valid again: that is stored before the turn."""
-    bullets = session.playbook.bullets.values()
-    live = [bullet for bullet in bullets if bullet.is_live and bullet.scope != "user"]
-    if not live:
+    bullets = [
+        bullet
+        for bullet in session.playbook.bullets.values()
+        if bullet.is_live and bullet.scope != "user"
+    ]
+    if not bullets:
         return False
     # late: only strategies have anchors
     from swecli.playbook.workspace import WorkspaceLookup
@@ -83,7 +99,7 @@ def _has_changed_anchors(session: Session) -> bool:
     lookup = WorkspaceLookup.of(session)
     if lookup is None:
         return False
-    return any(lookup.gone(bullet) != bullet.stale for bullet in live)
+    return any(lookup.gone(bullet) != bullet.stale for bullet in bullets)
 
 
 def _prepare(
@@ -95,29 +111,36 @@ def _prepare(
     specs: list[ToolSpec],
     surroundings: Surroundings,
 ) -> tuple[Turn, ModelRequest] | None:
-    """Build the first request; None if it may have to be reduced."""
+    """Build the turn and its first request; None if that may be too long, so that the agent has to reduce it."""
     settings = start.settings
     profile = model.profile
-    found = load_project(start, start.trust, window=profile.window)
+    project = load_project(start, start.trust, window=profile.window)
     system = load_prompt("system", profile.window)
+
+    def deny_reading(path: str) -> str:
+        permissions = Permissions(settings.mode, ask=settings.ask, deny=settings.deny)
+        return (
+            permissions.guard(start.cwd.resolve(), ToolRegistry.discover()).access(path).read_denial
+        )
+
     builder = RequestBuilder(
         sessions,
         settings,
         start.cwd.resolve(),
         system,
-        instructions=lambda: found.text,
+        instructions=lambda: project.text,
         surroundings=surroundings,
+        deny_reading=deny_reading,
     )
-    attached = (prompt.enclosed,) if prompt.attached else ()
     query = Query(
         prompt.text,
-        attached,
+        attached=(prompt.tagged_attachment,) if prompt.attachment else (),
         jobs=frozenset(),
         mode=settings.mode,
         plan_tool="" if is_lean(profile.window) else PRESENT_PLAN,
     )
     turn = builder.prepare(query, model, counter)
-    tools = usable_specs(specs, more=turn.selection.more, skills=found.skills, settings=settings)
+    tools = usable_specs(specs, more=turn.selection.more, skills=project.skills, settings=settings)
     if is_lean(profile.window):
         tools = lean_specs(specs)
     reserve = profile.reserve(settings.max_tokens)

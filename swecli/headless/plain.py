@@ -25,6 +25,6 @@ def dumps(value: Any, indent: int | None = None) -> str:
         text = json.dumps(finite, indent=indent)
     if "\\ud" not in text:
         return text
-    # most are pairs for characters beyond U+FFFF; strict readers reject half a pair
-    whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")
-    return json.dumps(json.loads(whole), indent=indent)
+    # most escapes are pairs for characters beyond U+FFFF; strict readers reject half a pair
+    repaired = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(json.loads(repaired), indent=indent)

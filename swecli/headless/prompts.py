@@ -16,6 +16,7 @@ from swecli.models.errors import BadInput
 
 MAX_BYTES = 10_000_000  # of piped input, or of one line of it
 PATIENCE = 2.0  # seconds without a byte before the wait is reported
+_LINE_HINT = 'Write lines like {"type": "user", "text": "list files"}.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,12 @@ class Prompt:
     """A prompt as typed, and the text that was piped in with it."""
 
     text: str
-    attached: str = ""
+    attachment: str = ""  # "" for none
 
     @property
-    def enclosed(self) -> str:
-        """Return the attached text as it is sent to the model, or ""."""
-        return f"<piped>\n{self.attached}\n</piped>" if self.attached else ""
+    def tagged_attachment(self) -> str:
+        """The attachment as it is sent to the model, "" if there is none."""
+        return f"<piped>\n{self.attachment}\n</piped>" if self.attachment else ""
 
 
 def read_piped(
@@ -91,7 +92,7 @@ async def read_prompts(
             check(text)
             yield Prompt(text)
     if not is_any:
-        raise BadInput("There is no prompt.", _SHAPE)
+        raise BadInput("There is no prompt.", _LINE_HINT)
 
 
 def _parse_line(line: bytes, number: int) -> str:
@@ -99,30 +100,31 @@ def _parse_line(line: bytes, number: int) -> str:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"Line {number} of the input is not JSON: {error}.", _SHAPE) from error
+        raise BadInput(f"Line {number} of the input is not JSON: {error}.", _LINE_HINT) from error
     text = _text_of(value) if isinstance(value, dict) and value.get("type") == "user" else None
     if not isinstance(text, str) or not text.strip():
         raise BadInput(
-            f"Line {number} of the input is not an object of type user with a text.", _SHAPE
+            f"Line {number} of the input is not an object of type user with a text.", _LINE_HINT
         )
     return text
 
 
 def _text_of(line: dict[str, Any]) -> Any:
-    """Return the text of our form, or of the form that Claude Code's SDK writes: a message with text, or with blocks of
-    text. Anything else is not text."""
+    """Return the text of a line in our form, `{"text": "list files"}`, or in that of Claude Code's SDK, whose `message`
+    has a `content` of text or of blocks of text. What is returned for any other line is not text."""
     message = line.get("message")
     if not isinstance(message, dict):
         return line.get("text")
     content = message.get("content")
     if not isinstance(content, list):
         return content
-    texts = [block.get("text") for block in content if isinstance(block, dict)]
-    known = [text for text in texts if isinstance(text, str)]
-    return "\n".join(known) if len(known) == len(content) else None
-
-
-_SHAPE = 'Write lines like {"type": "user", "text": "list files"}.'
+    texts = list[str]()
+    for block in content:
+        text = block.get("text") if isinstance(block, dict) else None
+        if not isinstance(text, str):
+            return None
+        texts.append(text)
+    return "\n".join(texts)
 
 
 async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:
@@ -131,9 +133,8 @@ async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:
     pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     try:
-        duplicate = os.dup(
-            descriptor
-        )  # the number may be reused for another file while the thread still reads
+        # the number may be reused for another file while the thread still reads
+        duplicate = os.dup(descriptor)
     except OSError as error:
         raise BadInput(f"The input cannot be read: {error.strerror}.") from error
     threading.Thread(target=_put_pieces, args=(duplicate, loop, pieces), daemon=True).start()

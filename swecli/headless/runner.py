@@ -29,8 +29,8 @@ HEADLESS_REASON = (
     "nobody can be asked in this run; allow it beforehand with a rule (for example "
     'allow = ["run(pytest*)"] in the configuration) or --mode edits|auto'
 )
-CAPS = ("max_turns", "max_budget", "loop", "length")
-_WITHHELD = ("refusal", "content_filter")
+_LIMITS = ("max_turns", "max_budget", "loop", "length")
+_REFUSALS = ("refusal", "content_filter")
 _WAIT_INTERVAL = 0.5  # seconds between two looks at what another process does
 _log = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ async def refuse(request: AskRequest) -> Decision:
     """Deny the request: there is nobody to ask."""
     reason = HEADLESS_REASON
     if request.remedy:
-        why = request.why.rstrip(".")
+        cause = request.why.rstrip(".")
         reason = (
-            f"nobody can be asked in this run, and every mode asks here: {why}; {request.remedy}"
+            f"nobody can be asked in this run, and every mode asks here: {cause}; {request.remedy}"
         )
     return Decision(False, reason=reason, by="headless")
 
@@ -108,11 +108,11 @@ class _Run:
 
     async def _store(self, query: str) -> None:
         """Store a query behind the turns of other processes in the session, if there are any. Raises StoreError."""
-        told: set[str] = set()
+        reported: set[str] = set()
 
         async def wait(busy: BusyElsewhere) -> None:
-            if busy.message not in told:
-                told.add(busy.message)
+            if busy.message not in reported:
+                reported.add(busy.message)
                 self.writer.note(f"{busy.message} Waiting for its end.")
             await asyncio.sleep(_WAIT_INTERVAL)
 
@@ -130,29 +130,29 @@ class _Run:
 
     async def _answer(self, prompt: Prompt, turn: Turn | None) -> int:
         """Run the turn of a prompt and write its end. Returns the exit code."""
-        if self.schema is None:
-            turn = turn or self.runtime.agent.prepare(prompt.text, prompt.enclosed)
-            code = await self._run_turn(turn)
-            if self.writer.answers_last:
-                self._learn()
-                self.writer.close(code)
-                return code
-            try:
-                self.writer.close(code)
-            finally:  # also if nobody reads the answer
-                self._learn()
+        if self.schema is not None:
+            return await self._answer_by_schema(prompt, self.schema)
+        turn = turn or self.runtime.agent.prepare(prompt.text, prompt.tagged_attachment)
+        code = await self._run_turn(turn)
+        if self.writer.answers_last:
+            self._learn()
+            self.writer.close(code)
             return code
-        return await self._answer_by_schema(prompt, self.schema)
+        try:
+            self.writer.close(code)
+        finally:  # also if nobody reads the answer
+            self._learn()
+        return code
 
     async def _answer_by_schema(self, prompt: Prompt, schema: AnswerSchema) -> int:
         """As `_answer`; an answer that does not follow the schema is asked for once more."""
         # late: most runs have no schema
-        from swecli.headless.answer_schema import ask_again
-        from swecli.headless.writers.base import Structured
+        from swecli.headless.writers.base import StructuredAnswer
+        from swecli.llm.model_json import ask_again
 
         agent, writer = self.runtime.agent, self.writer
-        attached = "\n".join(filter(None, (prompt.enclosed, schema.instruction)))
-        code = await self._run_turn(agent.prepare(prompt.text, attached), schema.schema)
+        attachment = "\n".join(filter(None, (prompt.tagged_attachment, schema.instruction)))
+        code = await self._run_turn(agent.prepare(prompt.text, attachment), schema.schema)
         self._learn()
         answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
@@ -169,7 +169,7 @@ class _Run:
             writer.reject(error)
             return error.exit_code
         if code == 0:
-            writer.turn.structured = Structured(answer.value)
+            writer.turn.structured = StructuredAnswer(answer.value)
         writer.close(code)
         return code
 
@@ -181,14 +181,14 @@ class _Run:
                 async for event in events:
                     writer.write(event)
         finally:  # nobody could see or stop the jobs that it started
-            if ended := await runtime.agent.ctx.commands.jobs.close():
-                writer.note(ended)
+            if report := await runtime.agent.ctx.commands.jobs.close():
+                writer.note(report)
         return _exit_code(writer)
 
     def _learn(self) -> None:
         """Learn from the turn by rules, and write what was learned. The model reflects at the end."""
-        for learned in self.runtime.learning.after_turn().events:
-            self.writer.write(learned)
+        for event in self.runtime.learning.after_turn().events:
+            self.writer.write(event)
 
 
 def _exit_code(writer: Writer) -> int:
@@ -196,9 +196,9 @@ def _exit_code(writer: Writer) -> int:
     if turn.failed:
         return turn.failed.exit_code
     reason = turn.finished.reason if turn.finished else "done"
-    if reason in CAPS:
+    if reason in _LIMITS:
         return LimitReached.exit_code
-    return 1 if reason in _WITHHELD else 0
+    return 1 if reason in _REFUSALS else 0
 
 
 async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
@@ -209,7 +209,7 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
     try:
         if ask and runtime.settings.reflect_at_end:
             pending = runtime.sessions.turns.pending(session.id)
-            numbers = [one.interaction for one in pending]
+            numbers = [turn.interaction for turn in pending]
             for event in await learning.reflect(*numbers, ended=True):
                 writer.write(event)
         waiting = runtime.sessions.turns.pending(session.id)

@@ -21,11 +21,9 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    hangup = (
-        {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else set()
-    )  # nohup ignores it
-    for number in {signal.SIGINT, signal.SIGTERM} | hangup:
-        loop.add_signal_handler(number, stop, number)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, stop, number)
     try:
         return await task, 0
     except asyncio.CancelledError:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.completion import _candidates
+from swecli.cli.completion import _complete
 from tests.support.shell import Run
 from tests.support.terminal import Terminal
 
@@ -30,13 +30,13 @@ def shell_path(shell: str) -> str:
 
 
 def complete(*typed: str) -> list[str]:
-    return [word for word, _ in _candidates(list(typed))]
+    return [word for word, _ in _complete(list(typed))]
 
 
 def test_subcommands_actions_flags_and_choices_are_completed() -> None:
     assert complete("se") == ["sessions"]
     assert {"review", "config", "completion"} <= set(complete(""))
-    assert complete("sessions", "s") == ["show", "search"]
+    assert complete("sessions", "s") == ["search", "show"]
     assert {"--limit", "--json"} <= set(complete("sessions", "list", "--"))
     assert "--model" in complete("--mo")
     assert complete("-p", "x", "--output-format", "stream") == ["stream-json"]
@@ -72,9 +72,9 @@ def test_a_completed_word_is_printed_with_its_description(run: Run) -> None:
 
 
 def test_an_unknown_shell_is_refused_with_the_supported_ones(run: Run) -> None:
-    done = run("completion", "tcsh")
-    assert done.code == 2
-    assert "Choose: bash, zsh, fish" in done.complaint
+    outcome = run("completion", "tcsh")
+    assert outcome.code == 2
+    assert "Choose: bash, zsh, fish" in outcome.complaint
 
 
 @pytest.mark.slow
@@ -83,12 +83,12 @@ def test_bash_completes_words_and_falls_back_to_its_file_completion(tmp_path: Pa
     try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _swecli swecli "${@: -1}"; echo "${COMPREPLY[*]}"; }
     try swecli rev; try swecli sessions s; try swecli review --st; try swecli --db ''
     try swecli --mode ''; try swecli config set mode e; try swecli playbook edit P-1 --scope u; complete -p swecli"""
-    done = subprocess.run(
+    outcome = subprocess.run(
         [shell_path("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path
     )
-    expected = ["review", "show search", "--staged", "", "ask edits plan auto", "edits", "user"]
-    assert done.stdout.split("\n")[:7] == expected, done.stderr
-    assert "-o default" in done.stdout
+    expected = ["review", "search show", "--staged", "", "ask edits plan auto", "edits", "user"]
+    assert outcome.stdout.split("\n")[:7] == expected, outcome.stderr
+    assert "-o default" in outcome.stdout
 
 
 @pytest.mark.slow
@@ -96,17 +96,17 @@ def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> Non
     Path(tmp_path / "base.db").touch()
     lines = """swecli completion fish | source
     complete -C 'swecli sessions sh'; complete -C 'swecli rev'; complete -C 'swecli --db bas'"""
-    done = subprocess.run(
+    outcome = subprocess.run(
         [shell_path("fish"), "--no-config", "-c", lines],
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
-    assert done.stdout.splitlines() == [
+    assert outcome.stdout.splitlines() == [
         "show\tShow the conversation of one session.",
         "review",
         "base.db",
-    ], done.stderr
+    ], outcome.stderr
 
 
 @pytest.mark.slow

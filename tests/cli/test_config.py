@@ -108,9 +108,9 @@ def test_an_invalid_setting_is_an_error_and_changes_nothing(
     run: Run, config_file: Path, argv: list[str], code: int, message: str
 ) -> None:
     config_file.write_text("max_turns = 3")
-    done = run("config", "set", *argv)
-    assert done.code == code
-    assert message in done.complaint
+    outcome = run("config", "set", *argv)
+    assert outcome.code == code
+    assert message in outcome.complaint
     assert config_file.read_text() == "max_turns = 3"
 
 
@@ -140,8 +140,8 @@ def test_edit_reports_an_invalid_setting_afterwards(
 ) -> None:
     config_file.write_text('mode = "yolo"')
     monkeypatch.setenv("VISUAL", "true")
-    done = run("config", "edit")
-    assert (done.code, "unknown mode 'yolo'" in done.complaint) == (42, True)
+    outcome = run("config", "edit")
+    assert (outcome.code, "unknown mode 'yolo'" in outcome.complaint) == (42, True)
 
 
 @pytest.mark.parametrize(("editor", "code"), [("false", 1), ("/no/such/editor", 42), ("'", 42)])
@@ -149,9 +149,9 @@ def test_an_editor_that_fails_is_reported(
     run: Run, monkeypatch: pytest.MonkeyPatch, editor: str, code: int
 ) -> None:
     monkeypatch.setenv("VISUAL", editor)
-    done = run("config", "edit")
-    assert done.code == code
-    assert "editor" in done.complaint.lower()
+    outcome = run("config", "edit")
+    assert outcome.code == code
+    assert "editor" in outcome.complaint.lower()
 
 
 def test_a_settings_file_that_cannot_be_written_is_an_error(
@@ -159,6 +159,6 @@ def test_a_settings_file_that_cannot_be_written_is_an_error(
 ) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
-    done = run("config", "set", "mode", "ask")
-    assert done.code == 42
-    assert "cannot be written: Not a directory" in done.complaint
+    outcome = run("config", "set", "mode", "ask")
+    assert outcome.code == 42
+    assert "cannot be written: Not a directory" in outcome.complaint

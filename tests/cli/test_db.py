@@ -37,9 +37,9 @@ def test_check_reports_damage_and_exits_with_1(run: Run) -> None:
     )
     other.commit()
     other.close()
-    done = run("db", "check", "--db", "x.db")
-    assert done.code == 1
-    assert "references: a row of message belongs to no session" in done.out
+    outcome = run("db", "check", "--db", "x.db")
+    assert outcome.code == 1
+    assert "references: a row of message belongs to no session" in outcome.out
 
 
 def test_backup_writes_next_to_the_database_or_to_a_new_named_file(run: Run) -> None:
@@ -57,6 +57,6 @@ def test_backup_writes_next_to_the_database_or_to_a_new_named_file(run: Run) -> 
 
 def test_a_backup_that_cannot_be_written_is_an_error(run: Run) -> None:
     open_database("x.db").close()
-    done = run("db", "backup", "/dev/null/y.db", "--db", "x.db")
-    assert done.code == 1
-    assert "cannot be written" in done.complaint
+    outcome = run("db", "backup", "/dev/null/y.db", "--db", "x.db")
+    assert outcome.code == 1
+    assert "cannot be written" in outcome.complaint

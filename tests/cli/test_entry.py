@@ -17,13 +17,13 @@ from tests.support.shell import HELLO, Run, script
 
 
 def test_the_version_is_one_line(run: Run) -> None:
-    done = run("--version", "--no-color")
-    assert (done.code, done.out.split()[0], done.err) == (0, "swecli", "")
+    outcome = run("--version", "--no-color")
+    assert (outcome.code, outcome.out.split()[0], outcome.err) == (0, "swecli", "")
 
 
 def test_a_prompt_is_answered_on_stdout_alone(run: Run) -> None:
-    done = run("-p", "hello", "-m", script("s.json", "Hello there."))
-    assert (done.code, done.out, done.err) == (0, "Hello there.\n", "")
+    outcome = run("-p", "hello", "-m", script("s.json", "Hello there."))
+    assert (outcome.code, outcome.out, outcome.err) == (0, "Hello there.\n", "")
 
 
 @pytest.mark.parametrize(
@@ -41,19 +41,19 @@ def test_a_prompt_is_answered_on_stdout_alone(run: Run) -> None:
 def test_a_script_without_a_model_fails_and_is_told_what_to_do(
     run: Run, argv: tuple[str, ...]
 ) -> None:
-    done = run(*argv)
-    assert (done.code, done.out) == (42, "")
-    assert "no key and no local server was found" in done.complaint
-    assert "name a model with -m" in done.complaint
+    outcome = run(*argv)
+    assert (outcome.code, outcome.out) == (42, "")
+    assert "no key and no local server was found" in outcome.complaint
+    assert "name a model with -m" in outcome.complaint
 
 
 def test_a_run_without_a_model_is_an_error_in_json_too(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "k")
-    done = run("-p", "hello", "--output-format", "json")
-    assert (done.code, done.json["subtype"], done.json["is_error"]) == (42, "error", True)
-    assert "-m openrouter/NAME" in done.json["result"]
+    outcome = run("-p", "hello", "--output-format", "json")
+    assert (outcome.code, outcome.json["subtype"], outcome.json["is_error"]) == (42, "error", True)
+    assert "-m openrouter/NAME" in outcome.json["result"]
 
 
 def test_the_demo_answers_a_script_that_names_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,8 +76,8 @@ def test_a_session_is_continued_with_c_or_resumed_by_id_prefix(run: Run) -> None
 def test_a_window_flag_overrides_the_stored_window_of_the_session(run: Run) -> None:
     def stored_window() -> tuple[str, int]:
         session = run("sessions", "list", "--json").json[0]["id"]
-        whole = run("sessions", "export", session).json
-        return whole["window_spec"], whole["window_start"]
+        export = run("sessions", "export", session).json
+        return export["window_spec"], export["window_start"]
 
     run("-p", "one", "-m", HELLO, "--window", "3")
     for query in ("two", "three"):
@@ -130,7 +130,7 @@ BAD_FLAGS = [
     (["sessions", "show", "none"], 42),
     (["sessions", "list", "--db", "none.db"], 42),
     (["sessions", "list", "-C", "/nowhere"], 42),
-    (["sessions", "search", " "], 42),
+    (["sessions", "search", " "], 2),
     (["sessions", "import", "none.json"], 42),
     (["playbook", "frob"], 2),
     (["playbook", "show", "P-1"], 42),
@@ -152,10 +152,10 @@ BAD_FLAGS = [
 def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(
     run: Run, argv: list[str], code: int
 ) -> None:
-    done = run(*argv)
-    assert done.code == code, done.err
-    assert done.complaint
-    assert done.out == ""
+    outcome = run(*argv)
+    assert outcome.code == code, outcome.err
+    assert outcome.complaint
+    assert outcome.out == ""
 
 
 @pytest.mark.parametrize("style", ["json", "stream-json"])
@@ -166,15 +166,15 @@ def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(
 def test_an_error_is_emitted_as_a_json_result_too(
     run: Run, argv: list[str], code: int, style: str
 ) -> None:
-    done = run(*argv, "--output-format", style)
-    assert done.code == code
-    assert done.complaint
-    assert (done.json["type"], done.json["subtype"], done.json["is_error"]) == (
+    outcome = run(*argv, "--output-format", style)
+    assert outcome.code == code
+    assert outcome.complaint
+    assert (outcome.json["type"], outcome.json["subtype"], outcome.json["is_error"]) == (
         "result",
         "error",
         True,
     )
-    assert done.json["result"]
+    assert outcome.json["result"]
 
 
 @pytest.mark.parametrize(
@@ -191,9 +191,9 @@ def test_an_invalid_environment_variable_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(f"SWECLI_{name}", value)
-    done = run("-p", "x")
-    assert done.code == 42
-    assert done.complaint.startswith(f"swecli: SWECLI_{name}: ")
+    outcome = run("-p", "x")
+    assert outcome.code == 42
+    assert outcome.complaint.startswith(f"swecli: SWECLI_{name}: ")
 
 
 @pytest.mark.parametrize(
@@ -211,26 +211,26 @@ def test_an_invalid_environment_variable_is_named(
 def test_an_invalid_settings_file_is_named(run: Run, text: str) -> None:
     Paths.find(os.environ).ensure()
     Paths.find(os.environ).config_file.write_text(text)
-    done = run("-p", "x", "-m", HELLO)
-    assert done.code == 42
-    assert "config.toml" in done.complaint
+    outcome = run("-p", "x", "-m", HELLO)
+    assert outcome.code == 42
+    assert "config.toml" in outcome.complaint
 
 
 def test_an_invalid_permission_rule_is_reported_and_ignored(run: Run) -> None:
     Paths.find(os.environ).ensure()
     Paths.find(os.environ).config_file.write_text('deny = ["rm *"]')
-    done = run("-p", "x", "-m", "demo")
-    assert done.code == 0
-    assert "config.toml: invalid deny rule 'rm *' is IGNORED" in done.complaint
+    outcome = run("-p", "x", "-m", "demo")
+    assert outcome.code == 0
+    assert "config.toml: invalid deny rule 'rm *' is IGNORED" in outcome.complaint
 
 
 def test_an_unusable_swecli_home_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     for home, code in (("file/home", 1), ("~nobody-of-that-name", 42), ("file", 1)):
         monkeypatch.setenv("SWECLI_HOME", home)
-        done = run("-p", "x", "-m", HELLO)
-        assert done.code == code
-        assert "SWECLI_HOME" in done.complaint
+        outcome = run("-p", "x", "-m", HELLO)
+        assert outcome.code == code
+        assert "SWECLI_HOME" in outcome.complaint
 
 
 def make_broken_database(kind: str) -> None:
@@ -267,9 +267,9 @@ def test_an_unusable_database_is_reported_and_not_changed(
 ) -> None:
     make_broken_database(kind)
     before = Path("x.db").read_bytes()
-    done = run(*argv, "--db", "x.db")
-    assert done.code == 1
-    assert message in done.complaint
+    outcome = run(*argv, "--db", "x.db")
+    assert outcome.code == 1
+    assert message in outcome.complaint
     assert Path("x.db").read_bytes() == before
 
 
@@ -279,9 +279,9 @@ def test_an_ambiguous_session_is_refused_with_the_candidates(run: Run) -> None:
     ids = [
         run("-p", "a", "-m", model, "--output-format", "json").json["session_id"] for _ in range(2)
     ]
-    done = run("-p", "x", "-r", ids[0][:4], "-m", model)
-    assert done.code == 42
-    assert all(name in done.complaint for name in ids)
+    outcome = run("-p", "x", "-r", ids[0][:4], "-m", model)
+    assert outcome.code == 42
+    assert all(name in outcome.complaint for name in ids)
 
 
 def test_an_error_is_printed_to_stderr_and_as_json_if_requested(
@@ -306,27 +306,27 @@ def test_running_without_a_terminal_and_prompt_suggests_p(
 
 
 def test_a_headless_run_needs_a_prompt(run: Run) -> None:
-    done = run("-p", "-m", HELLO)
-    assert done.complaint.startswith("swecli: There is no prompt.  Give one")
+    outcome = run("-p", "-m", HELLO)
+    assert outcome.complaint.startswith("swecli: There is no prompt.  Give one")
 
 
 @pytest.mark.slow
 def test_an_empty_input_stream_is_an_error_with_an_example(run: Run) -> None:
-    done = run("-p", "--input-format", "stream-json", "-m", script("s.json", "One."))
-    assert done.code == 42
-    assert '{"type": "user", "text": "list files"}' in done.complaint
+    outcome = run("-p", "--input-format", "stream-json", "-m", script("s.json", "One."))
+    assert outcome.code == 42
+    assert '{"type": "user", "text": "list files"}' in outcome.complaint
 
 
 def test_a_prompt_on_the_command_line_is_the_first_of_a_stream(run: Run) -> None:
-    done = run("-p", "first", "--input-format", "stream-json", "-m", script("s.json", "One."))
-    assert (done.code, done.out) == (0, "One.\n")
+    outcome = run("-p", "first", "--input-format", "stream-json", "-m", script("s.json", "One."))
+    assert (outcome.code, outcome.out) == (0, "One.\n")
 
 
 def test_notices_are_printed_to_stderr_only(run: Run) -> None:
     Path("AGENTS.md").write_text("be brief")
-    done = run("-p", "hello", "-m", script("s.json", "One."))
-    assert done.out == "One.\n"
-    assert "AGENTS.md" in done.complaint
+    outcome = run("-p", "hello", "-m", script("s.json", "One."))
+    assert outcome.out == "One.\n"
+    assert "AGENTS.md" in outcome.complaint
 
 
 @pytest.mark.parametrize(
@@ -339,9 +339,9 @@ def test_notices_are_printed_to_stderr_only(run: Run) -> None:
     ],
 )
 def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:
-    done = run("-p", prompt, "-m", script("s.json", "One."))
-    assert (done.code, done.out) == (2, "")
-    assert done.complaint.endswith(instead)
+    outcome = run("-p", prompt, "-m", script("s.json", "One."))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.complaint.endswith(instead)
     assert run("sessions", "list", "--json").json == [], "no turn was stored"
 
 

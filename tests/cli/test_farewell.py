@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,19 @@ def test_an_older_session_is_continued_by_its_name(run: Run) -> None:
     assert words == ["-r", "my work"]
     run(*words, "-p", "hello", "-m", "demo")
     assert turns_of(run) == [2, 1]
+
+
+@pytest.mark.slow
+def test_a_session_whose_folder_was_removed_meanwhile_ends_like_any_other(tmp_path: Path) -> None:
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    swecli = f"{shlex.quote(sys.executable)} -m swecli -m demo"
+    command = ("/bin/sh", "-c", f"cd {shlex.quote(str(folder))} && exec {swecli}")
+    with Terminal(columns=200, command=command) as terminal:
+        terminal.wait("^> *$")
+        terminal.keys("hello\r")
+        terminal.wait("^> hello$")
+        shutil.rmtree(folder)
+        terminal.keys("/exit\r")
+        assert terminal.wait_for_exit() == 0
+        assert re.search("^to continue this session: .*-c$", terminal.text, re.MULTILINE)

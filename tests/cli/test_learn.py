@@ -36,8 +36,8 @@ def exported_playbook(run: Run) -> Any:
 def test_stored_sessions_are_learned_from_once(run: Run) -> None:
     run_session(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
-    done = run("learn", "--from", "here", "--rules-only")
-    assert "1 strategies added" in done.out
+    outcome = run("learn", "--from", "here", "--rules-only")
+    assert "1 strategies added" in outcome.out
     learned = exported_playbook(run)
     for again in (["--from", "all"], ["--from", "here", "--epochs", "3"]):
         run("learn", *again, "--rules-only")
@@ -71,7 +71,7 @@ def test_a_model_reflects_on_each_turn_once_per_epoch(run: Run) -> None:
 
 def test_failed_reflections_are_reported_with_reasons_and_exit_code_1(run: Run) -> None:
     run_session(run, "how is it built, see build.sh for it")
-    done = run(
+    outcome = run(
         "learn",
         "--from",
         "here",
@@ -80,9 +80,9 @@ def test_failed_reflections_are_reported_with_reasons_and_exit_code_1(run: Run) 
         script("reflector.json", "no JSON", "none again"),
         "--json",
     )
-    assert done.code == 1
-    [failure] = done.json["failures"]
-    assert (failure["turn"], done.json["failed"]) == (1, 1)
+    assert outcome.code == 1
+    [failure] = outcome.json["failures"]
+    assert (failure["turn"], outcome.json["failed"]) == (1, 1)
     assert "JSON" in failure["reason"]
 
 
@@ -95,9 +95,9 @@ def test_a_session_whose_directory_is_missing_is_skipped_and_reported(
     run_session(run, "remember that answers are short")
     os.chdir(tmp_path)
     shutil.rmtree(place)
-    done = run("learn", "--from", "all", "--rules-only")
-    assert f"{place} does not exist" in done.out
-    assert "0 turns reflected on" in done.out
+    outcome = run("learn", "--from", "all", "--rules-only")
+    assert f"{place} does not exist" in outcome.out
+    assert "0 turns reflected on" in outcome.out
     [line] = run("learn", "--from", "all", "--rules-only", "--json").json["left_out"]
     assert str(place) in line
 
@@ -116,6 +116,6 @@ def test_a_session_whose_directory_is_missing_is_skipped_and_reported(
 def test_an_invalid_source_or_option_is_an_error_in_one_line(
     run: Run, argv: list[str], code: int
 ) -> None:
-    done = run("learn", *argv)
-    assert done.code == code
-    assert done.complaint
+    outcome = run("learn", *argv)
+    assert outcome.code == code
+    assert outcome.complaint

@@ -106,10 +106,10 @@ def test_an_internal_error_is_logged_without_secrets_and_reported() -> None:
     try:
         raise ValueError("password = hunter22x")
     except ValueError as error:
-        shown = internal_error(error)
+        problem = internal_error(error)
     log = Paths.find(os.environ).log
-    assert str(log) in shown.hint
-    assert shown.exit_code == 1
+    assert str(log) in problem.hint
+    assert problem.exit_code == 1
     assert "Traceback" in log.read_text()
     assert "hunter22x" not in log.read_text()
 

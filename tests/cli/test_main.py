@@ -28,10 +28,10 @@ HEAVY = {
 def imported_modules(*arguments: str) -> set[str]:
     """Return the names of all modules that a run imports."""
     words = [sys.executable, "-X", "importtime", "-m", "swecli", *arguments]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+    outcome = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
     rows = [
         line.rpartition("|")[2].strip()
-        for line in done.stderr.splitlines()
+        for line in outcome.stderr.splitlines()
         if line.startswith("import time:")
     ]
     return set(rows)
@@ -80,11 +80,11 @@ def test_help_and_version_are_printed_to_stdout() -> None:
 def run_shell_line(command: str, **environ: str) -> tuple[int, str, str]:
     """Run a shell line in which `$S` is swecli; return the exit code of its last command, stdout and stderr."""
     words = {"S": " ".join(COMMAND), **environ}
-    done = subprocess.run(
+    outcome = subprocess.run(
         ["sh", "-c", command], capture_output=True, text=True, env=environment(words), check=False
     )
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
+    assert "Traceback" not in outcome.stderr
+    return outcome.returncode, outcome.stdout, outcome.stderr
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -117,7 +117,7 @@ def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
 
 @pytest.mark.slow
 def test_characters_outside_the_stream_encoding_are_replaced() -> None:
-    done = swecli("config", "get", "nämë-漢", environ={"PYTHONIOENCODING": "ascii"})
-    assert done.code == 42
+    outcome = swecli("config", "get", "nämë-漢", environ={"PYTHONIOENCODING": "ascii"})
+    assert outcome.code == 42
     out = swecli("config", "path", "--config", "漢.toml", environ={"PYTHONIOENCODING": "ascii"})
     assert (out.code, out.out.endswith("/?.toml\n")) == (0, True)

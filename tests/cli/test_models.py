@@ -54,9 +54,9 @@ def test_known_models_are_found_by_a_word_with_their_prices(run: Run) -> None:
 
 
 def test_a_word_that_matches_no_model_is_an_error(run: Run) -> None:
-    done = run("models", "walrus")
-    assert done.code == 42
-    assert "may still work" in done.complaint
+    outcome = run("models", "walrus")
+    assert outcome.code == 42
+    assert "may still work" in outcome.complaint
 
 
 def test_a_profile_is_shown_with_origins_and_its_learned_facts_can_be_forgotten(
@@ -64,15 +64,15 @@ def test_a_profile_is_shown_with_origins_and_its_learned_facts_can_be_forgotten(
 ) -> None:
     facts = LearnedFacts(own_home / "swecli" / "models.json")
     facts.learn("openai https://api.openai.com/v1 gpt-4.1", "max_output", 4096, "at most 4096")
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    shown = run("models", "show", "openai/gpt-4.1", "--json").json
-    assert shown["max_output"] == {"value": 4096, "from": "learned"}
-    assert shown["window"] == {"value": 1_047_576, "from": "table"}
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    fields = run("models", "show", "openai/gpt-4.1", "--json").json
+    assert fields["max_output"] == {"value": 4096, "from": "learned"}
+    assert fields["window"] == {"value": 1_047_576, "from": "table"}
     assert run("models", "forget", "openai/gpt-4.1").code == 0
     assert run("models", "forget", "openai/gpt-4.1").code == 42
     assert run("models", "gpt", "nothing").code == 42
     dated = run("models", "show", "openai/gpt-4.1-2031-01-01", "--json").json
-    assert dated["window"] == {"value": shown["window"]["value"], "from": "guessed: like gpt-4.1"}
+    assert dated["window"] == {"value": fields["window"]["value"], "from": "guessed: like gpt-4.1"}
     assert dated["price_input"]["from"] == "guessed: like gpt-4.1"
     assert "show, test and forget take a model's name" in run("models", "show").complaint
 
@@ -132,11 +132,11 @@ def test_testing_a_model_reports_its_answer_cost_and_tool_support(
             f'[models.work]\napi = "openai"\nmodel = "gpt-4.1"\nbase_url = "{server.openai_base}"\n'
         )
         write_config(own_home, f'{table}key_env = "WORK_KEY"\nprice = {{ input = 1, output = 2 }}')
-        done = run("models", "test", "work", "--json").json
-        assert (done["answer"], done["prompt_tokens"]) == ("answered in text: 'pong'", 40)
-        assert done["cost_usd"] == pytest.approx(40e-6 + 14e-6)
-        assert done["learned"] == {"tools": "no"}
-        [notice] = done["notices"]
+        outcome = run("models", "test", "work", "--json").json
+        assert (outcome["answer"], outcome["prompt_tokens"]) == ("answered in text: 'pong'", 40)
+        assert outcome["cost_usd"] == pytest.approx(40e-6 + 14e-6)
+        assert outcome["learned"] == {"tools": "no"}
+        [notice] = outcome["notices"]
         assert notice.startswith("gpt-4.1 does not support tools: it can answer, not act (")
         assert "Nothing was learned" in run("models", "forget", "work").complaint
         assert "work called the tool ping" in run("models", "test", "work").out
@@ -168,10 +168,10 @@ def test_the_table_of_models_is_updated_and_the_changes_are_shown(
     table = json.dumps(shipped_table() | {"gpt-99": row}).encode()
     with serving(table) as (_, environ):
         monkeypatch.setenv(ADDRESS_VARIABLE, environ["OPENROUTER_BASE_URL"])
-        done = run("models", "update")
-        assert done.code == 0
-        assert "1 new, 0 gone, 0 with another price" in done.out
-        assert "new: gpt-99" in done.out
+        outcome = run("models", "update")
+        assert outcome.code == 0
+        assert "1 new, 0 gone, 0 with another price" in outcome.out
+        assert "new: gpt-99" in outcome.out
     assert run("models", "gpt-99", "--json").json[0]["window"] == 777_000
     failed = run("models", "update")
     assert failed.code == 75
@@ -192,8 +192,8 @@ def test_the_last_day_of_a_model_is_shown_where_the_table_has_one(
     with serving(json.dumps(shipped_table() | rows).encode()) as (_, environ):
         monkeypatch.setenv(ADDRESS_VARIABLE, environ["OPENROUTER_BASE_URL"])
         assert run("models", "update").code == 0
-    shown = run("models", "show", "openai/gpt-97", "--json").json
-    assert shown["deprecation_date"] == {"value": "2031-02-28", "from": "table"}
+    fields = run("models", "show", "openai/gpt-97", "--json").json
+    assert fields["deprecation_date"] == {"value": "2031-02-28", "from": "table"}
     for name in ("gpt-98", "gpt-99", "gpt-97-2031-01-01"):
         lasting = run("models", "show", f"openai/{name}", "--json").json
         assert lasting["window"]["value"] == 777_000

@@ -78,9 +78,9 @@ def test_the_command_suggested_for_an_empty_playbook_works(run: Run) -> None:
 def test_a_text_with_flag_like_words_must_be_quoted_or_follow_two_dashes(
     run: Run, words: list[str], text: str | None
 ) -> None:
-    done = run("playbook", "add", *words)
-    assert text or "in quotes, or after --" in done.err
-    assert (done.code == 0) == (text is not None)
+    outcome = run("playbook", "add", *words)
+    assert text or "in quotes, or after --" in outcome.err
+    assert (outcome.code == 0) == (text is not None)
     assert [row["content"] for row in run("playbook", "list", "--json").json] == (
         [text] if text else []
     )
@@ -160,8 +160,8 @@ def test_ten_thousand_strategies_are_imported_at_once(run: Run, tmp_path: Path) 
     file = tmp_path / "many.md"
     lines = "\n".join(f"- [P-{n}] matter {n} is handled in part{n}.py" for n in range(1, 10_001))
     file.write_text(f"<!-- swecli playbook 1 -->\n## general\n{lines}\n")
-    done = run("playbook", "add", "--from", str(file), "--json", "--trust")
-    assert len(done.json["added"]) == 10_000
+    outcome = run("playbook", "add", "--from", str(file), "--json", "--trust")
+    assert len(outcome.json["added"]) == 10_000
 
 
 def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(
@@ -169,8 +169,8 @@ def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(
 ) -> None:
     (tmp_path / "x.md").write_text("<!-- swecli playbook 1 -->\n- P-1 x\n")
     for name in ("x.md", "nothing.md"):
-        done = run("playbook", "add", "--from", str(tmp_path / name))
-        assert (done.code, len(done.err.splitlines())) == (42, 1)
+        outcome = run("playbook", "add", "--from", str(tmp_path / name))
+        assert (outcome.code, len(outcome.err.splitlines())) == (42, 1)
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,13 @@ def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(
 )
 def test_an_invalid_action_is_refused_without_a_traceback(run: Run, argv: list[str]) -> None:
     run("playbook", "add", "answer in rhymes")
-    done = run("playbook", *argv)
-    assert done.code in (2, 42)
-    assert "Traceback" not in done.err
-    assert len(done.err.splitlines()) <= 2
+    outcome = run("playbook", *argv)
+    assert outcome.code in (2, 42)
+    assert "Traceback" not in outcome.err
+    assert len(outcome.err.splitlines()) <= 2
 
 
 def test_secrets_in_an_added_strategy_are_redacted(run: Run) -> None:
-    done = run("playbook", "add", "the key is sk-abcdefghij0123456789xyz")
-    assert "A secret in it was redacted" in done.out
+    outcome = run("playbook", "add", "the key is sk-abcdefghij0123456789xyz")
+    assert "A secret in it was redacted" in outcome.out
     assert "abcdefghij" not in run("playbook", "show", "P-1").out

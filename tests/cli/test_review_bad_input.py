@@ -38,16 +38,16 @@ def script_findings(*rows: dict[str, object]) -> str:
 def test_a_finding_at_an_invalid_place_is_refuted_and_does_not_fail_the_review(
     run: Run, row: dict[str, object]
 ) -> None:
-    done = run("review", "shop", "--no-verify", "--fail-on", "low", "-m", script_findings(row))
-    assert (done.code, done.out) == (0, "No findings.\n")
+    outcome = run("review", "shop", "--no-verify", "--fail-on", "low", "-m", script_findings(row))
+    assert (outcome.code, outcome.out) == (0, "No findings.\n")
     [finding] = run("findings", "list", "refuted", "--json").json
     assert finding["why"]
 
 
 def test_escapes_markup_and_mentions_in_a_finding_are_neutralised(run: Run) -> None:
     words = "\x1b[31mred\x1b[0m <script>alert(1)</script> [bold] @everyone " + "x" * 10_000
-    done = run("review", "shop", "--no-verify", "-m", script_findings({"message": words}))
-    assert "\x1b" not in done.out + done.err
+    outcome = run("review", "shop", "--no-verify", "-m", script_findings({"message": words}))
+    assert "\x1b" not in outcome.out + outcome.err
     text = run("findings", "export").out
     assert "\x1b" not in text
     assert "<script>" not in text
@@ -55,11 +55,11 @@ def test_escapes_markup_and_mentions_in_a_finding_are_neutralised(run: Run) -> N
 
 
 def test_an_answer_without_a_report_is_shown_and_exits_with_3(run: Run) -> None:
-    done = run(
+    outcome = run(
         "review", "shop", "-m", script("../s.json", "I cannot review this.", "I still cannot.")
     )
-    assert done.code == 3
-    assert "I still cannot." in done.err
+    assert outcome.code == 3
+    assert "I still cannot." in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_an_answer_without_a_report_is_shown_and_exits_with_3(run: Run) -> None:
 def test_an_empty_or_unknown_review_target_is_an_error_in_one_line(
     run: Run, words: tuple[str, ...], code: int, message: str
 ) -> None:
-    done = run("review", *words, "-m", "demo")
-    assert done.code == code
-    assert message in done.complaint
+    outcome = run("review", *words, "-m", "demo")
+    assert outcome.code == code
+    assert message in outcome.complaint
 
 
 def test_a_file_with_conflicts_is_not_read_and_a_detached_head_is_reviewed(
@@ -88,9 +88,9 @@ def test_a_file_with_conflicts_is_not_read_and_a_detached_head_is_reviewed(
     (shop / "README.md").write_text("mine\n")
     run_git("commit", "-qam", "mine")
     run_git("merge", "other", check=False)
-    done = run("review", "-m", script_findings())
-    assert done.code == 3
-    assert "not read (conflict markers): README.md" in done.err
+    outcome = run("review", "-m", script_findings())
+    assert outcome.code == 3
+    assert "not read (conflict markers): README.md" in outcome.err
     run_git("merge", "--abort")
     assert run("review", "HEAD", "--dry-run", "-m", "demo").code == 0
 
@@ -103,10 +103,10 @@ def test_unusual_files_are_planned_or_reported_as_skipped(run: Run, shop: Path) 
     run_git("mv", "shop/prices.py", "shop/rates.py")
     path = shop / "shop/rates.py"
     path.write_text(path.read_text().replace("0.19", "0.2"))
-    done = run("review", "--dry-run", "-m", "demo")
-    assert done.code == 0
-    assert "huge.txt is too large" in done.out
-    assert "1 lock" in done.out
+    outcome = run("review", "--dry-run", "-m", "demo")
+    assert outcome.code == 0
+    assert "huge.txt is too large" in outcome.out
+    assert "1 lock" in outcome.out
 
 
 def test_a_linguist_generated_attribute_in_the_change_skips_no_file(run: Run, shop: Path) -> None:

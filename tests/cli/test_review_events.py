@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from swecli.cli.reviewing import write_event
+from swecli.cli.review import ReviewFace
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
 from swecli.models.review_events import (
@@ -38,7 +38,7 @@ def test_review_events_are_streamed_with_their_names_and_fields(
         Notice("x"),
         ReviewFinished(2, 1, 6, {"DEAD_CODE": 1}, "R-1", "done", (ONE,), ("half a block",)),
     ):
-        write_event(event, stream=True)
+        ReviewFace(is_streamed=True).show(event)
     out, err = capsys.readouterr()
     first, second, _, last = [json.loads(line) for line in out.splitlines()]
     assert {k: first[k] for k in ("type", "new", "total", "loop")} == {
@@ -70,5 +70,5 @@ def test_an_incomplete_review_says_in_what(
     coverage: Coverage, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     end = ReviewFinished(2, 1, 6, {}, "R-1", "done", coverage=coverage)
-    write_event(end)
+    ReviewFace().show(end)
     assert said in capsys.readouterr().err.splitlines()[-1]

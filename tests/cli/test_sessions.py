@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.test_presence import other_process
 from tests.support.secrets import secrets
 from tests.support.shell import CompletedRun, Run, script
 from tests.support.terminal import Terminal
@@ -61,39 +62,41 @@ def test_a_session_is_shown_with_its_tool_calls(run: Run) -> None:
 
 def test_search_finds_words_in_messages(run: Run) -> None:
     session = run_session(run, "where is the walrus?")
-    assert session in run("sessions", "search", "walrus").out
+    assert session[:13] in run("sessions", "search", "walrus").out
     hits = run("sessions", "search", "walrus", "--json").json
     assert {(hit["session_id"], hit["role"]) for hit in hits} == {
         (session, "user"),
         (session, "assistant"),
     }
     assert len(run("sessions", "search", "walrus", "--limit", "1", "--json").json) == 1
-    assert run("sessions", "search", "zebra").out == "Nothing found.\n"
+    assert run("sessions", "search", "zebra").out == "no matches for 'zebra'\n"
+    assert run("sessions", "search", "walrus", "--limit", "0").code == 2
+    assert run("sessions", "search", " ").code == 2
 
 
 def test_a_renamed_session_is_found_by_its_title(run: Run) -> None:
     session = run_session(run, "alpha")
-    assert (
-        run("sessions", "rename", session, "the", "parser").out
-        == f"{session} is now 'the parser'.\n"
-    )
+    renamed = run("sessions", "rename", session, "the", "parser")
+    assert renamed.out == "this session is now the parser\n"
     assert run("sessions", "rename", "the parser", "two", "--json").json == {
         "session_id": session,
         "title": "two",
     }
-    assert run("sessions", "rename", session, " ").code == 42
+    assert run("sessions", "rename", session, " ").code == 2
+    for missing in ("", "unknown"):
+        assert run("sessions", "rename", missing, "three").code == 42
 
 
 @pytest.mark.slow
 def test_a_fork_copies_all_turns_or_those_up_to_a_given_one(run: Run) -> None:
     session = run_session(run, "alpha", "beta", "gamma")
-    whole = run("sessions", "fork", session, "--json").json["session_id"]
-    part = run("sessions", "fork", session, "--upto", "T2", "--json").json["session_id"]
+    complete = run("sessions", "fork", session, "--json").json["session_id"]
+    shortened = run("sessions", "fork", session, "T2", "--json").json["session_id"]
     turns = {row["id"]: row["interactions"] for row in run("sessions", "list", "--json").json}
-    assert turns == {session: 3, whole: 3, part: 2}
-    assert "continue with: swecli -r" in run("sessions", "fork", session, "--upto", "1").out
-    for odd in ("T0", "x", "-"):
-        assert run("sessions", "fork", session, f"--upto={odd}").code == 42
+    assert turns == {session: 3, complete: 3, shortened: 2}
+    assert "continue with: swecli -r" in run("sessions", "fork", session, "1").out
+    for odd in ("T0", "T9", "x", "-"):
+        assert run("sessions", "fork", session, odd).code == 42
 
 
 def test_a_deleted_session_is_not_listed(run: Run) -> None:
@@ -105,10 +108,21 @@ def test_a_deleted_session_is_not_listed(run: Run) -> None:
 
 def test_a_session_is_not_deleted_unasked_without_a_terminal(run: Run) -> None:
     session = run_session(run, "alpha")
-    done = run("sessions", "delete", session[:8])
-    assert (done.code, done.out) == (2, "")
-    assert f"{session} (1 turn) would be deleted permanently.  Pass --yes" in done.complaint
+    outcome = run("sessions", "delete", session[:8])
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"{session} (1 turn) would be deleted permanently.  Pass --yes" in outcome.complaint
     assert [row["id"] for row in run("sessions", "list", "--json").json] == [session]
+
+
+def test_a_session_that_another_process_has_open_is_not_deleted(run: Run) -> None:
+    session = run_session(run, "alpha")
+    open_folder = Path(run("db", "path").out.strip() + ".open")
+    with other_process(open_folder, session):
+        for asked in ((), ("--yes",)):
+            refused = run("sessions", "delete", session[:8], *asked)
+            assert refused.code == 42
+            assert f"{session} is open in another swecli." in refused.complaint
+    assert run("sessions", "delete", session, "--yes").code == 0
 
 
 @pytest.mark.slow
@@ -131,21 +145,21 @@ def test_a_terminal_is_asked_before_a_session_is_deleted(
 
 def test_an_export_contains_the_session_with_secrets_redacted(run: Run) -> None:
     session = run_session(run, "the key is sk-proj-abcdefghijklmnop1234")
-    done = run("sessions", "export", session)
-    assert done.json["id"] == session
-    assert done.json["messages"][0]["content"] == "the key is [redacted: API key]"
-    assert "abcdefghijklmnop" not in done.out
+    outcome = run("sessions", "export", session)
+    assert outcome.json["id"] == session
+    assert outcome.json["messages"][0]["content"] == "the key is [redacted: API key]"
+    assert "abcdefghijklmnop" not in outcome.out
     assert "abcdefghijklmnop" not in run("sessions", "show", session, "--json").out
 
 
 def test_an_export_contains_secrets_if_requested_and_is_imported_unchanged(run: Run) -> None:
     session = run_session(run, "the key is sk-proj-abcdefghijklmnop1234")
-    whole = run("sessions", "export", session, "--with-secrets")
-    Path("e.json").write_text(whole.out)
-    assert whole.json["messages"][0]["content"] == "the key is sk-proj-abcdefghijklmnop1234"
+    complete = run("sessions", "export", session, "--with-secrets")
+    Path("e.json").write_text(complete.out)
+    assert complete.json["messages"][0]["content"] == "the key is sk-proj-abcdefghijklmnop1234"
     assert run("sessions", "import", "e.json", "--db", "other.db").code == 0
     again = run("sessions", "export", session, "--db", "other.db", "--with-secrets").json
-    assert again["messages"] == whole.json["messages"]
+    assert again["messages"] == complete.json["messages"]
 
 
 @pytest.mark.slow
@@ -178,20 +192,20 @@ def test_a_typed_secret_is_redacted_in_lists_searches_exports_and_logs(
 
 def export_session(run: Run, *prompts: str) -> tuple[str, CompletedRun]:
     session = run_session(run, *prompts)
-    done = run("sessions", "export", session)
-    Path("e.json").write_text(done.out)
-    return session, done
+    outcome = run("sessions", "export", session)
+    Path("e.json").write_text(outcome.out)
+    return session, outcome
 
 
 @pytest.mark.slow
 def test_an_export_is_imported_into_another_database_and_continued(run: Run) -> None:
-    session, done = export_session(run, "alpha", "beta")
+    session, outcome = export_session(run, "alpha", "beta")
     brought = run("sessions", "import", "e.json", "--db", "other.db", "--json").json
     counts = {"interactions": 2, "messages": 4, "strategies": 0, "left_out": 0}
     assert brought == {"session_id": session, **counts, "tool": "", "skipped": []}
     again = run("sessions", "export", session, "--db", "other.db").json
     assert {k: v for k, v in again.items() if k != "totals"} == {
-        k: v | {} if isinstance(v, dict) else v for k, v in done.json.items() if k != "totals"
+        k: v | {} if isinstance(v, dict) else v for k, v in outcome.json.items() if k != "totals"
     }
     model = script("s.json", "Gamma.")
     went_on = run(
@@ -202,17 +216,17 @@ def test_an_export_is_imported_into_another_database_and_continued(run: Run) -> 
 
 def test_importing_an_existing_session_is_refused(run: Run) -> None:
     session, _ = export_session(run, "alpha")
-    done = run("sessions", "import", "e.json")
-    assert done.code == 42
-    assert f"{session} already exists" in done.complaint
+    outcome = run("sessions", "import", "e.json")
+    assert outcome.code == 42
+    assert f"{session} already exists" in outcome.complaint
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", '{"id": 5}', "[" * 100_000, "\x00"])
 def test_an_invalid_export_is_refused_with_the_export_command(run: Run, text: str) -> None:
     Path("e.json").write_text(text)
-    done = run("sessions", "import", "e.json")
-    assert done.code == 42
-    assert "swecli sessions export ID > FILE" in done.complaint
+    outcome = run("sessions", "import", "e.json")
+    assert outcome.code == 42
+    assert "swecli sessions export ID > FILE" in outcome.complaint
     assert run("sessions", "list").out == "No sessions yet.\n"
 
 
@@ -243,14 +257,16 @@ def test_a_replay_shows_a_diff_of_changed_requests_and_exits_with_1(run: Run) ->
     name = run_session(run, "alpha", "beta")
     assert run("sessions", "replay", name, "--diff").code == 0
     run("playbook", "edit", "P-1", "Prices are gross")
-    done = run("sessions", "replay", name, "--diff")
-    assert done.code == 1
-    assert any(line.startswith("-") and "Prices are net" in line for line in done.out.splitlines())
+    outcome = run("sessions", "replay", name, "--diff")
+    assert outcome.code == 1
     assert any(
-        line.startswith("+") and "Prices are gross" in line for line in done.out.splitlines()
+        line.startswith("-") and "Prices are net" in line for line in outcome.out.splitlines()
     )
-    assert "T2: 1 of 1 differences were already shown" in done.out
-    assert done.out.splitlines()[-1].startswith("2 of 2 turns send something else")
+    assert any(
+        line.startswith("+") and "Prices are gross" in line for line in outcome.out.splitlines()
+    )
+    assert "T2: 1 of 1 differences were already shown" in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("2 of 2 turns send something else")
     assert run("sessions", "replay", name, "--diff", "--json").json["turns"][0]["tokens"][0] > 0
 
 
@@ -258,7 +274,7 @@ def test_a_replay_diff_of_an_imported_transcript_is_refused(run: Run) -> None:
     transcript = Path(__file__).parents[1] / "lab/transcripts/claude_code.jsonl"
     name = run("sessions", "import", str(transcript), "--json").json["session_id"]
     assert run("sessions", "replay", name).code == 0
-    done = run("sessions", "replay", name, "--diff")
-    assert done.code == 42
-    assert "are not stored" in done.complaint
+    outcome = run("sessions", "replay", name, "--diff")
+    assert outcome.code == 42
+    assert "are not stored" in outcome.complaint
     assert run("sessions", "replay", "nobody").code == 42

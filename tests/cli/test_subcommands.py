@@ -41,7 +41,7 @@ def test_a_missing_action_is_refused_with_the_known_actions(name: str) -> None:
 
 
 def test_table_columns_are_aligned_for_any_text() -> None:
-    rows = [("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")]
+    rows = [("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", "5", "z")]
     assert _format_table(("id", "name", "text"), rows) == [
         "id    name  text",
         "a     漢字  x y",

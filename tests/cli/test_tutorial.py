@@ -12,8 +12,8 @@ from swecli.actions.tutorial import FILES, LINES
 from tests.support.shell import Run
 from tests.support.terminal import Terminal
 
-# what is seen after each line; the questions in between are answered with yes
-SEEN = {
+# what each line prints; a question before that is answered with yes
+OUTPUTS = {
     "look around": "Nothing tests discounted",
     "what does gross do?": "the tax alone: 19 for 100",
     "remember that the tests run with `python3 -m unittest`": r"\+ The tests run with .*P-1",
@@ -28,22 +28,22 @@ SEEN = {
     "/review prices.py": r"F-1 prices\.py:9 LOGIC",
     "/review --fix F-1": "before, it was -1900",
 }
-ASKED = {"run the tests": 1, "fix it and run them again": 2, "/review --fix F-1": 1}
+EDITS = ("fix it and run them again", "/review --fix F-1")  # each is a question
 QUESTION = "no, and tell it what to do instead"
 
 
 def test_the_project_is_made_in_a_new_folder(run: Run) -> None:
-    done = run("tutorial", "--make", "shop")
+    outcome = run("tutorial", "--make", "shop")
     made = "Made prices.py and test_prices.py in shop. Next: cd shop\n"
-    assert (done.code, done.out) == (0, made)
+    assert (outcome.code, outcome.out) == (0, made)
     assert {path.name for path in Path("shop").iterdir()} == set(FILES)
     again = run("tutorial", "--make", "shop")
     assert (again.code, "shop is there already" in again.err) == (42, True)
 
 
 def test_without_a_terminal_nothing_is_made(run: Run) -> None:
-    done = run("tutorial", "shop")
-    assert (done.code, "This is not a terminal" in done.err) == (2, True)
+    outcome = run("tutorial", "shop")
+    assert (outcome.code, "This is not a terminal" in outcome.err) == (2, True)
     assert not Path("shop").exists()
 
 
@@ -55,17 +55,17 @@ def wait_until_read(terminal: Terminal) -> None:
 
 
 def take(terminal: Terminal, line: str) -> None:
-    """Take the line with Tab, send it, say yes to its questions and wait for what it shows."""
+    """Take the line with Tab, send it, say yes to its question and wait for what it shows."""
     terminal.keys("\t")
     terminal.wait(rf"^> {re.escape(line)}$")
     terminal.keys("\r")
-    for _ in range(ASKED.get(line, 0)):
+    if line in EDITS:
         terminal.wait(QUESTION)
         assert "Tab takes it" not in terminal.text, "the next line is no answer"
         wait_until_read(terminal)
         terminal.keys("1")
         terminal.wait_until_gone(QUESTION)
-    terminal.wait(SEEN[line])
+    terminal.wait(OUTPUTS[line])
 
 
 @pytest.mark.slow

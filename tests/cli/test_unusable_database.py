@@ -42,9 +42,9 @@ def make_database(path: Path) -> str:
 def test_reading_a_missing_named_database_is_an_error_and_does_not_create_it(
     run: Run, command: tuple[str, ...]
 ) -> None:
-    done = run(*command, "--db", "none.db")
-    assert done.code == 42
-    assert f"There is no database {Path.cwd() / 'none.db'}." in done.complaint
+    outcome = run(*command, "--db", "none.db")
+    assert outcome.code == 42
+    assert f"There is no database {Path.cwd() / 'none.db'}." in outcome.complaint
     assert list(Path.cwd().iterdir()) == []
 
 
@@ -52,8 +52,8 @@ def test_reading_a_missing_named_database_is_an_error_and_does_not_create_it(
 def test_reading_reports_a_missing_default_database_and_does_not_create_it(
     run: Run, command: tuple[str, ...]
 ) -> None:
-    done = run(*command)
-    assert f"There is no database {Path(os.environ['SWECLI_HOME'], 'swecli.db')} yet" in done.err
+    outcome = run(*command)
+    assert f"There is no database {Path(os.environ['SWECLI_HOME'], 'swecli.db')} yet" in outcome.err
     assert not Path(os.environ["SWECLI_HOME"], "swecli.db").exists()
 
 
@@ -62,9 +62,9 @@ def test_an_empty_database_file_is_refused_and_not_changed(
     run: Run, command: tuple[str, ...]
 ) -> None:
     Path("empty.db").touch()
-    done = run(*command, "--db", "empty.db")
-    assert done.code == 1
-    assert "is empty (0 bytes): its contents are gone" in done.complaint
+    outcome = run(*command, "--db", "empty.db")
+    assert outcome.code == 1
+    assert "is empty (0 bytes): its contents are gone" in outcome.complaint
     assert Path("empty.db").stat().st_size == 0
 
 
@@ -98,8 +98,8 @@ def test_an_unusable_database_is_refused_with_the_reason(
             if kind == "newer":
                 connection.execute(f"PRAGMA user_version = {newest_format() + 1}")
             connection.commit()
-    done = run(*command, "--db", str(path))
-    assert (done.code, line in done.complaint) == (code, True), done.err
+    outcome = run(*command, "--db", str(path))
+    assert (outcome.code, line in outcome.complaint) == (code, True), outcome.err
 
 
 def test_a_trigger_in_the_database_that_copies_messages_does_not_run(run: Run) -> None:
@@ -110,9 +110,9 @@ def test_a_trigger_in_the_database_that_copies_messages_does_not_run(run: Run) -
         connection.execute(
             "CREATE TRIGGER spy AFTER INSERT ON message BEGIN INSERT INTO theirs VALUES (new.content); END"
         )
-    done = run("-p", "my secret", "-m", "demo", "--db", str(path))
-    assert (done.code, done.out) == (1, "")
-    assert "holds a trigger that swecli did not make: 'spy'" in done.complaint
+    outcome = run("-p", "my secret", "-m", "demo", "--db", str(path))
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "holds a trigger that swecli did not make: 'spy'" in outcome.complaint
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT * FROM theirs").fetchall() == []
 
@@ -216,8 +216,8 @@ def test_a_database_in_a_read_only_folder_can_be_listed_shown_and_searched(
         ("sessions", "export", session),
         ("sql", "SELECT title FROM sessions"),
     ]:
-        done = run_without_write_access(locked_folder, *command, "--db", str(path))
-        assert (done.code, "prices" in done.out, done.err) == (0, True, ""), done
+        outcome = run_without_write_access(locked_folder, *command, "--db", str(path))
+        assert (outcome.code, "prices" in outcome.out, outcome.err) == (0, True, ""), outcome
     assert file_contents(path) == was
 
 

@@ -26,7 +26,7 @@ def test_an_installed_copy_is_updated_by_what_installed_it(
 
 
 def test_a_clone_is_updated_by_git(run: Run) -> None:
-    done = run("--check-update")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("swecli ")
-    assert "To update it: git -C /" in done.out
+    outcome = run("--check-update")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("swecli ")
+    assert "To update it: git -C /" in outcome.out

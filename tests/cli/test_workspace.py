@@ -69,12 +69,12 @@ def test_the_home_folder_is_refused_unless_allow_home_is_given(
 ) -> None:
     model = script("s.json", "Done.")
     monkeypatch.chdir(own_home)
-    done = run(*argv, "-m", f"scripted/{Path('../work', model.removeprefix('scripted/'))}")
+    outcome = run(*argv, "-m", f"scripted/{Path('../work', model.removeprefix('scripted/'))}")
     if "--allow-home" in argv:
-        assert "git repository" in done.complaint
+        assert "git repository" in outcome.complaint
     else:
-        assert (done.code, done.out) == (2, "")
-        assert done.complaint.endswith("pass --allow-home.")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.complaint.endswith("pass --allow-home.")
 
 
 def test_a_prompt_runs_in_the_home_folder_with_allow_home(
@@ -117,8 +117,8 @@ def test_the_workspace_check_works_for_a_user_without_an_account() -> None:
     starts = subprocess.run([*nobody, sys.executable, "-c", ""], capture_output=True, check=False)
     if starts.returncode:
         pytest.skip("this Python lies where only root can read it")
-    done = swecli("-p", "hello", "-C", "/", environ={"HOME": ""}, before=nobody)
-    assert (done.code, "whole disk" in done.complaint) == (2, True)
+    outcome = swecli("-p", "hello", "-C", "/", environ={"HOME": ""}, before=nobody)
+    assert (outcome.code, "whole disk" in outcome.complaint) == (2, True)
 
 
 @pytest.mark.parametrize("place", ["gone", "file"])

@@ -66,31 +66,31 @@ def test_references_within_a_schema_are_followed() -> None:
 
 
 def test_an_answer_that_follows_the_schema_is_printed_as_json() -> None:
-    done = run('```json\n{"price": 7}\n```')
-    assert (done.code, done.out) == (0, '{"price": 7}\n')
+    outcome = run('```json\n{"price": 7}\n```')
+    assert (outcome.code, outcome.out) == (0, '{"price": 7}\n')
 
 
 def test_the_result_object_has_the_answer_as_a_value() -> None:
-    done = run('{"price": 7}', style="json")
-    assert (done.code, done.json["structured_output"]) == (0, {"price": 7})
+    outcome = run('{"price": 7}', style="json")
+    assert (outcome.code, outcome.json["structured_output"]) == (0, {"price": 7})
 
 
 def test_an_answer_that_does_not_follow_it_is_asked_for_once_more() -> None:
-    done = run('{"price": "seven"}', '{"price": 7}')
-    assert (done.code, done.out) == (0, '{"price": 7}\n')
+    outcome = run('{"price": "seven"}', '{"price": 7}')
+    assert (outcome.code, outcome.out) == (0, '{"price": 7}\n')
     shown = swecli("sessions", "show", swecli("sessions", "list", "--json").json[0]["id"]).out
     assert "does not follow the schema: $.price: 'seven' is not of type 'number'" in shown
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_a_second_answer_that_does_not_follow_it_fails_with_a_code_of_its_own(style: str) -> None:
-    done = run("seven", "It is seven.", "not reached", style=style)
-    assert done.code == 76
-    assert "The answer does not follow the schema: it is not JSON." in done.err
+    outcome = run("seven", "It is seven.", "not reached", style=style)
+    assert outcome.code == 76
+    assert "The answer does not follow the schema: it is not JSON." in outcome.err
     if style == "text":
-        assert done.out == ""
+        assert outcome.out == ""
     else:
-        assert (done.json["is_error"], "structured_output" in done.json) == (True, False)
+        assert (outcome.json["is_error"], "structured_output" in outcome.json) == (True, False)
 
 
 def test_a_schema_that_nothing_satisfies_ends_after_the_second_answer() -> None:
@@ -99,7 +99,7 @@ def test_a_schema_that_nothing_satisfies_ends_after_the_second_answer() -> None:
 
 def test_every_line_of_a_stream_is_answered_by_the_schema() -> None:
     lines = "\n".join(json.dumps({"type": "user", "text": text}) for text in ("one", "two"))
-    done = swecli(
+    outcome = swecli(
         "-p",
         "--input-format",
         "stream-json",
@@ -109,12 +109,12 @@ def test_every_line_of_a_stream_is_answered_by_the_schema() -> None:
         script("s.json", '{"price": 1}', '{"price": 2}'),
         stdin=lines,
     )
-    assert (done.code, done.out) == (0, '{"price": 1}\n{"price": 2}\n')
+    assert (outcome.code, outcome.out) == (0, '{"price": 1}\n{"price": 2}\n')
 
 
 def test_the_schema_needs_a_run_without_a_screen() -> None:
-    done = swecli("--json-schema", "x.json")
-    assert (done.code, "--json-schema needs -p" in done.err) == (2, True)
+    outcome = swecli("--json-schema", "x.json")
+    assert (outcome.code, "--json-schema needs -p" in outcome.err) == (2, True)
 
 
 async def test_every_request_of_the_turn_carries_the_schema_for_services_that_keep_one() -> None:

@@ -83,17 +83,17 @@ class Place:
             ).fetchall()
 
     def teach(self, *words: str) -> None:
-        done = swecli(*words, environ=self.environ)
-        assert done.code == 0, done.err
+        outcome = swecli(*words, environ=self.environ)
+        assert outcome.code == 0, outcome.err
 
     def modules(self, *arguments: str, until: Literal["request", "end"] = "request") -> set[str]:
         """Run swecli and return the modules that were loaded when it connected to the model, or at its end."""
         file = self.home / "modules"
         command = [sys.executable, "-c", AT_CONNECT, str(file), until, "-p", *arguments, *MODEL]
-        done = subprocess.run(
+        outcome = subprocess.run(
             command, env=environment(self.environ), stdin=subprocess.DEVNULL, capture_output=True
         )
-        assert done.returncode == 0, done.stderr
+        assert outcome.returncode == 0, outcome.stderr
         loaded = set(file.read_text().split())
         file.unlink()
         assert "httpx" in loaded
@@ -144,19 +144,19 @@ def assert_paths_equal(place: Place, *arguments: str) -> CompletedRun:
     copied = Place(place.home.with_name(f"copied-{len(place.server.requests)}"), place.server)
     shutil.copytree(place.home, copied.home)
     began = len(place.server.requests)
-    done = place.run(*arguments)
+    outcome = place.run(*arguments)
     early = place.server.requests[began:]
     query, *flags = arguments
     line = json.dumps({"type": "user", "text": query}) + "\n"
     full = swecli(
         "-p", "--input-format", "stream-json", *flags, *MODEL, stdin=line, environ=copied.environ
     )
-    assert (done.code, full.code, full.out) == (0, 0, done.out), (done.err, full.err)
+    assert (outcome.code, full.code, full.out) == (0, 0, outcome.out), (outcome.err, full.err)
     assert [one.raw for one in early] == [
         one.raw for one in place.server.requests[began + len(early) :]
     ]
     assert place.all_rows() == copied.all_rows()
-    return done
+    return outcome
 
 
 def read_notes(received: Received) -> Reply:
@@ -191,10 +191,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 def test_the_early_path_sends_the_same_request_as_the_full_path(
     place: Place, arguments: tuple[str, ...], stdin: str
 ) -> None:
-    whole = place.run(*arguments, stdin=stdin)  # Without a database, the run takes the full path.
+    full_path = place.run(
+        *arguments, stdin=stdin
+    )  # Without a database, the run takes the full path.
     early = place.run(*arguments, stdin=stdin)
-    assert (whole.code, early.code) == (0, 0), early.err
-    assert early.out == whole.out == "Hello.\n"
+    assert (full_path.code, early.code) == (0, 0), early.err
+    assert early.out == full_path.out == "Hello.\n"
     first, second = (received.body for received in place.server.requests)
     assert first == second
     assert [row[0] for row in place.rows()] == ["user", "assistant"] * 2
@@ -215,15 +217,15 @@ def test_the_early_path_sends_the_skills_of_the_user(place: Place) -> None:
 
 def test_the_message_is_stored_before_the_request_is_sent(place: Place) -> None:
     place.run("once")
-    seen: list[list[tuple[str, str, str]]] = []
+    stored_rows: list[list[tuple[str, str, str]]] = []
 
     def answer(received: Received) -> Reply:
-        seen.append(place.rows())
+        stored_rows.append(place.rows())
         return Reply("Hello.")
 
     place.server.script = answer
     assert place.run("keep this").code == 0
-    assert seen == [
+    assert stored_rows == [
         [
             ("user", "once", "done"),
             ("assistant", "Hello.", "done"),
@@ -265,10 +267,10 @@ def test_the_token_table_is_loaded_only_for_a_large_request(place: Place) -> Non
         " run_safely(sys.argv[1:]); print('tiktoken' in sys.modules)"
     )
     command = [sys.executable, "-c", code, "-p", "hello", *MODEL]
-    done = subprocess.run(
+    outcome = subprocess.run(
         command, env=environment(place.environ), stdin=subprocess.DEVNULL, capture_output=True
     )
-    assert done.stdout == b"Hello.\nFalse\n", done.stderr
+    assert outcome.stdout == b"Hello.\nFalse\n", outcome.stderr
     place.run("sum this up", stdin="漢" * 300_000)
     assert {row["encoding"] for row in place.all_rows()["message"]} == {"", "o200k_base"}
 
@@ -308,8 +310,8 @@ def test_the_early_path_retries_a_failed_request(place: Place) -> None:
         Refusal(status=503, message="busy", headers={"retry-after": "0"}),
         Reply("Hello."),
     ]
-    done = place.run("hello")
-    assert (done.code, done.out) == (0, "Hello.\n"), done.err
+    outcome = place.run("hello")
+    assert (outcome.code, outcome.out) == (0, "Hello.\n"), outcome.err
     assert len(place.server.requests) == 3
 
 

@@ -53,11 +53,11 @@ async def test_an_answered_prompt_exits_with_0() -> None:
 
 async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
     runtime = make_runtime(["Four."], refuse)  # type: ignore[arg-type]
-    seen: list[list[str]] = []
+    messages_there: list[list[str]] = []
 
     async def check_anchors() -> list[Event]:
         other = SessionManager(runtime.sessions.database).resume(None, str(Path.cwd()))
-        seen.append([message.content for message in other.messages])
+        messages_there.append([message.content for message in other.messages])
         return []
 
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
@@ -70,7 +70,7 @@ async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
     )
     session = runtime.sessions.resume(None, str(Path.cwd()))
     runtime.close()
-    assert (code, seen) == (0, [["2 + 2?"]])
+    assert (code, messages_there) == (0, [["2 + 2?"]])
     assert [message.content for message in session.messages] == ["2 + 2?", "Four."]
 
 
@@ -272,13 +272,9 @@ async def test_a_run_reflects_after_the_last_answer_or_reports_the_turns_that_wa
 
     def answer(request: ModelRequest) -> Any:
         asked.append(request.purpose)
-        return (
-            '{"strategies": [], "lessons": []}'
-            if request.purpose == "reflect"
-            else failing
-            if len(asked) % 2
-            else "Done."
-        )
+        if request.purpose == "reflect":
+            return '{"exchanges": [{"id": "T1"}, {"id": "T2"}]}'
+        return failing if len(asked) % 2 else "Done."
 
     runtime, err = make_runtime(answer), io.StringIO()
     await run_prompts(

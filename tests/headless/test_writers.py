@@ -96,8 +96,12 @@ def test_text_writes_a_restarted_answer_once_and_reports_the_retry() -> None:
 def test_formats_are_listed_without_importing_their_modules() -> None:
     assert _format_names() == ("claude-stream-json", *FORMATS)
     code = "import sys; from swecli.cli.flags import Parser; Parser.for_run(); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not [name for name in done.stdout.split() if name.startswith("swecli.headless.writers.")]
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not [
+        name for name in outcome.stdout.split() if name.startswith("swecli.headless.writers.")
+    ]
 
 
 def test_text_writes_nothing_for_a_turn_without_an_answer() -> None:
@@ -375,7 +379,7 @@ def test_the_claude_code_sdk_reads_claude_stream_json(tmp_path: Path) -> None:
             "claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, turn_finished("hello")]
         )[0]
     )
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-m", "tests.support.claude_reader", str(file)],
         cwd=ROOT,
         capture_output=True,
@@ -388,4 +392,4 @@ def test_the_claude_code_sdk_reads_claude_stream_json(tmp_path: Path) -> None:
         "UserMessage",
         "ResultMessage",
     ]
-    assert done.stdout.split() == kinds, done.stderr
+    assert outcome.stdout.split() == kinds, outcome.stderr

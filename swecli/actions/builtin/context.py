@@ -18,7 +18,6 @@ from swecli.models.money import format_dollars
 if TYPE_CHECKING:
     from swecli.agent.context_control import ReductionPlan, WindowPreview
     from swecli.app import Runtime
-    from swecli.models.message import ChatMessage
 
 _MAX_TURNS = 12  # offered to complete a turn
 _MAX_QUERY = 50  # characters of a turn's query beside its name
@@ -36,77 +35,67 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
 
     Also the next reduction. A line that names no action gets similar parts as one, and no details.
     """
-    found = runtime.context_control.meter()
+    meter = runtime.context_control.meter()
     is_detailed = bool(asked.name)
-    parts = list(found.parts) if is_detailed else found.grouped()
-    if found.residual:
-        parts.append(
-            (
-                "the provider counts more" if found.residual > 0 else "the provider counts less",
-                found.residual,
-            )
-        )
-    rows = tuple((name, f"{count:,}", _format_bar(count, found.total)) for name, count in parts)
-    total = f"{'about ' if found.estimated else ''}{format_tokens(found.total)}"
+    parts = list(meter.parts) if is_detailed else meter.grouped()
+    if meter.residual:
+        direction = "more" if meter.residual > 0 else "less"
+        parts.append((f"the provider counts {direction}", meter.residual))
+    rows = tuple((name, f"{count:,}", _format_bar(count, meter.total)) for name, count in parts)
+    total = f"{'about ' if meter.estimated else ''}{format_tokens(meter.total)}"
     lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
-    if found.limit is not None:
-        share = percent(found.total, found.limit)
-        lines = [
-            f"{_format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"
-        ]
+    if meter.limit is not None:
+        bar = _format_bar(meter.total, meter.limit)
+        share = percent(meter.total, meter.limit)
+        lines = [f"{bar} {total} of {format_tokens(meter.limit)} tokens ({share}%)"]
     if is_detailed:
         lines.append(
-            f"  {format_tokens(found.cached)} were sent before (cached), "
-            f"{format_tokens(found.reserve)} are reserved for the answer"
+            f"  {format_tokens(meter.cached)} were sent before (cached), "
+            f"{format_tokens(meter.reserve)} are reserved for the answer"
         )
-        if found.counted:
-            by = f"{found.counted:,} tokens by our count, {found.provider:,} by the provider's"
-            lines.append(f"  last request: {by} ({found.provider - found.counted:+,})")
-        if found.threshold is not None:
-            above = format_tokens(found.threshold)
+        if meter.counted:
+            counts = f"{meter.counted:,} tokens by our count, {meter.provider:,} by the provider's"
+            lines.append(f"  last request: {counts} ({meter.provider - meter.counted:+,})")
+        if meter.threshold is not None:
+            threshold = format_tokens(meter.threshold)
             lines.append(
-                f"  above {above} it is reduced: old results, then a summary, then truncation"
+                f"  above {threshold} it is reduced: old results, then a summary, then truncation"
             )
-    value = asdict(found) | {
-        "parts": [{"name": name, "tokens": count} for name, count in found.parts]
+    lines += _next_reduction(runtime)
+    value = asdict(meter) | {
+        "parts": [{"name": name, "tokens": count} for name, count in meter.parts]
     }
-    return ActionResult(
-        value, (*lines, *_next_reduction(runtime)), ("part", "tokens", "share"), rows
-    )
+    return ActionResult(value, tuple(lines), head=("part", "tokens", "share"), rows=rows)
 
 
-def _format_bar(part: int, whole: int, width: int = 24) -> str:
-    """Format a bar of `width` characters, filled by the share of `part`; a share above 0 fills at least one."""
-    filled = 0 if whole <= 0 or part <= 0 else min(width, max(1, round(width * part / whole)))
+def _format_bar(amount: int, total: int, width: int = 24) -> str:
+    """Format a bar of `width` characters, filled by the share of `amount`; a share above 0 fills at least one."""
+    filled = 0 if total <= 0 or amount <= 0 else min(width, max(1, round(width * amount / total)))
     return "█" * filled + "·" * (width - filled)
 
 
 def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
-    return (
-        _format_plan(runtime.context_control.plan())
-        if runtime.session.context.epoch is not None
-        else ()
-    )
+    """Return what the next reduction does, () if no request was prepared yet."""
+    if runtime.session.context.epoch is None:
+        return ()
+    return _format_plan(runtime.context_control.plan())
 
 
 @Action(Need.CONTEXT, during_turn=True)
 def plan(runtime: Runtime, asked: Invocation) -> ActionResult:
     """What the next cut leaves out"""
-    found = runtime.context_control.plan()
-    return ActionResult(asdict(found), _format_plan(found))
+    reduction = runtime.context_control.plan()
+    return ActionResult(asdict(reduction), _format_plan(reduction))
 
 
-def _format_plan(found: ReductionPlan) -> tuple[str, ...]:
+def _format_plan(plan: ReductionPlan) -> tuple[str, ...]:
     """Return what the next reduction does, and how to keep a turn; a line that begins with two spaces is a detail."""
-    line = f"next cut: {_describe_cut(found)} {found.when}"
-    if found.after is not None:
-        line += f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens"
-    if found.why:
-        line += f" ({found.why})"
-    lines = [line]
-    if found.removes:
-        lines.append("  /pin keeps a turn")
-    return tuple(lines)
+    line = f"next cut: {_describe_cut(plan)} {plan.when}"
+    if plan.after is not None:
+        line += f", {format_tokens(plan.before)} → {format_tokens(plan.after)} tokens"
+    if plan.why:
+        line += f" ({plan.why})"
+    return (line, "  /pin keeps a turn") if plan.removes else (line,)
 
 
 def _describe_cut(plan: ReductionPlan) -> str:
@@ -116,32 +105,32 @@ def _describe_cut(plan: ReductionPlan) -> str:
         return "leaves out nothing"
     if not turns:
         return f"shortens {pluralize(len(plan.removes), 'old result')}"
-    does = "sums up" if plan.how == "condense" else "leaves out"
+    verb = "sums up" if plan.how == "condense" else "leaves out"
     last = f" to {turns[-1]}" if len(turns) > 1 else ""
-    return f"{does} {turns[0]}{last}"
+    return f"{verb} {turns[0]}{last}"
 
 
 @Action(Need.CONTEXT, Words("TEXT", "the text to search for", "+", is_text=True), during_turn=True)
 def why(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Why a text is no longer sent"""
-    found = runtime.context_control.why(asked.text)
+    occurrences = runtime.context_control.find_text(asked.text)
     lines = []
-    for one in found:
-        lines.append(f"T{one['turn']} · {one['where']}: {one['excerpt']}")
-        if one["sent"]:
+    for occurrence in occurrences:
+        lines.append(f"T{occurrence['turn']} · {occurrence['where']}: {occurrence['excerpt']}")
+        if occurrence["sent"]:
             lines.append("  in the next request, word for word")
-        elif one["by"]:
-            by = "{id} ({how}, in T{turn})".format(**one["by"])
-            lines.append(f"  removed by {by} · {one['back']} restores it")
+        elif occurrence["by"]:
+            reduction = "{id} ({how}, in T{turn})".format(**occurrence["by"])
+            lines.append(f"  removed by {reduction} · {occurrence['back']} restores it")
         else:
             lines.append("  never sent in this form")
-    return ActionResult(found, tuple(lines) or ("not found in this session",))
+    return ActionResult(occurrences, tuple(lines) or ("not found in this session",))
 
 
 @Action(Need.CONTEXT, during_turn=True)
 def log(runtime: Runtime, asked: Invocation) -> ActionResult:
     """All reductions, newest first"""
-    found = runtime.sessions.context.log(runtime.context_control.session)
+    reductions = runtime.sessions.context.log(runtime.context_control.session)
     fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
     rows = tuple(
         (
@@ -151,29 +140,27 @@ def log(runtime: Runtime, asked: Invocation) -> ActionResult:
             f"{format_tokens(row.before)} → {format_tokens(row.after)}",
             row.detail,
         )
-        for row in found
+        for row in reductions
     )
-    value = [{name: getattr(row, name) for name in fields} for row in found]
+    value = [{name: getattr(row, name) for name in fields} for row in reductions]
     return ActionResult(value, head=("id", "turn", "how", "tokens", "why"), rows=rows)
 
 
 @Action(Need.CONTEXT)
 def undo(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Undo the newest reduction"""
-    taken = runtime.context_control.undo()
-    line = f"undid {taken.id} ({taken.how}): the next request contains what it removed"
-    return ActionResult({"undone": taken.id, "how": taken.how}, (line,))
+    reduction = runtime.context_control.undo()
+    line = f"undid {reduction.id} ({reduction.how}): the next request contains what it removed"
+    return ActionResult({"undone": reduction.id, "how": reduction.how}, (line,))
 
 
 def _complete_turns(runtime: Runtime) -> Values:
+    """Return the names of the newest turns, each with the beginning of its query on one line."""
     newest = reversed(runtime.session.group_by_interaction(_MAX_TURNS))
-    return [_describe_turn(group[0]) for group in newest]
-
-
-def _describe_turn(query: ChatMessage) -> tuple[str, str]:
-    """Return the turn's name and the beginning of its query, on one line."""
-    words = " ".join(query.content.split())
-    return f"T{query.interaction}", words[:_MAX_QUERY]
+    queries = [messages[0] for messages in newest]
+    return [
+        (f"T{query.interaction}", " ".join(query.content.split())[:_MAX_QUERY]) for query in queries
+    ]
 
 
 _TURN = Words("[TURN]", "for example T7 (default: the newest)", "?")
@@ -187,7 +174,7 @@ def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
     size = control.pin(number)
     pins = list(control.session.context.pins)
     line = f"pinned T{number or control.session.interactions} ({format_tokens(size)} tokens in every request)"
-    note = f"all pinned turns: {', '.join(f'T{n}' for n in pins)}" if len(pins) > 1 else ""
+    note = f"all pinned turns: {', '.join(f'T{turn}' for turn in pins)}" if len(pins) > 1 else ""
     return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
 
 
@@ -223,54 +210,53 @@ def window(runtime: Runtime, asked: Invocation) -> ActionResult:
     In a session the word "preview" in front is the flag. Raises BadInput.
     """
     is_preview = _PREVIEW.name in asked.flags or asked.text.startswith("preview")
-    wanted = asked.text.removeprefix("preview").strip()
-    now = runtime.session.window
-    spec = _parse_window(wanted) if wanted else None
+    text = asked.text.removeprefix("preview").strip()
+    present = runtime.session.window
+    spec = _parse_window(text) if text else None
     if spec is not None and not is_preview:
         runtime.sessions.set_window(spec)
-    then = runtime.context_control.preview(spec)
+    preview = runtime.context_control.preview(spec)
     value = {
-        "window": str(spec or now),
-        "first": then.first,
-        "last": then.last,
-        "tokens": then.after,
-        "tokens_now": then.before,
-        "leaves": list(then.leaves),
-        "returns": list(then.returns),
+        "window": str(spec or present),
+        "first": preview.first,
+        "last": preview.last,
+        "tokens": preview.after,
+        "tokens_now": preview.before,
+        "leaves": list(preview.leaves),
+        "returns": list(preview.returns),
     }
     if is_preview:
-        title = f"window {now} → {spec or now}"
-        return ActionResult(value, _format_preview(runtime, title, then))
-    title = f"window {spec or now}"
-    return ActionResult(value, (title, *_format_window(runtime, then)))
+        title = f"window {present} → {spec or present}"
+        return ActionResult(value, _format_preview(runtime, title, preview))
+    return ActionResult(value, (f"window {spec or present}", *_format_window(runtime, preview)))
 
 
-def _format_preview(runtime: Runtime, title: str, then: WindowPreview) -> tuple[str, str]:
+def _format_preview(runtime: Runtime, title: str, preview: WindowPreview) -> tuple[str, str]:
     """Return what a change of the window would change, and what the next request would then take."""
     changes: list[str] = []
-    if then.leaves:
-        changes.append(f"{', '.join(then.leaves)} would be left out")
-    if then.returns:
-        changes.append(f"{', '.join(then.returns)} would come back")
-    size = f"{format_tokens(then.before)} → {format_tokens(then.after)} tokens"
-    size += _format_cost_change(runtime, then.before, then.after)
+    if preview.leaves:
+        changes.append(f"{', '.join(preview.leaves)} would be left out")
+    if preview.returns:
+        changes.append(f"{', '.join(preview.returns)} would come back")
+    size = f"{format_tokens(preview.before)} → {format_tokens(preview.after)} tokens"
+    size += _format_cost_change(runtime, preview.before, preview.after)
     return f"{title}: {'; '.join(changes) or 'no change'}", f"  the next request: {size}"
 
 
-def _format_window(runtime: Runtime, then: WindowPreview) -> tuple[str, ...]:
+def _format_window(runtime: Runtime, preview: WindowPreview) -> tuple[str, ...]:
     """Return which turns the next request contains, and what the next reduction would remove."""
-    pins = [f"T{number}" for number in runtime.session.context.pins if number < then.first]
+    pins = [f"T{number}" for number in runtime.session.context.pins if number < preview.first]
     sent: list[str] = []
-    if then.last == then.first:
-        sent.append(f"turn {then.last}")
-    elif then.last > then.first:
-        sent.append(f"turns {then.first} to {then.last}")
+    if preview.last == preview.first:
+        sent.append(f"turn {preview.last}")
+    elif preview.last > preview.first:
+        sent.append(f"turns {preview.first} to {preview.last}")
     if pins:
         sent.append(f"pinned {', '.join(pins)}")
     if not sent:
         return ("  the next request contains no earlier turns",)
-    line = f"  the next request contains {' and '.join(sent)} ({format_tokens(then.after)} tokens in all)"
-    older = then.first - 1 - len(pins)
+    line = f"  the next request contains {' and '.join(sent)} ({format_tokens(preview.after)} tokens in all)"
+    older = preview.first - 1 - len(pins)
     if older:
         line += f"; {pluralize(older, 'older turn')} not sent, but stored"
     return line, *_next_reduction(runtime)
@@ -284,15 +270,16 @@ def _parse_window(text: str) -> WindowSpec:
 
 
 def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
+    """Return the prices of so many tokens, "" if the model's price is unknown."""
     # late: reads the price table
     from swecli.llm.price_table import cost_of
 
     price = runtime.agent.model.profile.price
-    now = cost_of(Usage(input=before), price)
-    then = cost_of(Usage(input=after), price)
-    if now is None or then is None:
+    cost_before = cost_of(Usage(input=before), price)
+    cost_after = cost_of(Usage(input=after), price)
+    if cost_before is None or cost_after is None:
         return ""
-    return f", {format_dollars(now)} → {format_dollars(then)} uncached"
+    return f", {format_dollars(cost_before)} → {format_dollars(cost_after)} uncached"
 
 
 @Action(
@@ -323,13 +310,16 @@ def prompt(runtime: Runtime, asked: Invocation) -> ActionResult:
 )
 async def compact(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Summarise the conversation (optional: what to focus on)"""
-    async for event in runtime.context_control.compact(asked.text):
-        if isinstance(event, ContextReduced):
-            line = f"{event.before:,} → {event.after:,} tokens: {event.detail}"
-            return ActionResult(to_json(event), (line,))
-        if isinstance(event, Notice):
-            raise BadInput(f"{event.text[0].upper()}{event.text[1:]}.")
-    return ActionResult(None)
+    result = ActionResult(None)
+    with asked.face.working("Summarising the conversation"):
+        async for event in runtime.context_control.compact(asked.text):
+            if isinstance(event, Notice) and result.value is None:
+                raise BadInput(f"{event.text[0].upper()}{event.text[1:]}.")
+            asked.face.show(event)
+            if isinstance(event, ContextReduced):
+                line = f"{event.before:,} → {event.after:,} tokens: {event.detail}"
+                result = ActionResult(to_json(event), (line,))
+    return result
 
 
 detail = replace(

@@ -6,14 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.config.paths import project_root
-from swecli.models.action import Action, ActionResult, Family, Invocation, Need, Words
+from swecli.actions.findings import open_store
+from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
 from swecli.models.errors import UsageError
-from swecli.models.finding import FindingState
+from swecli.models.finding import Finding, FindingState
+from swecli.models.json_value import Json
 from swecli.redact import redact, redact_value
 
 if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
-    from swecli.store.reviews import ReviewStore
+    from swecli.app import Runtime
     from swecli.store.session_manager import SessionManager
 
 FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed WORD"
@@ -27,17 +28,31 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     from swecli.review.publish.filters import filter_findings
 
     store = open_store(sessions, asked.folder)
-    found = filter_findings(store.findings(), asked.words)
-    rows = tuple(
-        (f.id, f.place, f.code_smell_type, f.severity, f.status, redact(f.message)) for f in found
-    )
+    selected = filter_findings(store.findings(), asked.words)
+    rows = tuple(_format_row(finding) for finding in selected)
     head = ("id", "place", "type", "severity", "state", "message")
     lines = list[str]()
     if not store.findings():
         lines.append(f"No findings yet. Run {asked.prefix}review.")
-    elif not found:
+    elif not selected:
         lines.append("No finding matches.")
-    return ActionResult(redact_value([f.to_json() for f in found]), tuple(lines), head, rows)
+    return ActionResult(
+        redact_value([finding.to_json() for finding in selected]),
+        tuple(lines),
+        head=head,
+        rows=rows,
+    )
+
+
+def _format_row(finding: Finding) -> tuple[str, ...]:
+    return (
+        finding.id,
+        finding.place,
+        finding.code_smell_type,
+        finding.severity,
+        finding.status,
+        redact(finding.message),
+    )
 
 
 walk = Action(
@@ -57,8 +72,8 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
     store = open_store(sessions, asked.folder)
     finding = store.get(asked.text)
-    laid_out = view(finding, Path(store.project), store.history(finding.id))
-    lines = tuple(map(redact, laid_out.lines()))
+    page = view(finding, Path(store.project), store.history(finding.id))
+    lines = tuple(map(redact, page.lines()))
     return ActionResult(redact_value(finding.to_json()), lines)
 
 
@@ -99,10 +114,10 @@ def _settle(
 
     store = open_store(sessions, asked.folder)
     ref = "".join(asked.words[:1])
-    why = " ".join(asked.words[1:])
-    if state == "dismissed" and store.get(ref) and not why:
+    reason = " ".join(asked.words[1:])
+    if state == "dismissed" and store.get(ref) and not reason:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
-    changed = set_state(store, ref, state, why)
+    changed = set_state(store, ref, state, reason)
     note = propose_lesson(sessions, store, changed, f"{asked.prefix}playbook")
     line = f"{changed.id} {message.format(changed.reason)}."
     return ActionResult(changed.to_json(), (line,), note=note)
@@ -116,31 +131,67 @@ def recheck(sessions: SessionManager, asked: Invocation) -> ActionResult:
     from swecli.review.judge.ledger import recheck as compare
 
     store = open_store(sessions, asked.folder)
-    rechecked = compare(store, asked.folder, asked.words)
-    lines = [format_change(before, after) for before, after in rechecked]
+    changes = compare(store, asked.folder, asked.words)
+    lines = [format_change(before, after) for before, after in changes]
     if not lines:
         lines = ["Nothing has changed."]
-    return ActionResult([after.to_json() for _, after in rechecked], tuple(lines))
+    return ActionResult([after.to_json() for _, after in changes], tuple(lines))
 
 
-check = Action(
-    Need.DATABASE,
+@Action(
+    Need.AGENT,
     Words("F-12 ..."),
-    in_shell=False,
-    name="check",
-    help="Let the model check gone and unverified findings",
+    (Flag("--yes", "really ask; without it only the estimated price is shown", in_session=False),),
 )
+async def check(runtime: Runtime, asked: Invocation) -> ActionResult:
+    """Let the model check gone and unverified findings"""
+    # late: as above
+    from swecli.review.read.job import prepare_check
+
+    face = asked.face
+    store = open_store(runtime.sessions, runtime.cwd)
+    verifier, claims, price = prepare_check(runtime.agent, store, asked.words)
+    if not claims:
+        return ActionResult([], ("There is nothing to check.",))
+    if not face.can_ask:
+        face.note(price)
+    if not await face.confirm(price):
+        return ActionResult([], (f"Nothing was checked{face.how_to_agree}.",))
+    with face.working("Checking"):
+        event, verdicts = await verifier.check(runtime.sessions, claims)
+    face.show(event)
+    lines = [*verdicts.problems, *(_format_checked(finding) for finding in event.findings)]
+    return ActionResult([finding.to_json() for finding in event.findings], tuple(lines))
+
+
+def _format_checked(finding: Finding) -> str:
+    reason = f", {finding.judgement.why}" if finding.judgement else ""
+    return f"{finding.id} {finding.place}: {finding.status}{reason}"
+
+
+@Action(
+    Need.DATABASE,
+    _FILTERED,
+    (Flag("--format", "Markdown by default", choices=("markdown", "json", "sarif")),),
+    in_session=False,
+)
+def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Print findings as Markdown, JSON or SARIF"""
+    # late: as above
+    from swecli.review.publish.filters import filter_findings
+    from swecli.review.publish.posting import as_markdown
+    from swecli.review.publish.sarif import as_sarif
+
+    selected = filter_findings(open_store(sessions, asked.folder).findings(), asked.words)
+    value: Json = redact_value([finding.to_json() for finding in selected])
+    if asked.value("--format") == "sarif":
+        value = as_sarif(selected)
+    return ActionResult(value, (as_markdown(selected, "Findings"),))
+
+
 findings = Family(
     "findings",
     "List, walk through and resolve the findings of reviews",
-    (list_, walk, show, apply, dismiss, fixed, reopen, recheck, check),
+    (list_, walk, show, apply, dismiss, fixed, reopen, recheck, check, export),
     default="list",
 )
-
-
-def open_store(sessions: SessionManager, folder: Path) -> ReviewStore:
-    """Return the findings of the project that contains this folder."""
-    # late: as above
-    from swecli.store.reviews import ReviewStore
-
-    return ReviewStore(sessions.database, str(project_root(folder)))

@@ -11,6 +11,6 @@ playbook = Family(
     "Show and change learned strategies",
     (list_, show, why, add, edit, remove, undo, review),
     default="list",
-    default_in_shell=True,
+    default_in_shell="list",
     aliases=("strategies",),
 )

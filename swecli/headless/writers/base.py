@@ -24,9 +24,9 @@ from swecli.models.events import (
 from swecli.models.message import Mode, ToolCall, Usage
 from swecli.text import one_line, sanitize
 
-_INTERRUPTED = (129, 130, 143)
+_INTERRUPTED = (129, 130, 143)  # exit codes
 _COST_DIGITS = 8  # of dollars: a token costs more, and a sum of floats ends in noise
-_STOPS = {
+_STOP_MESSAGES = {  # what happened and what to do, by the reason of the end
     "max_turns": (
         "The turn reached its limit of requests.",
         "Raise --max-turns, or continue with -c.",
@@ -46,7 +46,7 @@ _STOPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Structured:
+class StructuredAnswer:
     """An answer as a value that follows the user's schema."""
 
     value: Any
@@ -60,10 +60,12 @@ class TurnSummary:
     session_id: str = ""
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
-    cost: float | None = 0.0
+    cost: float | None = 0.0  # in dollars; None if that of a request is unknown
     denied: list[ToolCall] = field(default_factory=list)
     text: str = ""  # of the current step
-    structured: Structured | None = None  # the answer, if a schema was named and it follows it
+    structured: StructuredAnswer | None = (
+        None  # the answer, if a schema was named and it follows it
+    )
     failed: TurnFailed | None = None
     finished: TurnFinished | None = None
 
@@ -77,7 +79,8 @@ class TurnSummary:
             case TurnStarted():
                 self.session_id = event.session_id
             case StepStarted():
-                self.steps, self.text = event.n, ""
+                self.steps = event.n
+                self.text = ""
             case StepRetried():
                 self.text = ""
             case TextDelta():
@@ -98,11 +101,13 @@ class TurnSummary:
 
     def result(self, exit_code: int) -> dict[str, Any]:
         """Return the result object: the answer, its usage and cost, denied calls."""
-        done, failed = self.finished, self.failed
-        text = f"{failed.error} {failed.hint}".strip() if failed else "Interrupted."
         subtype: str = "interrupted" if exit_code in _INTERRUPTED else "error"
-        if done:
-            subtype = "success" if done.reason == "done" else done.reason
+        text = "Interrupted."
+        if self.finished:
+            subtype = "success" if self.finished.reason == "done" else self.finished.reason
+            text = self.finished.text
+        elif self.failed:
+            text = f"{self.failed.error} {self.failed.hint}".strip()
         structured = {"structured_output": self.structured.value} if self.structured else {}
         return {
             "type": "result",
@@ -110,13 +115,14 @@ class TurnSummary:
             "is_error": exit_code != 0,
             "duration_ms": round((time.monotonic() - self.started) * 1000),
             "num_turns": self.steps,
-            "result": done.text if done else text,
+            "result": text,
             **structured,
             "session_id": self.session_id,
             "total_cost_usd": None if self.cost is None else round(self.cost, _COST_DIGITS),
             "usage": asdict(self.usage),
             "permission_denials": [
-                {"tool": c.name, "input": c.parameters, "reason": c.reason} for c in self.denied
+                {"tool": call.name, "input": call.parameters, "reason": call.reason}
+                for call in self.denied
             ],
         }
 
@@ -148,7 +154,7 @@ class Writer:
         self.facts = facts
         self._out = out
         self._err = err
-        self._full = False  # writing failed once
+        self._is_broken = False  # writing failed once
         self.turn = TurnSummary()
 
     def begin(self) -> None:
@@ -168,11 +174,12 @@ class Writer:
         """End the turn: write the answer, and a note unless it ended well."""
         if answer := self.answer(exit_code):
             self.put(answer)
-        done, failed = self.turn.finished, self.turn.failed
+        finished, failed = self.turn.finished, self.turn.failed
         if failed:
             self._write_error(failed.error, failed.hint)
-        elif done and done.reason != "done":
-            self._write_error(*_STOPS.get(done.reason, (f"Stopped: {done.reason}.", "")))
+        elif finished and finished.reason != "done":
+            unknown = (f"Stopped: {finished.reason}.", "")
+            self._write_error(*_STOP_MESSAGES.get(finished.reason, unknown))
         elif exit_code in _INTERRUPTED:
             self._write_error("Interrupted.", "Everything so far is stored; continue with -c.")
 
@@ -195,7 +202,7 @@ class Writer:
 
     def put(self, text: str) -> None:
         """Write lines to stdout and flush. Raises SwecliError the first time that this fails, then writes nothing."""
-        if self._full:
+        if self._is_broken:
             return
         try:
             self._out.write(text + "\n")
@@ -203,7 +210,7 @@ class Writer:
         except BrokenPipeError:
             raise
         except OSError as error:
-            self._full = True  # what is buffered would fail again; one report is enough
+            self._is_broken = True  # what is buffered would fail again; one report is enough
             raise SwecliError(
                 f"The answer cannot be written: {error.strerror}.", "It is stored: swecli -c"
             ) from error

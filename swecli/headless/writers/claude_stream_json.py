@@ -30,7 +30,11 @@ _MODES: dict[Mode, str] = {
     "plan": "plan",
     "auto": "bypassPermissions",
 }
-_ENDS = {"success": "success", "max_turns": "error_max_turns", "max_budget": "error_max_budget_usd"}
+_SUBTYPES = {  # of a result, by ours
+    "success": "success",
+    "max_turns": "error_max_turns",
+    "max_budget": "error_max_budget_usd",
+}
 
 
 class _ClaudeStreamJson(Writer):
@@ -40,20 +44,23 @@ class _ClaudeStreamJson(Writer):
         """Begin a turn."""
         super().begin()
         self._model = self._session = self._message = self._thinking = self._text = ""
-        self._shown: set[str] = set()
-        self._asked, self._waited, self._usage = time.monotonic(), 0.0, Usage()
+        self._written_calls: set[str] = set()
+        self._sent_at = time.monotonic()  # when the request was sent; 0.0 after its answer
+        self._waited = 0.0  # seconds for all answers
+        self._usage = Usage()
 
     def write(self, event: Event) -> None:
         """Write the event, if Claude Code has a message for it."""
         match event:
             case TurnStarted():
-                self._session, self._model = event.session_id, event.model
+                self._session = event.session_id
+                self._model = event.model
                 self._line(
                     "system",
                     {
                         "subtype": "init",
                         "cwd": self.facts.cwd,
-                        "model": self._model,
+                        "model": event.model,
                         "tools": list(self.facts.tools),
                         "permissionMode": _MODES[self.facts.mode],
                         "slash_commands": [],  # -p runs none
@@ -61,21 +68,19 @@ class _ClaudeStreamJson(Writer):
                     },
                 )
             case StepStarted():
-                self._message, self._usage, self._asked = (
-                    f"msg_{uuid7()}",
-                    Usage(),
-                    time.monotonic(),
-                )
+                self._message = f"msg_{uuid7()}"
+                self._usage = Usage()
+                self._sent_at = time.monotonic()
             case StepRetried():
                 self._thinking = self._text = ""
             case ReasoningDelta():
                 self._thinking += event.text
             case TextDelta():
                 self._text += event.text
-            case UsageReported() if self._asked:  # else it belongs to a task within a call
+            case UsageReported() if self._sent_at:  # else it belongs to a task within a call
                 self._usage = event.usage
-                self._waited += time.monotonic() - self._asked
-                self._asked = 0.0
+                self._waited += time.monotonic() - self._sent_at
+                self._sent_at = 0.0
             case ToolStarted():
                 self._call(event)
             case ToolFinished():
@@ -99,22 +104,24 @@ class _ClaudeStreamJson(Writer):
     def answer(self, exit_code: int) -> str:
         """Return the result message."""
         self._flush()
-        ours = self.turn.result(exit_code)
+        result = self.turn.result(exit_code)
         denied = [
-            {"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.parameters}
-            for c in self.turn.denied
+            {"tool_name": call.name, "tool_use_id": call.id, "tool_input": call.parameters}
+            for call in self.turn.denied
         ]
-        end = _ENDS.get(ours["subtype"], "error_during_execution")
-        theirs = {"duration_api_ms": round(self._waited * 1000), "usage": _usage(self.turn.usage)}
-        return self._encode(
-            "result", ours | theirs | {"subtype": end, "permission_denials": denied}
-        )
+        result |= {
+            "duration_api_ms": round(self._waited * 1000),
+            "usage": _usage(self.turn.usage),
+            "subtype": _SUBTYPES.get(result["subtype"], "error_during_execution"),
+            "permission_denials": denied,
+        }
+        return self._encode("result", result)
 
     def _call(self, event: ToolStarted | ToolFinished) -> None:
         self._flush()
         call = event.call
-        if call.id not in self._shown:
-            self._shown.add(call.id)
+        if call.id not in self._written_calls:
+            self._written_calls.add(call.id)
             self._assistant(
                 {"type": "tool_use", "id": call.id, "name": call.name, "input": call.parameters}
             )
@@ -132,14 +139,12 @@ class _ClaudeStreamJson(Writer):
             "type": "message",
             "role": "assistant",
             "model": self._model,
-        }
-        rest = {
             "content": [block],
             "stop_reason": None,
             "stop_sequence": None,
             "usage": _usage(self._usage),
         }
-        self._line("assistant", {"message": message | rest, "parent_tool_use_id": None})
+        self._line("assistant", {"message": message, "parent_tool_use_id": None})
 
     def _line(self, kind: str, fields: dict[str, Any]) -> None:
         self.put(self._encode(kind, fields))

@@ -69,8 +69,8 @@ def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     assert [m["content"] for m in asked if m["role"] == "user"][-1].startswith("what now")
     assert "--- interaction 3" in run("context", "prompt").out
     model = script("sum.json", "SUMMARY.")
-    done = run("context", "compact", "the numbers", "--model", model)
-    assert "summarised by" in done.out, done.err
+    outcome = run("context", "compact", "the numbers", "--model", model)
+    assert "summarised by" in outcome.out, outcome.err
     again = run("context", "compact", "--model", model)
     assert (again.code, "nothing to summarise" in again.err) == (42, True)
 
@@ -79,8 +79,8 @@ def test_an_imported_session_can_be_compacted_before_its_first_turn(run: Run) ->
     chat = "".join(f"#### say {n}\n\n" + f"answer {n}\n" * 50 + "\n" for n in range(3))
     Path("chat.md").write_text(f"# aider chat started at 2025-12-03 14:43:45\n\n{chat}")
     assert "Imported 3 turns" in run("sessions", "import", "chat.md").out
-    done = run("context", "compact", "--model", script("sum.json", "SUMMARY."))
-    assert "T1 to T3 summarised" in done.out, done.err
+    outcome = run("context", "compact", "--model", script("sum.json", "SUMMARY."))
+    assert "T1 to T3 summarised" in outcome.out, outcome.err
     sent = run("context", "prompt", "what now", "--json").json["messages"]
     assert ["SUMMARY." in json.dumps(sent), "answer 1" in json.dumps(sent)] == [True, False]
 
@@ -100,8 +100,8 @@ def test_an_imported_session_can_be_compacted_before_its_first_turn(run: Run) ->
 )
 def test_an_invalid_action_is_refused_in_one_line(run: Run, words: tuple[str, ...]) -> None:
     talk(run, "one")
-    done = run("context", *words)
-    assert (done.code, done.err.count("\n")) == (42, 1)
+    outcome = run("context", *words)
+    assert (outcome.code, outcome.err.count("\n")) == (42, 1)
 
 
 def test_show_reports_that_there_is_no_session(run: Run) -> None:

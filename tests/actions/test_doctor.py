@@ -13,16 +13,16 @@ from tests.support.shell import Run
 
 
 def test_all_checks_pass_on_a_new_installation_and_no_database_is_created(run: Run) -> None:
-    done = run("doctor")
-    assert done.code == 0, done.out
-    assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 9
-    assert "none yet" in done.out
+    outcome = run("doctor")
+    assert outcome.code == 0, outcome.out
+    assert [line[:3] for line in outcome.out.splitlines()] == ["ok "] * 9
+    assert "none yet" in outcome.out
     assert not Paths.find(os.environ).database.exists()
 
 
 def doctor_rows(run: Run, *argv: str) -> tuple[int, dict[str, tuple[bool, str]]]:
-    done = run("doctor", "--json", *argv)
-    return done.code, {row["what"]: (row["ok"], row["detail"]) for row in done.json}
+    outcome = run("doctor", "--json", *argv)
+    return outcome.code, {row["what"]: (row["ok"], row["detail"]) for row in outcome.json}
 
 
 def test_the_sandbox_is_named_and_fails_only_if_it_is_required_and_missing(

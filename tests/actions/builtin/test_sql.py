@@ -27,22 +27,22 @@ def test_rows_are_printed_as_a_table_or_json(run: Run) -> None:
 
 def test_truncated_rows_are_reported_with_json_too(run: Run) -> None:
     open_database("x.db").close()
-    done = run("sql", "SELECT 1 AS n UNION SELECT 2", "--limit", "1", "--json", "--db", "x.db")
-    assert done.json == [{"n": 1}]
-    assert "Only the first 1 rows" in done.complaint
+    outcome = run("sql", "SELECT 1 AS n UNION SELECT 2", "--limit", "1", "--json", "--db", "x.db")
+    assert outcome.json == [{"n": 1}]
+    assert "Only the first 1 rows" in outcome.complaint
 
 
 def test_a_missing_database_has_no_rows_and_is_not_created(run: Run) -> None:
-    done = run("sql", "SELECT * FROM sessions")
-    assert (done.code, done.out) == (0, "No rows.\n")
-    assert "There is no database" in done.err
+    outcome = run("sql", "SELECT * FROM sessions")
+    assert (outcome.code, outcome.out) == (0, "No rows.\n")
+    assert "There is no database" in outcome.err
 
 
 def test_a_query_that_writes_is_refused(run: Run) -> None:
     open_database("x.db").close()
-    done = run("sql", "DELETE FROM sessions", "--db", "x.db")
-    assert done.code == 42
-    assert "Only read-only queries" in done.complaint
+    outcome = run("sql", "DELETE FROM sessions", "--db", "x.db")
+    assert outcome.code == 42
+    assert "Only read-only queries" in outcome.complaint
 
 
 def test_copy_prints_its_path_and_does_not_overwrite_a_file(run: Run) -> None:
@@ -58,6 +58,6 @@ def test_ctrl_c_interrupts_a_query() -> None:
     process = start_process("sql", ENDLESS, "--db", "x.db")
     time.sleep(2)
     process.send_signal(signal.SIGINT)
-    done = wait_for_exit(process)
-    assert done.code == 130
-    assert done.complaint == "swecli: Interrupted."
+    outcome = wait_for_exit(process)
+    assert outcome.code == 130
+    assert outcome.complaint == "swecli: Interrupted."

@@ -12,8 +12,8 @@ from swecli.actions.spending import format_tables
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
 from swecli.pages.page import render_report
-from swecli.store.views import daily_spending
-from tests.pages.test_session import PageTags
+from swecli.store.spending import daily_spending
+from tests.pages.test_page import PageTags
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
@@ -75,9 +75,9 @@ async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
     written = swecli("report", "out.html", "--days", "7")
     assert (written.code, written.out) == (0, "Written to out.html.\n"), written.err
     page = Path("out.html").read_text()
-    seen = PageTags(page)
-    assert "script" not in seen.tags
-    assert seen.followed == []
+    tags = PageTags(page)
+    assert "script" not in tags.tags
+    assert tags.followed == []
     assert "$0.25" in page
     again = swecli("report", "out.html")
     assert (again.code, again.complaint) == (
@@ -103,13 +103,13 @@ def test_stats_and_report_work_without_requests() -> None:
 )
 def test_an_invalid_period_or_file_is_an_error_in_one_line(arguments: tuple[str, ...]) -> None:
     make_runtime().sessions.database.close()
-    done = swecli(*arguments)
-    assert done.code in (2, 42)
-    assert done.complaint
+    outcome = swecli(*arguments)
+    assert outcome.code in (2, 42)
+    assert outcome.complaint
 
 
 async def test_an_invalid_number_of_days_is_refused() -> None:
-    with pytest.raises(UsageError, match="'week' is not a number of days"):
+    with pytest.raises(UsageError, match="'week' is not a whole number above 0"):
         await ScriptedContext(make_runtime()).type("/stats week")
 
 

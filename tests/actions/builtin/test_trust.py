@@ -45,7 +45,7 @@ def test_remove_withdraws_the_trust(run: Run) -> None:
     start = make_start()
     trust_everything(start)
     run("trust", "remove")
-    assert not TrustLedger.of(start.paths).open(Path.cwd()).is_trusted
+    assert not TrustLedger.find(start.paths).trust_in(Path.cwd()).is_trusted
     again = run("trust", "remove")
     assert again.code == 42
     assert "is not trusted" in again.err

@@ -78,7 +78,7 @@ def test_check_estimates_its_cost_and_sends_requests_only_with_yes(run: Run) -> 
     assert priced.err.startswith("1 finding to check: 1 request, about")
     assert (
         run("findings", "check", "F-1", "-m", model, "--yes").out
-        == "F-1 shop/prices.py:3: open, confirmed\n"
+        == "F-1 shop/prices.py:3: open, confirmed, w\n"
     )
     again = run("findings", "check", "F-1", "-m", model)
     assert "0 requests" in again.err, "a verdict is reused"

@@ -1,4 +1,4 @@
-"""Test that `swecli context` leaves the store closed if it cannot begin."""
+"""Test that a subcommand of an action leaves the store closed if it cannot begin."""
 
 from __future__ import annotations
 

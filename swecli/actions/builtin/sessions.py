@@ -1,0 +1,104 @@
+"""`/search`, `/rename`, `/fork` and `swecli sessions`: find a session, name it, copy it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
+from swecli.models.ages import format_age
+from swecli.models.counts import parse_count
+from swecli.models.errors import UsageError
+
+if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
+    from swecli.store.session_manager import SessionManager
+
+_MAX_LISTED = 20
+_LIMIT = Flag("--limit", f"at most so many (default {_MAX_LISTED})", "N")
+
+
+@Action(
+    Need.ALL_SESSIONS,
+    flags=(Flag("--here", "only sessions of this directory"), _LIMIT),
+    in_session=False,
+)
+def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Newest first"""
+    folder = str(asked.folder) if "--here" in asked.flags else None
+    limit = parse_count(asked.value("--limit"), _MAX_LISTED)
+    listed = sessions.catalog.list_sessions(folder, limit)
+    rows = tuple(
+        (
+            session.id,
+            f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}",
+            str(session.interactions),
+            session.directory,
+            session.shown_title,
+        )
+        for session in listed
+    )
+    lines = () if rows else ("No sessions yet.",)
+    head = ("id", "when", "turns", "directory", "title")
+    return ActionResult([session.to_json() for session in listed], lines, head=head, rows=rows)
+
+
+@Action(
+    Need.ALL_SESSIONS,
+    Words("WORDS", count="+", shell_name="WORD", is_text=True),
+    (_LIMIT,),
+    is_command=True,
+    during_turn=True,
+)
+def search(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Search all sessions, newest first"""
+    if not asked.text.strip():
+        raise UsageError("Nothing to search for.", "For example: search retry limit")
+    hits = sessions.catalog.search(asked.text, parse_count(asked.value("--limit"), _MAX_LISTED))
+    value = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
+    if not hits:
+        return ActionResult(value, (f"no matches for {asked.text!r}",))
+    rows = tuple(
+        (
+            f"{hit.title or hit.session_id[:13]} T{hit.interaction}",
+            format_age(hit.created_at),
+            hit.role,
+            hit.snippet,
+        )
+        for hit in hits
+    )
+    note = "/resume NAME or ID continues one" if asked.prefix == "/" else ""
+    return ActionResult(value, head=("session", "when", "role", "text"), rows=rows, note=note)
+
+
+@Action(Need.NAMED_SESSION, Words("NAME", count="+"), aliases=("title", "name"), is_command=True)
+def rename(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Rename a session"""
+    session = sessions.session
+    title = " ".join(asked.text.split())
+    if not title:
+        raise UsageError(f"This session is {session.name}.", "To name it: rename NAME")
+    sessions.rename(title)
+    value = {"session_id": session.id, "title": session.title}
+    return ActionResult(value, (f"this session is now {session.title}",))
+
+
+@Action(
+    Need.NAMED_SESSION,
+    Words("[T7]", "leave out the turns after this one", "?"),
+    aliases=("branch",),
+    is_command=True,
+)
+def fork(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Copy a session, to continue the copy (optional: up to turn T7)"""
+    last_turn = sessions.session.resolve_turn(asked.text) if asked.text else None
+    copy = sessions.fork(upto=last_turn)
+    line = f"Forked as {copy.id}; continue with: swecli -r {copy.id}"
+    return ActionResult({"session_id": copy.id}, (line,))
+
+
+sessions = Family(
+    "sessions",
+    "List, show, search, rename, fork, delete, export, import or replay sessions",
+    (list_, search, rename, fork),
+    default="list",
+)
