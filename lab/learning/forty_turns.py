@@ -17,8 +17,9 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
-from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.playbook import Delta, Op
 from swecli.playbook.learning.reflector_model import ReflectorModel
+from swecli.store.journal.deltas import BulletEvidence
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 FILE = "swecli/models/ids.py"
@@ -152,17 +153,17 @@ async def take(turn: Turn, runtime: Runtime) -> None:
         await runtime.learning.mark(turn.mark == "good")
 
 
-def evidence(runtime: Runtime) -> dict[int, list[tuple[str, Evidence]]]:
+def evidence(runtime: Runtime) -> dict[int, list[tuple[str, BulletEvidence]]]:
     """Return every piece of evidence by its turn, with its strategy."""
-    found: dict[int, list[tuple[str, Evidence]]] = {}
+    found: dict[int, list[tuple[str, BulletEvidence]]] = {}
     session = runtime.sessions.current_session
     for name in session.playbook.bullets if session else ():
-        for item in runtime.sessions.playbook.evidence(name, verdicts=True):
-            found.setdefault(item.interaction or 0, []).append((name, item))
+        for verdict in runtime.sessions.playbook.verdicts(name):
+            found.setdefault(verdict.evidence.interaction or 0, []).append((name, verdict))
     return found
 
 
-def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> Iterator[str]:
+def problems(found: dict[int, list[tuple[str, BulletEvidence]]], runtime: Runtime) -> Iterator[str]:
     """Return the deviations: an outcome that the turn does not show, or the opposite one; a tag that was not given,
     or one that a shown strategy lacks."""
     for number, turn in enumerate(TURNS, 1):
@@ -170,8 +171,8 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
         if TURNS[number % len(TURNS)].query.startswith("no,"):
             counts = None  # the turn is corrected, but that says nothing of single strategies
         rows = [
-            (name, item.quote.partition(": ")[0], item.source)
-            for name, item in found.get(number, ())
+            (name, verdict.label, verdict.evidence.source)
+            for name, verdict in found.get(number, ())
         ]
         info = runtime.sessions.turns.turn(runtime.sessions.session.id, number)
         shown = info.shown if info else ()

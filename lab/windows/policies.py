@@ -34,7 +34,7 @@ def system_message(history: History, turn: PastTurn | None = None) -> ApiMessage
 
 def query_message(history: History, turn: PastTurn) -> ApiMessage:
     """Return a turn's query as it is sent, with its environment notes."""
-    day = date.fromtimestamp(turn.steps[0].at)
+    day = date.fromtimestamp(turn.steps[0].sent_at)
     notes = environment_notes(Path(history.session.working_directory), day)
     images = {IMAGES: list(turn.images)} if turn.images else {}
     return {"role": "user", "content": with_notes(turn.sent, notes), **images}
@@ -80,11 +80,11 @@ def _baseline(
             if tokens * 100 >= assumed.context_window * _COMPACT_AT:
                 summary = assumed.summary(tokens - fixed)
                 asked = {"role": "user", "content": load_prompt("condense")}
-                sent.append(SentRequest(step.at, [*messages, asked], counter.count(summary)))
+                sent.append(SentRequest(step.sent_at, [*messages, asked], counter.count(summary)))
                 past, running = [[{"role": "user", "content": summary}]], [query]
                 kept, summaries, visible, reductions = [kept[0], *past[0]], 1, 0, reductions + 1
                 messages = [*kept, query]
-            sent.append(SentRequest(step.at, messages, history.output(step.reply)))
+            sent.append(SentRequest(step.sent_at, messages, history.count_output(step.reply)))
             running += _next_messages(step)
         past.append(running)
         yield ReplayedTurn(turn.number, tuple(sent), visible, reductions)
@@ -156,7 +156,7 @@ class PolicyUsage:
             float("-inf"),
         )  # sums: tokens up to and including each message
         for turn in turns:
-            cold = turn.requests[0].at - at >= assumed.ttl
+            cold = turn.requests[0].sent_at - at >= assumed.ttl
             usage = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
             for sent in turn.requests:
                 pairs = enumerate(zip(last, sent.messages, strict=False))
@@ -171,7 +171,9 @@ class PolicyUsage:
                     *accumulate(map(count, sent.messages[len(known) :]), initial=known[-1]),
                 ]
                 tokens = sums[-1]
-                cached = shared if sent.at - at < assumed.ttl and shared >= MINIMUM_PREFIX else 0
+                cached = (
+                    shared if sent.sent_at - at < assumed.ttl and shared >= MINIMUM_PREFIX else 0
+                )
                 written = tokens - cached if writes and tokens >= MINIMUM_PREFIX else 0
                 billed = Usage(
                     tokens - cached - written,
@@ -186,7 +188,7 @@ class PolicyUsage:
                 usage.cost += prices.cost(billed)
                 usage.peak = max(usage.peak, tokens)
                 usage.over += tokens > assumed.context_window
-                last, at = sent.messages, sent.at
+                last, at = sent.messages, sent.sent_at
             usages.append(usage)
         return cls(policy, usages)
 

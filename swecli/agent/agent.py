@@ -27,7 +27,8 @@ from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContex
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 from swecli.tools.registry import ToolRegistry
 
-_MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
+_MAX_RESULT = 30_000  # characters
+_MIN_RESULT = 500  # characters
 _MIN_ROOM = 500  # tokens
 
 
@@ -38,7 +39,7 @@ class Agent:
     def __init__(
         self,
         model: ChatModel,
-        kit: Toolkit,
+        toolkit: Toolkit,
         builder: RequestBuilder,
         *,
         counter: TokenCounter | None = None,
@@ -46,12 +47,12 @@ class Agent:
         thinking: str = "",
     ) -> None:
         self.model = model
-        of_calls = ModelAccess(self._is_offered, lambda text: self.counter.count(text))
-        self.ctx = replace(kit.ctx, model=of_calls, do_task=self.do_task)
-        self.kit = replace(kit, ctx=self.ctx)
+        access = ModelAccess(self._is_offered, lambda text: self.counter.count(text))
+        self.ctx = replace(toolkit.ctx, model=access, do_task=self.do_task)
+        self.toolkit = replace(toolkit, ctx=self.ctx)
         self.builder = builder
-        self.tools = kit.tools
-        self.permissions = kit.permissions
+        self.tools = toolkit.tools
+        self.permissions = toolkit.permissions
         self.sessions = builder.sessions
         self.settings = builder.settings
         self.condense_model = condense_model
@@ -104,22 +105,23 @@ class Agent:
         """Prepare the turn for a query: read its @files, apply the window, select strategies. Nothing is stored.
         `attached` is piped input; `session` replaces the current one, for previews. `enhanced` is the query with the
         contents of its @files, which are then not read."""
-        texts = (*self.notes, *self.ctx.commands.jobs.notices, *([attached] if attached else []))
-        return self.builder.prepare(
-            Query(
-                query,
-                texts,
-                session,
-                self._reopen,
-                enhanced,
-                jobs=self.ctx.commands.jobs.names,
-                running=tuple(str(job) for job in self.ctx.commands.jobs.running),
-                mode=self.permissions.mode,
-                plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
-            ),
-            self.model,
-            self.counter,
+        jobs = self.ctx.commands.jobs
+        texts = [*self.notes, *(job.report for job in jobs.ended)]
+        if attached:
+            texts.append(attached)
+        inputs = Query(
+            text=query,
+            attached=tuple(texts),
+            session=session,
+            reopen=self._reopen,
+            sent=enhanced,
+            jobs=jobs.names,
+            running_jobs=tuple(str(job) for job in jobs.running),
+            ended_jobs=tuple(job.name for job in jobs.ended),
+            mode=self.permissions.mode,
+            plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
         )
+        return self.builder.prepare(inputs, self.model, self.counter)
 
     def warm(self) -> None:
         """Do the slow parts of a first turn in advance, in a thread: load the tools, prepare a request, and load what
@@ -133,27 +135,25 @@ class Agent:
     def run(self, turn: Turn, schema: JsonObject | None = None) -> AsyncGenerator[Event, None]:
         """Run a prepared turn, from now on. `schema` is the JSON schema of its answer; None: it is free."""
         self.notes.clear()
-        self.ctx.commands.jobs.notices[:] = [
-            line for line in self.ctx.commands.jobs.notices if line not in turn.request.query
-        ]
+        jobs = self.ctx.commands.jobs
+        jobs.ended = [job for job in jobs.ended if job.name not in turn.ended_jobs]
         self._reopen = ""
         if self.builder.stale is not None:
             self.builder.stale.mark_reported()
-        self.kit.note_read(turn.files)
-        self._cost_before = (
-            self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
-        )
+        self.toolkit.note_read(turn.files)
+        if self.settings.max_budget_usd is not None:
+            self._cost_before = self.sessions.totals().cost
         self._has_more = turn.selection.more
         fitter = self.make_fitter(schema)
         # new for each turn: model, settings and counter may have changed
         chat = Chat(
-            self.model,
-            self.make_runner(self._result_limit()),
-            fitter,
-            TurnRecord(self.sessions, self.counter),
-            self.settings,
-            self._steering,
-            self._run_with(fitter),
+            model=self.model,
+            calls=self.make_runner(self._result_limit()),
+            fitter=fitter,
+            record=TurnRecord(self.sessions, self.counter),
+            settings=self.settings,
+            steering=self._steering,
+            running=self._run_with(fitter),
         )
         return chat.run(turn)
 
@@ -173,26 +173,26 @@ class Agent:
         """Run a task in a child session with the reading tools and those named in `tools`; its last message is the
         result. `ctx` is the context of the call. Raises ToolError if the task fails."""
         sessions = self.sessions.start_task(title)
-        ask_user = self.kit.ask
+        ask_user = self.toolkit.ask
 
         async def ask(request: AskRequest) -> Decision:
-            why = f"{request.why} Asked for the task {title!r}.".strip()
-            with self.kit.user_time.counted():
-                return await ask_user(replace(request, why=why))
+            reason = f"{request.why} Asked for the task {title!r}.".strip()
+            with self.toolkit.user_time.counted():
+                return await ask_user(replace(request, why=reason))
 
-        own = [
+        task_tools = [
             tool
             for tool in self.tools.values()
             if (tool.kind.is_read_only and tool.offer.in_tasks) or tool.name in tools
         ]
-        inner = ToolContext(
+        task_ctx = ToolContext(
             ctx.root,
             FileAccess(changes=ctx.files.changes),
             CommandAccess(ctx.commands.timeout, ctx.commands.environ, ctx.commands.sandbox),
             sessions=sessions,
             skills=ctx.skills,
         )
-        kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
+        toolkit = Toolkit(ToolRegistry(task_tools), self.permissions, task_ctx, ask)
         builder = replace(
             self.builder,
             sessions=sessions,
@@ -201,7 +201,7 @@ class Agent:
         )
         child = Agent(
             self.model,
-            kit,
+            toolkit,
             builder,
             condense_model=self.condense_model,
             thinking=self.thinking,
@@ -217,23 +217,23 @@ class Agent:
                     elif isinstance(event, UsageReported):
                         ctx.progress.on_usage(event.usage, event.cost)
         finally:
-            await inner.commands.jobs.close()
+            await task_ctx.commands.jobs.close()
         return task_result(event, sessions.session)
 
     def _budget_left(self) -> float | None:
         """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
-        most = self.settings.max_budget_usd
+        max_cost = self.settings.max_budget_usd
         before = self._cost_before
         now = self.sessions.totals().cost
-        return (
-            most
-            if most is None or before is None or now is None
-            else max(0.0, most - (now - before))
-        )
+        if max_cost is None or before is None or now is None:
+            return max_cost
+        return max(0.0, max_cost - (now - before))
 
     def pop_unsent_lines(self) -> list[str]:
         """Remove and return the lines that were sent to the running turn too late."""
-        return [self._steering.popleft() for _ in range(len(self._steering))]
+        lines = [*self._steering]
+        self._steering.clear()
+        return lines
 
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
@@ -242,33 +242,34 @@ class Agent:
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""
-        return CallRunner(self.kit, self.sessions, limit, self.counter)
+        return CallRunner(self.toolkit, self.sessions, limit, self.counter)
 
     def make_fitter(self, schema: JsonObject | None = None) -> ContextFitter:
         """Make the context fitter for the next turn of the current session, whose answer follows the `schema`."""
         session = self.sessions.session
-        if (
-            self.observed.session != session.id
-        ):  # observed limits are valid for one session and model
+        # observed limits are valid for one session and model
+        if self.observed.session != session.id:
             self.observed = ModelLimits(session.id)
         if not self.model.profile.offline:
             last = session.context
             self.observed = self.observed.restore_scale(
                 last.asked_model, last.asked_prompt, last.asked_counted
             )
-        own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(
-            self.model,
-            *own,
-            self.condense_model or self.model,
-            self.observed,
-            self.thinking,
-            schema,
+            model=self.model,
+            specs=self.specs(),
+            counter=self.counter,
+            session=session,
+            builder=self.builder,
+            condense_model=self.condense_model or self.model,
+            observed=self.observed,
+            thinking=self.thinking,
+            schema=schema,
         )
 
     def specs(self) -> list[ToolSpec]:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
-        if is_lean(self.model.profile.window) or self.model.name in self.observed.small:
+        if is_lean(self.model.profile.window) or self.model.name in self.observed.without_room:
             return lean_specs(self.tools.specs())
         return usable_specs(
             self.tools.specs(),
@@ -284,35 +285,32 @@ class Agent:
         room = self._room
         if not window or room is None:
             return _MAX_RESULT
-        return max(
-            _MIN_RESULT,
-            min(_MAX_RESULT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5),
-        )
+        share_of_window = window * 4 // (20 if is_lean(window) else 10)
+        return max(_MIN_RESULT, min(_MAX_RESULT, share_of_window, room * 4 // 5))
 
     @property
     def _room(self) -> int | None:
         """Tokens left for the conversation besides tools, system prompt and reserve; None if the window is unknown."""
         profile = self.model.profile
         limit = request_limit(profile.window, profile.reserve(self.settings.max_tokens))
-        fixed = self.counter.count_tools(self.specs()) + self.counter.count(
-            self.builder.system_prompt
-        )
-        return None if limit is None else limit - fixed
+        if limit is None:
+            return None
+        tools = self.counter.count_tools(self.specs())
+        return limit - tools - self.counter.count(self.builder.system_prompt)
 
     def model_warnings(self) -> list[str]:
         """Return what a user has to know about the model before the first request."""
-        problem = budget_problem(self.model, self.settings) or budget_doubt(
-            self.model, self.settings
-        )
-        cost = f"{problem} {BUDGET_HINT}" if problem else ""
-        return [line for line in (self._window_warning(), cost) if line]
-
-    def _window_warning(self) -> str:
-        """Return a warning for a model whose window is too small for a turn with a call, or ""."""
+        lines: list[str] = []
         window = self.model.profile.window
-        if not window or window > SMALL_WINDOW or (room := self._room or 0) >= _MIN_ROOM:
-            return ""
-        return (
-            f"{self.model.name} has a window of {window:,} tokens: too small, tools and system prompt leave "
-            f"{max(0, room):,} for the conversation. Choose a model with a larger window (/model)"
-        )
+        if window and window <= SMALL_WINDOW:
+            room = self._room or 0
+            if room < _MIN_ROOM:  # too small for a turn with a call
+                lines.append(
+                    f"{self.model.name} has a window of {window:,} tokens: too small, tools and system prompt leave "
+                    f"{max(0, room):,} for the conversation. Choose a model with a larger window (/model)"
+                )
+        problem = budget_problem(self.model, self.settings)
+        problem = problem or budget_doubt(self.model, self.settings)
+        if problem:
+            lines.append(f"{problem} {BUDGET_HINT}")
+        return lines

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from swecli.agent.session_rules import StoredSessionRules
@@ -24,7 +24,6 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.message import (
-    INTERRUPTED_RESULT,
     ApiMessage,
     Ask,
     AskRequest,
@@ -44,6 +43,7 @@ from swecli.tools.base import (
     ToolError,
 )
 from swecli.tools.files import digest, read_bytes
+from swecli.tools.guard import Guard
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import (
     HeadTail,
@@ -65,32 +65,32 @@ class UserTime:
     """The seconds in which a question waited for the user; questions at the same time count once."""
 
     seconds: float = 0.0
-    _open: int = 0
-    _since: float = 0.0
+    _open_questions: int = 0
+    _began_at: float = 0.0
 
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count the time until the end of the context."""
-        if not self._open:
-            self._since = time.monotonic()
-        self._open += 1
+        if not self._open_questions:
+            self._began_at = time.monotonic()
+        self._open_questions += 1
         try:
             yield
         finally:
-            self._open -= 1
-            if not self._open:
-                self.seconds += time.monotonic() - self._since
+            self._open_questions -= 1
+            if not self._open_questions:
+                self.seconds += time.monotonic() - self._began_at
 
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """Tools, permissions, workspace and approval callback for calls. `user_time` is how long that callback waited."""
+    """What calls need to run."""
 
     tools: ToolRegistry
     permissions: Permissions
-    ctx: ToolContext
-    ask: Ask
-    user_time: UserTime = field(default_factory=UserTime)
+    ctx: ToolContext  # of the workspace
+    ask: Ask  # asks the user for approval
+    user_time: UserTime = field(default_factory=UserTime)  # that questions waited
 
     @classmethod
     def open(
@@ -135,8 +135,13 @@ class Toolkit:
         )
         return cls(tools, permissions, ctx, ask), notices
 
+    @property
+    def guard(self) -> Guard:
+        """What says of each path whether it may be read and changed, by the rules as they are now."""
+        return self.permissions.guard(self.ctx.root, self.tools)
+
     @classmethod
-    def idle(cls, root: Path) -> Toolkit:
+    def for_replay(cls, root: Path) -> Toolkit:
         """Return all tools for a folder, for requests whose calls are never run."""
 
         async def deny(request: AskRequest) -> Decision:
@@ -170,9 +175,8 @@ class Toolkit:
         except ToolError as error:
             raise BadInput(str(error)) from error
         except ValidationError as error:  # empty, or not valid text
-            raise BadInput(
-                f"This cannot be run: {error.errors(include_url=False)[0]['msg']}."
-            ) from error
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise BadInput(f"This cannot be run: {problem}.") from error
         return result.for_user.body, result.exit_code or 0
 
 
@@ -183,34 +187,34 @@ class CallRunner:
 
     def __init__(
         self,
-        kit: Toolkit,
+        toolkit: Toolkit,
         sessions: SessionManager,
         limit: int,
         counter: TokenCounter,
         *,
         repeats: bool = False,
     ) -> None:
-        self._kit = kit
+        self._toolkit = toolkit
         self._sessions = sessions
         self.limit = limit
         self._counter = counter
         self._repeats = repeats
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
-        self._guard = LoopGuard()
+        self._loop_guard = LoopGuard()
         self._running: dict[str, HeadTail] = {}
-        self._saved: dict[str, int] = {}  # length of the output at the last autosave
-        self._asking = asyncio.Lock()
+        self._saved_sizes: dict[str, int] = {}  # length of the output at the last autosave
+        self._question_lock = asyncio.Lock()
 
     @property
     def todos(self) -> list[dict[str, str]]:
         """The model's list."""
-        return self._kit.ctx.todos
+        return self._toolkit.ctx.todos
 
     @property
     def user_seconds(self) -> float:
         """Return the seconds in which questions of this program's calls waited for the user, so far."""
-        return self._kit.user_time.seconds
+        return self._toolkit.user_time.seconds
 
     async def run(
         self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
@@ -219,21 +223,18 @@ class CallRunner:
         stored with their output so far. `problems` maps call ids to errors in their arguments; a result that the
         request `sent` already contains is not repeated."""
         self._sent = () if self._repeats else sent
-        self._guard.begin_reply()
+        self._loop_guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         if not calls:  # the tools are loaded for the first
             return
-        readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}
-        for reads, group in groupby(calls, lambda call: call.name in readers):
-            for batch in [list(group)] if reads else [[call] for call in group]:
+        readers = {tool.name for tool in self._toolkit.tools.values() if tool.kind.is_read_only}
+        for is_reading, group in groupby(calls, lambda call: call.name in readers):
+            for batch in [list(group)] if is_reading else [[call] for call in group]:
                 async with aclosing(self._run_batch(batch, problems)) as events:
                     async for event in events:
                         yield event
-                for line in (
-                    self._kit.ctx.files.changes.take_notices()
-                    if self._kit.ctx.files.changes
-                    else ()
-                ):
+                changes = self._toolkit.ctx.files.changes
+                for line in changes.take_notices() if changes else ():
                     yield Notice(line, "warning")
 
     async def _run_batch(
@@ -247,9 +248,9 @@ class CallRunner:
         for task in tasks:
             task.add_done_callback(events.put_nowait)
         results = _Results(tasks)
-        stopped = False
+        is_cancelled = False
         try:
-            while not results.are_all_in and not stopped:
+            while not results.are_all_in and not is_cancelled:
                 try:
                     async with asyncio.timeout(results.patience):
                         event = await events.get()
@@ -258,7 +259,7 @@ class CallRunner:
                         yield finished
                     continue
                 except asyncio.CancelledError:
-                    stopped = True
+                    is_cancelled = True
                     await _cancel_all(tasks)
                     continue
                 if isinstance(event, asyncio.Task):
@@ -267,9 +268,9 @@ class CallRunner:
                         yield finished
                 else:
                     yield event
-            for finished in results.take_rest() if stopped else ():
+            for finished in results.take_rest() if is_cancelled else ():
                 yield finished
-            if stopped or results.has_cancelled:
+            if is_cancelled or results.has_cancelled:
                 raise asyncio.CancelledError
         finally:
             await _cancel_all(tasks)
@@ -278,24 +279,24 @@ class CallRunner:
         self, call: ToolCall, problem: str | None, emit: Callable[[Event], None]
     ) -> _Outcome:
         output = HeadTail()
-        started_summary = ""
+        summary = ""
 
-        def started(call: ToolCall, summary: str) -> None:
-            nonlocal started_summary
-            started_summary = summary
+        def report_start(call: ToolCall, call_summary: str) -> None:
+            nonlocal summary
+            summary = call_summary
             self._running[call.id] = output
-            emit(ToolStarted(call, summary))
+            emit(ToolStarted(call, call_summary))
 
         # late: loaded with the first call
         from swecli.tools.execute import execute
 
-        kit = self._kit
+        toolkit = self._toolkit
         ctx = replace(
-            kit.ctx,
+            toolkit.ctx,
             # so that a page is never truncated as a result
-            model=replace(kit.ctx.model, page_limit=self.limit * 4 // 5),
+            model=replace(toolkit.ctx.model, page_limit=self.limit * 4 // 5),
             progress=Progress(
-                on_start=started,
+                on_start=report_start,
                 report=lambda text: emit(ToolProgress(call.id, text)),
                 output=output,
                 on_usage=lambda usage, cost: emit(UsageReported(usage, cost)),
@@ -303,25 +304,30 @@ class CallRunner:
         )
         try:
             result, summary = await execute(
-                call, kit.tools, ctx, kit.permissions, self._ask, problem=problem
+                call, toolkit.tools, ctx, toolkit.permissions, self._ask, problem=problem
             )
         except asyncio.CancelledError:  # the call holds its result so far
-            text = call.result or INTERRUPTED_RESULT
+            if call.result is None:
+                call.interrupt()
+            text = call.result or ""
             self._record(call, text)
             title = f"stopped by you after {(call.duration_ms or 0) / 1000:.0f} s"
             display = Display(title, strip_terminal_codes(output.text()))
-            return call, started_summary, ToolResult(False, text, display, cancelled=True)
+            return call, summary, ToolResult(False, text, display, cancelled=True)
         finally:
             self._running.pop(call.id, None)
-        notes = [self._guard.record(call, result.for_model), *kit.ctx.commands.jobs.pop_notices()]
+        ended = toolkit.ctx.commands.jobs.take_ended()
+        call.ended_jobs = tuple(job.name for job in ended)
+        notes = [self._loop_guard.record(call, result.for_model), *(job.report for job in ended)]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
 
     def _record(self, call: ToolCall, result: str, note: str = "") -> None:
         """Store a result with a note as the model gets it, and the complete result if that is longer."""
         text, is_shorter = truncate_result(result, self.limit, call.id)
-        if line := unchanged_notice(call, text, self._sent):
-            text = line
+        unchanged = unchanged_notice(call, text, self._sent)
+        if unchanged:
+            text = unchanged
             is_shorter = True
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result)
@@ -332,24 +338,24 @@ class CallRunner:
         call of this method: the call's id to its capped and, if longer, its complete result."""
         outputs: dict[str, tuple[str, str | None]] = {}
         for name, output in self._running.items():
-            if output.size != self._saved.get(name, 0):
+            if output.size != self._saved_sizes.get(name, 0):
                 # late: a call that runs has loaded it
                 from swecli.tools.execute import interrupted_text
 
                 result = interrupted_text("swecli ended while this ran", output.text())
                 text, is_shorter = truncate_result(result, self.limit, name)
                 outputs[name] = (text, result if is_shorter else None)
-                self._saved[name] = output.size
+                self._saved_sizes[name] = output.size
         return outputs
 
     async def may_continue(self) -> bool:
         """Return False if the turn repeats its calls and the user stops it."""
-        return await self._guard.may_continue(self._ask)
+        return await self._loop_guard.may_continue(self._ask)
 
     async def _ask(self, request: AskRequest) -> Decision:
-        async with self._asking:  # one question at a time for concurrent calls
-            with self._kit.user_time.counted():
-                return await self._kit.ask(request)
+        async with self._question_lock:  # one question at a time for concurrent calls
+            with self._toolkit.user_time.counted():
+                return await self._toolkit.ask(request)
 
 
 class _Results:
@@ -359,7 +365,7 @@ class _Results:
     def __init__(self, tasks: Sequence[asyncio.Task[_Outcome]]) -> None:
         self._waiting = [*tasks]
         self._ended: set[asyncio.Task[_Outcome]] = set()
-        self._held_since: float | None = None  # when a result began to wait for one before it
+        self._waiting_since: float | None = None  # when a result began to wait for one before it
         self.has_cancelled = False
 
     @property
@@ -373,21 +379,17 @@ class _Results:
 
     @property
     def patience(self) -> float | None:
-        """For how many seconds a result may still be held back; None if there is none."""
+        """For how many seconds a result may still be held back; None if none is."""
         if not self._ended.intersection(self._waiting):
-            self._held_since = None
+            self._waiting_since = None
             return None
         now = time.monotonic()
-        self._held_since = self._held_since or now
-        return max(0.0, self._held_since + _ORDER_SECONDS - now)
+        self._waiting_since = self._waiting_since or now
+        return max(0.0, self._waiting_since + _ORDER_SECONDS - now)
 
     def take_first(self) -> list[ToolFinished]:
         """Remove and return the results before the first call that still runs."""
-        count = next(
-            (at for at, task in enumerate(self._waiting) if task not in self._ended),
-            len(self._waiting),
-        )
-        return self._take(self._waiting[:count])
+        return self._take([*takewhile(self._ended.__contains__, self._waiting)])
 
     def take_ended(self) -> list[ToolFinished]:
         """Remove and return the results of all calls that have ended."""
@@ -399,15 +401,15 @@ class _Results:
 
     def _take(self, tasks: Sequence[asyncio.Task[_Outcome]]) -> list[ToolFinished]:
         self._waiting = [task for task in self._waiting if task not in tasks]
-        taken: list[ToolFinished] = []
+        events: list[ToolFinished] = []
         for task in tasks:
             if task.cancelled():  # before it started
                 continue
             call, summary, result = task.result()
             self.has_cancelled = self.has_cancelled or result.cancelled
             if summary:
-                taken.append(ToolFinished(call, summary, result))
-        return taken
+                events.append(ToolFinished(call, summary, result))
+        return events
 
 
 async def _cancel_all(tasks: list[asyncio.Task[_Outcome]]) -> None:

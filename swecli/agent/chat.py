@@ -26,16 +26,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Runs turns of the chat. `steering` holds the lines that the user sends to the running turn; `running` is entered
-    while one runs."""
+    """Runs turns of the chat."""
 
     model: ChatModel
     calls: CallRunner
     fitter: ContextFitter
     record: TurnRecord
     settings: Settings
-    steering: deque[str]
-    running: AbstractContextManager[None]
+    steering: deque[str]  # lines that the user sends to the running turn
+    running: AbstractContextManager[None]  # is entered while a turn runs
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Run one turn. The last event is `TurnFinished` or `TurnFailed`; a cancelled turn stores its partial answer
@@ -54,14 +53,14 @@ class Chat:
                 for event in opened.events:
                     yield event
                 dialogue = ChatDialogue(
-                    turn.query,
-                    opened.interaction,
-                    opened.messages,
-                    self.calls,
-                    self.fitter,
-                    record,
-                    self.settings,
-                    self.steering,
+                    query=turn.query,
+                    interaction=opened.interaction,
+                    messages=opened.messages,
+                    calls=self.calls,
+                    fitter=self.fitter,
+                    record=record,
+                    settings=self.settings,
+                    steering=self.steering,
                 )
                 started = time.monotonic()
                 waited_before = self.calls.user_seconds
@@ -96,13 +95,13 @@ def _finish(dialogue: ChatDialogue, state: TurnState, seconds: float) -> TurnFin
     """Return the report on a turn that has ended, on which `seconds` of work were spent."""
     assert dialogue.end is not None, "the loop runs until the dialogue is over"
     return TurnFinished(
-        dialogue.end,
-        state.text,
-        state.usage,
-        state.cost,
-        state.steps,
-        round(seconds * 1000),
-        tuple(dialogue.denied),
+        reason=dialogue.end,
+        text=state.text,
+        usage=state.usage,
+        cost=state.cost,
+        steps=state.steps,
+        duration_ms=round(seconds * 1000),
+        denied=tuple(dialogue.denied),
     )
 
 
@@ -110,6 +109,6 @@ def _describe(turn: Turn) -> list[Event]:
     """Return what the user is told of the turn's message."""
     events: list[Event] = [Notice(f"{image['label']} {image['name']}") for image in turn.images]
     events += [Notice(line, "warning") for line in turn.notices]
-    if turn.found:
-        events.append(Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}"))
+    if turn.quoted:
+        events.append(Notice(f"found in {', '.join(f'T{number}' for number in turn.quoted)}"))
     return events

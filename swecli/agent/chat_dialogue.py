@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fitted import FittedRequest, StepPlace
+from swecli.agent.fitted_request import FittedRequest, StepPosition
 from swecli.agent.sender import Outgoing
 from swecli.agent.turn import TurnRecord
 from swecli.agent.turn_state import TurnState
@@ -25,7 +25,6 @@ from swecli.models.message import (
 )
 
 _MAX_PAUSES = 3  # times that a reply paused by the service is continued
-_WITHHELD: tuple[FinishReason, ...] = ("length", "refusal", "content_filter")
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class ChatDialogue:
     steering: deque[str]  # lines that the user sends to the running turn, for its next request
     end: FinishReason | None = None
     denied: list[ToolCall] = field(default_factory=list)
-    _place: int = 1  # number of the next message's key
+    _next_key: int = 1  # number of the next message's key
     _pauses: int = 0
     _has_called: bool = False  # in this turn
     _last: FittedRequest | None = None  # the request that was sent last
@@ -60,15 +59,14 @@ class ChatDialogue:
 
     async def prepare(self, *, refused: bool) -> Outgoing:
         """Fit the conversation into the model's window. Reductions are stored before the request is sent."""
-        at = StepPlace(self.interaction, self._step, self.query, refused)
-        fitted = self._last = await self.fitter.fit(self.messages, at)
-        self.messages = fitted.keyed
-        reports: list[Event | RequestRecord] = []
-        for effect in fitted.effects:
-            if isinstance(effect, RequestRecord):
-                reports.append(effect)
-            else:
-                reports.append(self.record.store_change(effect))
+        position = StepPosition(self.interaction, self._step, self.query, refused)
+        fitted = await self.fitter.fit(self.messages, position)
+        self._last = fitted
+        self.messages = fitted.keyed_messages
+        reports: list[Event | RequestRecord] = [
+            effect if isinstance(effect, RequestRecord) else self.record.store_change(effect)
+            for effect in fitted.effects
+        ]
         size = fitted.size
         if fitted.failure is None:
             reports.append(ContextMeasured(size.tokens, size.limit, size.estimated))
@@ -92,7 +90,7 @@ class ChatDialogue:
         """Do nothing: what a reply says counts when its calls have run."""
         return []
 
-    def see(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """The results are read from the calls themselves."""
 
     async def end_step(
@@ -113,9 +111,9 @@ class ChatDialogue:
 
     def _add(self, message: ChatMessage) -> None:
         """Append a stored message and the results of its calls to the request."""
-        new = add_keys(message.to_api(), self.interaction, self._place)
+        new = add_keys(message.to_api(), self.interaction, self._next_key)
         self.messages = [*self.messages, *new]
-        self._place += len(new)
+        self._next_key += len(new)
 
     def _find_reason(self, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
         """Return why the turn ends with this reply, or None if another request is needed."""
@@ -126,22 +124,23 @@ class ChatDialogue:
             return None
         if reply.refusal:
             return "refusal"
-        withheld = [reason for reason in _WITHHELD if reason == reply.stop]
-        return withheld[0] if withheld else "done"
+        if reply.stop in ("length", "refusal", "content_filter"):
+            return reply.stop
+        return "done"
 
     def _reached_limit(self, state: TurnState) -> FinishReason | None:
         """Return the limit that stops the turn before the next request, or None. Raises LimitReached if the cost so far
         is unknown, although the model has a price: the user was not told that the limit cannot be kept."""
         if state.steps >= self.settings.max_turns:
             return "max_turns"
-        most = self.settings.max_budget_usd
-        if most is None:
+        max_cost = self.settings.max_budget_usd
+        if max_cost is None:
             return None
         if state.cost is not None:
-            return "max_budget" if state.cost >= most else None
+            return "max_budget" if state.cost >= max_cost else None
         if not self.fitter.model.profile.is_priced():
             return None
         raise LimitReached(
-            f"The cost of the turn so far is unknown: the limit of ${most:g} (max_budget_usd) cannot be kept.",
+            f"The cost of the turn so far is unknown: the limit of ${max_cost:g} (max_budget_usd) cannot be kept.",
             "Set the prices of the models in [models.NAME] of config.toml, or leave out the limit.",
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swecli.agent.fitted import Effect, StepPlace
+from swecli.agent.fitted_request import Effect, StepPosition
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.sender import send
 from swecli.context import epochs
 from swecli.context.budget import RequestLimits
-from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Ladder
-from swecli.context.keyed import strip_keys
+from swecli.context.fit import RequestReducer
+from swecli.context.keyed_messages import strip_keys
 from swecli.context.system_message import cache_marks, load_prompt, render_withdrawn
 from swecli.context.truncate import TruncateOptions, TruncateResponse
 from swecli.llm.base import ChatModel
@@ -25,28 +25,27 @@ _WITHDRAWN = "This was said or noted in this session and does not hold any more;
 
 @dataclass(slots=True)
 class CondensedResponse(TruncateResponse):
-    """A summarised conversation. `messages` may have been truncated since; `condensed` are those that the row leads
-    to."""
+    """A summarised conversation; its `messages` may have been truncated since."""
 
-    row: Reduction | None = None
-    condensed: tuple[ApiMessage, ...] = ()
+    row: Reduction | None = None  # of the summary
+    condensed: tuple[ApiMessage, ...] = ()  # the messages that the row leads to
 
 
 @dataclass(frozen=True, slots=True)
 class Condenser:
-    """Replaces the messages of `cut` by a summary. The sizes that it returns are in tokens, or in characters."""
+    """Replaces the messages of `span` by a summary."""
 
     model: ChatModel
     limits: RequestLimits  # of that model
-    ladder: Ladder  # that the conversation is reduced to
+    reducer: RequestReducer  # to what the conversation is reduced to
     builder: RequestBuilder
     session: Session
     specs: list[ToolSpec]
-    cut: epochs.SummaryCut
-    at: StepPlace
+    span: epochs.SummarySpan
+    position: StepPosition
     effects: list[Effect]  # gets a record of the request, whatever becomes of its answer
-    in_characters: bool = False
-    wish: str = ""  # what the user asks to focus on
+    in_characters: bool = False  # the unit of the sizes that are returned, in place of tokens
+    focus: str = ""  # what the user asks to focus on; "": nothing
 
     async def condense(self, options: TruncateOptions) -> TruncateResponse:
         """Return the conversation with the summary, or why there is none."""
@@ -65,17 +64,17 @@ class Condenser:
         return self._apply(summary, cost)
 
     def _apply(self, summary: str, cost: float) -> CondensedResponse:
-        head = self.builder.head(self.at.query, self.ladder.counter)
-        epoch, edits, messages = self.cut.apply(self.session, summary, head)
-        before = self.ladder.limits.measure(self.cut.messages, self.ladder.counter)
-        after = self.ladder.limits.measure(messages, self.ladder.counter)
+        head = self.builder.head(self.position.query, self.reducer.counter)
+        epoch, edits, messages = self.span.apply(self.session, summary, head)
+        before = self.reducer.limits.measure(self.span.messages, self.reducer.counter)
+        after = self.reducer.limits.measure(messages, self.reducer.counter)
         row = Reduction(
             how=epochs.CONDENSE,
-            interaction=self.at.interaction,
-            step=self.at.step,
+            interaction=self.position.interaction,
+            step=self.position.step,
             before=before.tokens,
             after=after.tokens,
-            detail=f"{self.cut.turns} summarised by {self.model.name}",
+            detail=f"{self.span.turns} summarised by {self.model.name}",
             epoch=epoch,
             edits=edits,
         )
@@ -92,9 +91,11 @@ class Condenser:
         """Return the answer. The request extends the last one sent, which the provider has cached. Raises ContextFull
         or ProviderError."""
         question: ApiMessage = {"role": "user", "content": self._instruction(prompt)}
-        messages = [*strip_keys(self.cut.asked), question]
+        messages = [*strip_keys(self.span.source), question]
         # truncated last if this model takes less than the session's: removed messages are not summarised
-        sent, _ = Ladder(self.limits, self.ladder.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))
+        sent, _ = RequestReducer(self.limits, self.reducer.counter).fit(
+            messages, ("clear", "shrink", "truncate")
+        )
         request = ModelRequest(
             self.model.name,
             sent,
@@ -107,7 +108,7 @@ class Condenser:
             self.model,
             request,
             self.effects.append,
-            interaction=self.at.interaction,
+            interaction=self.position.interaction,
             attempts=_ATTEMPTS,
         )
 
@@ -116,8 +117,8 @@ class Condenser:
         withdrawn = self.builder.withdrawn(self.session)
         if withdrawn:
             parts.append(f"{_WITHDRAWN}\n{render_withdrawn(withdrawn)}")
-        if self.wish:
-            parts.append(f"The user asks to focus on: {self.wish}")
+        if self.focus:
+            parts.append(f"The user asks to focus on: {self.focus}")
         return "\n\n".join(parts)
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from swecli.agent.agent import Agent
-from swecli.agent.fitted import StepPlace
+from swecli.agent.fitted_request import StepPosition
 from swecli.agent.turn import TurnRecord
-from swecli.context.epochs import CONDENSE, SummaryCut
-from swecli.context.fit import Ladder
-from swecli.context.keyed import strip_keys
-from swecli.context.prepare import Segment, measure_messages, past_request
+from swecli.context.epochs import CONDENSE, SummarySpan
+from swecli.context.fit import ReducedMessages, RequestReducer
+from swecli.context.keyed_messages import strip_keys
+from swecli.context.prepare import PreparedRequest, Segment, measure_messages, past_request
 from swecli.context.replay.stored import stored_request
-from swecli.models.api_message import text_of
+from swecli.models.api_message import call_id_of, text_of
 from swecli.models.context import Reduction, WindowSpec, interaction_of, key_of
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.json_value import JsonObject
@@ -23,81 +23,76 @@ from swecli.models.message import ApiMessage, Role
 from swecli.models.session import Session
 
 _WHOLE_LOG = 1_000_000  # reductions: more than any session has
-_HOLD = 1.1  # growth of a request after an undo before an optional reduction may follow
+_GROWTH_AFTER_UNDO = 1.1  # of a request, before an optional reduction may follow
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionPlan:
-    """The next reduction: its rung, when it happens, the turns (`T3`) or call ids that it removes, the request's tokens
-    before and after (None: unknown), and `why` it is due, "" if it is not yet."""
+    """The next reduction."""
 
-    how: str
+    how: str  # as in `Reduction`
     when: str
-    removes: tuple[str, ...] = ()
-    before: int = 0
-    after: int | None = None
-    why: str = ""
+    removes: tuple[str, ...] = ()  # turns, such as T3, or call ids
+    before: int = 0  # tokens of the request
+    after: int | None = None  # tokens of the request; None: unknown
+    why: str = ""  # why it is due; "": it is not yet
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Token counts of the next request.
+    """Token counts of the next request."""
 
-    `parts` and `residual` sum up to `total`, which is scaled to the provider's count. `counted` and `provider` are our
-    and the provider's count of the last request, 0 before it. `limit` is None if the model's window is unknown;
-    reductions begin at `threshold`; `cached` is the part that was sent before."""
-
-    parts: tuple[tuple[str, int], ...]
-    residual: int
-    total: int
-    limit: int | None
-    reserve: int
-    threshold: int | None
-    cached: int
-    counted: int = 0
-    provider: int = 0
-    estimated: bool = False
+    parts: tuple[tuple[str, int], ...]  # names and our counts
+    residual: int  # what the provider counts more than we do
+    total: int  # parts and residual
+    limit: int | None  # of a request; None if the model's window is unknown
+    reserve: int  # kept for the answer
+    threshold: int | None  # where reductions begin; None: nowhere
+    cached: int  # the part that was sent before
+    counted: int = 0  # our count of the last request; 0 before it
+    provider: int = 0  # the provider's count of the last request; 0 before it
+    estimated: bool = False  # no token table was used
 
     def grouped(self) -> list[tuple[str, int]]:
         """Return the parts with all interactions of the window merged into one."""
         kinds = {"interaction": "window", "pinned": "pins"}
-        alike = groupby(self.parts, lambda part: kinds.get(part[0].split()[0]) or part[0])
-        return [(kind, sum(tokens for _, tokens in parts)) for kind, parts in alike]
+        groups: dict[str, int] = {}
+        for name, tokens in self.parts:
+            kind = kinds.get(name.split()[0], name)
+            groups[kind] = groups.get(kind, 0) + tokens
+        return list(groups.items())
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPreview:
-    """The effect of another window: the next request's tokens before and after, tools included; the turns that leave it
-    and that return; the first and last interaction in the window."""
+    """The effect of another window on the next request."""
 
-    before: int
+    before: int  # tokens, tools included
     after: int
-    leaves: tuple[str, ...]
-    returns: tuple[str, ...]
-    first: int
+    leaves: tuple[str, ...]  # turns that leave the request
+    returns: tuple[str, ...]  # turns that return to it
+    first: int  # first interaction in the window
     last: int
 
 
 @dataclass(frozen=True, slots=True)
 class PastPrompt:
-    """The first request of an earlier turn, rebuilt from what is stored. The definitions of its tools are not stored:
-    `tools` are the tokens of today's. `counted` are the tokens that were counted when it was sent, tools included; 0 if
-    none are stored, or in another encoding. `steps` is the number of requests of the turn. `keyed` are the messages
-    with their keys; interactions before `first` are pinned."""
+    """The first request of an earlier turn, rebuilt from what is stored."""
 
-    number: int
-    keyed: list[ApiMessage]
-    first: int
+    number: int  # of the turn
+    keyed_messages: list[ApiMessage]
+    first: int  # first interaction of the window: those before it are pinned
     segments: tuple[Segment, ...]
     tokens: int  # of the messages
-    tools: int
+    tools: int  # tokens of today's tools: the definitions of its own are not stored
     counted: int
-    steps: int
+    """Tokens that were counted when it was sent, tools included; 0 if none are stored, or in another encoding."""
+    steps: int  # requests of the turn
 
     @property
     def messages(self) -> list[ApiMessage]:
         """The messages as they were sent."""
-        return strip_keys(self.keyed)
+        return strip_keys(self.keyed_messages)
 
 
 class ContextControl:
@@ -115,29 +110,35 @@ class ContextControl:
             raise BadInput("Nothing has been sent in this session yet.", "Say something first.")
         return session
 
+    def _open_for_change(self) -> Session:
+        """Return the current session. Raises BadInput, also if it is not as this process has loaded it: what changes
+        it would leave out what another process did there."""
+        self._sessions.require_current()
+        return self.session
+
     def undo(self) -> Reduction:
         """Undo the newest reduction. It is not repeated at once unless the request is too long without it."""
-        session = self.session
+        session = self._open_for_change()
         agent = self._agent
         spec = agent.builder.conditions(session, agent.model).resolve(session.window)
         before = sum(row.before for row in self._sessions.context.log(session, 1))
         return self._sessions.undo_reduction(
-            session.interactions + spec.slack + 1, round(before * _HOLD)
+            session.interactions + spec.slack + 1, round(before * _GROWTH_AFTER_UNDO)
         )
 
     def pin(self, interaction: int | None = None) -> int:
         """Pin an interaction (None: the newest). Returns its tokens. Raises BadInput if no request has room for it."""
-        session = self.session
+        session = self._open_for_change()
         agent = self._agent
         agent.count_exactly()
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
-        named = (f"pinned {number}", f"interaction {number}")
+        names = (f"pinned {number}", f"interaction {number}")
         prepared = agent.prepare("").request
         limits = agent.make_fitter().limits
-        tokens = sum(part.tokens for part in prepared.segments if part.name in named)
-        room = int(Ladder(limits, agent.counter).room(prepared.keyed))
+        tokens = sum(segment.tokens for segment in prepared.segments if segment.name in names)
+        room = int(RequestReducer(limits, agent.counter).room(prepared.keyed_messages))
         if limits.limit and tokens > room:
             if number not in before:
                 self._sessions.context.unpin(session, number)
@@ -147,7 +148,7 @@ class ContextControl:
 
     def unpin(self, interaction: int | None = None) -> int:
         """Unpin an interaction (None: the newest pinned one). Returns its number."""
-        session = self.session
+        session = self._open_for_change()
         if not session.context.pins:
             raise BadInput("Nothing is pinned.", "/pin keeps a turn.")
         number = session.context.pins[-1] if interaction is None else interaction
@@ -162,42 +163,27 @@ class ContextControl:
         prepared = agent.prepare("").request
         epoch = session.context.epoch
         fitter = agent.make_fitter()
-        tokens = fitter.measure(prepared.keyed).tokens
-        if epoch is None or prepared.opened is not None:
+        tokens = fitter.measure(prepared.keyed_messages).tokens
+        if epoch is None or prepared.epoch_row is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             before = fitter.measure(past_request(session)).tokens
-            why = prepared.opened.detail if prepared.opened else ""
+            why = prepared.epoch_row.detail if prepared.epoch_row else ""
             return ReductionPlan("window", "with the next turn", names, before, tokens, why)
-        keyed = prepared.keyed
-        when = "with the next request"
-        why = "it has reached its threshold"
-        found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
-        if isinstance(found, SummaryCut):
-            older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
-            names = tuple(f"T{number}" for number in older)
-            return ReductionPlan(CONDENSE, when, names, tokens, why=why)
-        if found is not None:
-            # calls whose results change, otherwise turns
-            same = {key_of(message) for message in found.messages if message in keyed}
-            changed = (message for message in keyed if key_of(message) not in same)
-            names = tuple(
-                dict.fromkeys(
-                    str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed
-                )
-            )
-            return ReductionPlan(found.how, when, names, tokens, found.after, why)
+        messages = prepared.keyed_messages
+        next_step = StepPosition(interaction_of(messages[-1]), step=1, query="")
+        reduction = fitter.next_reduction(messages, next_step)
+        if reduction is not None:
+            return _plan_reduction(reduction, messages, tokens)
         conditions = agent.builder.conditions(session, agent.model)
         spec = conditions.resolve(session.window)
         if spec.mode == "full":
             why = "old results are cleared when the request reaches its threshold"
             return ReductionPlan("window", "with a window of all turns", (), tokens, why=why)
-        full = max(epoch.first + conditions.max_held(spec), session.context.hold_turns)
-        left = full - session.interactions
-        when = (
-            f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
-        )
+        moves_at = max(epoch.first + conditions.max_interactions(spec), session.context.hold_turns)
+        turns = pluralize(moves_at - session.interactions, "more turn")
+        names = _unpinned(session, epoch.first, moves_at - spec.size + 1)
         return ReductionPlan(
-            "window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens
+            "window", f"after {turns}, or earlier after a long pause", names, tokens
         )
 
     def past_prompt(self, number: int) -> PastPrompt:
@@ -209,32 +195,30 @@ class ContextControl:
         counter = self._agent.counter
         whole = self._sessions.read_whole()
         log = self._sessions.context.log(whole, _WHOLE_LOG)
-        found = stored_request(whole, log, number)
-        if found.epoch is None:
+        request = stored_request(whole, log, number)
+        epoch = request.epoch
+        if epoch is None:
             raise BadInput(
                 f"The request of T{number} cannot be rebuilt: what it was made from is not stored.",
                 "So it is in sessions that were imported from another tool.",
             )
-        system, *window, query = found.keyed
+        system, *window, query = request.keyed_messages
         text = str(system["content"])
+        segments = [Segment("system", counter.count(text), text)]
+        segments += measure_messages(epoch, window, query, counter)
         counted, encoding = self._sessions.context.counted_at_first(whole, number)
-        replies = [
-            message
-            for message in whole.messages
-            if message.interaction == number and message.role is Role.ASSISTANT
-        ]
         return PastPrompt(
-            number,
-            found.keyed,
-            found.epoch.first,
-            (
-                Segment("system", counter.count(text), text),
-                *measure_messages(found.epoch, window, query, counter),
-            ),
-            tokens=counter.count_messages(strip_keys(found.keyed)),
+            number=number,
+            keyed_messages=request.keyed_messages,
+            first=epoch.first,
+            segments=tuple(segments),
+            tokens=counter.count_messages(strip_keys(request.keyed_messages)),
             tools=counter.count_tools(self._agent.specs()),
             counted=counted if encoding == counter.label else 0,
-            steps=len(replies),
+            steps=sum(
+                message.interaction == number and message.role is Role.ASSISTANT
+                for message in whole.messages
+            ),
         )
 
     def preview(self, spec: WindowSpec | None = None) -> WindowPreview:
@@ -245,52 +229,72 @@ class ContextControl:
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
             session = replace(session, window=spec)
-        requests = (agent.prepare("").request, agent.prepare("", session=session).request)
+        current = agent.prepare("").request
+        other = agent.prepare("", session=session).request
         fitter = agent.make_fitter()
-        before, after = (fitter.measure(request.keyed).tokens for request in requests)
-        now, then = (
-            {interaction_of(message) for message in request.keyed[1:-1]} for request in requests
+        turns = _past_turns(current)
+        other_turns = _past_turns(other)
+        return WindowPreview(
+            before=fitter.measure(current.keyed_messages).tokens,
+            after=fitter.measure(other.keyed_messages).tokens,
+            leaves=tuple(f"T{number}" for number in turns if number not in other_turns),
+            returns=tuple(f"T{number}" for number in other_turns if number not in turns),
+            first=other.window[0],
+            last=other.window[1],
         )
-        leaves, returns = (
-            tuple(f"T{n}" for n in sorted(numbers)) for numbers in (now - then, then - now)
-        )
-        return WindowPreview(before, after, leaves, returns, *requests[1].window)
 
-    def why(self, text: str) -> list[JsonObject]:
+    def find_text(self, text: str) -> list[JsonObject]:
         """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt, whether the next
         request contains it (`sent`), `by` which reduction it was removed, and the command to bring it `back`."""
-        if not text.strip():
+        text = text.strip()
+        if not text:
             raise BadInput("Missing text: /context why TEXT.")
         session = self.session
         request = past_request(session)
-        log = self._sessions.context.log(session)[::-1]
-        found = []
-        for place in self._sessions.find(text.strip()):
+        log = self._sessions.context.log(session)
+        places: list[JsonObject] = []
+        for place in self._sessions.find(text):
             number = place.interaction
             messages = [message for message in request if interaction_of(message) == number]
-            sent = any(
-                text.strip().casefold() in (text_of(message) or str(message)).casefold()
+            is_sent = any(
+                text.casefold() in (text_of(message) or str(message)).casefold()
                 for message in messages
             )
-            row = None if sent else _find_reduction(number, bool(messages), log)
-            by = row and {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}
-            where = {"turn": number, "where": place.where, "excerpt": place.excerpt, "sent": sent}
-            found.append(where | {"by": by, "back": f"/pin T{number}" if by else ""})
-        return found
+            row = None if is_sent else _find_reduction(number, bool(messages), log)
+            removed_by = row and {
+                "id": row.id,
+                "how": row.how,
+                "turn": row.interaction,
+                "step": row.step,
+            }
+            places.append(
+                {
+                    "turn": number,
+                    "where": place.where,
+                    "excerpt": place.excerpt,
+                    "sent": is_sent,
+                    "by": removed_by,
+                    "back": f"/pin T{number}" if removed_by else "",
+                }
+            )
+        return places
 
-    async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
-        """Summarise the whole request now. Raises BadInput if there is nothing to summarise."""
+    async def compact(self, focus: str = "") -> AsyncGenerator[Event, None]:
+        """Summarise the whole request now; the user asks to `focus` on something, "" for nothing. Raises BadInput if
+        there is nothing to summarise."""
+        session = self._open_for_change()
         self._agent.count_exactly()
-        session = self.session
         fitter = self._agent.make_fitter()
-        query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
+        queries = [message.content for message in session.messages if message.role is Role.USER]
         past = past_request(session)
         if session.context.epoch is None:  # an imported session: no request was sent yet
             self._sessions.load_back_to(1)
-            past = self._agent.prepare(
-                "", session=replace(session, window=WindowSpec(mode="full"))
-            ).request.keyed[:-1]
-        effects = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
+            whole = replace(session, window=WindowSpec(mode="full"))
+            past = self._agent.prepare("", session=whole).request.keyed_messages[:-1]
+        position = StepPosition(
+            session.interactions + 1, step=0, query=queries[-1] if queries else ""
+        )
+        effects = await fitter.compact(past, position, focus)
         if not effects:
             raise BadInput(
                 "There is nothing to summarise: no request with earlier turns was made yet.",
@@ -299,12 +303,10 @@ class ContextControl:
         self._agent.observed = fitter.observed
         record = TurnRecord(self._sessions, self._agent.counter)
         for effect in effects:
-            row = (
-                replace(effect, interaction=session.interactions)
-                if isinstance(effect, Reduction)
-                else effect
-            )
-            if (event := record.store(row)) is not None:
+            if isinstance(effect, Reduction):
+                effect = replace(effect, interaction=session.interactions)
+            event = record.store(effect)
+            if event is not None:
                 yield event
 
     def meter(self, query: str = "") -> Meter:
@@ -316,19 +318,20 @@ class ContextControl:
         limits = fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
-        own = prepared.tokens + parts[0][1]
-        parts.append(("other", own - sum(tokens for _, tokens in parts)))
-        total = fitter.measure(prepared.keyed).tokens
+        counted = prepared.tokens + parts[0][1]
+        parts.append(("other", counted - sum(tokens for _, tokens in parts)))
+        total = fitter.measure(prepared.keyed_messages).tokens
+        # the query itself was never sent
+        past = prepared.keyed_messages[:-1]
         context = fitter.session.context
         return Meter(
             parts=tuple(part for part in parts if part[1]),
-            residual=total - own,
+            residual=total - counted,
             total=total,
             limit=limits.limit,
             reserve=limits.reserve or 0,
             threshold=min(filter(None, (limits.start, limits.limit)), default=None),
-            # the query itself was never sent
-            cached=0 if prepared.opened is not None else fitter.measure(prepared.keyed[:-1]).tokens,
+            cached=fitter.measure(past).tokens if prepared.epoch_row is None else 0,
             counted=context.asked_counted,
             provider=context.asked_prompt,
             estimated=agent.counter.estimated,
@@ -339,15 +342,50 @@ def _unpinned(session: Session, first: int, end: int) -> tuple[str, ...]:
     return tuple(f"T{number}" for number in range(first, end) if number not in session.context.pins)
 
 
-def _find_reduction(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:
-    """Return the reduction that removed an interaction's text: the newest that changed it, or that moved the window."""
-    for row in reversed([row for row in log if not row.undone]):
+def _past_turns(request: PreparedRequest) -> list[int]:
+    """Return the past interactions that a request holds, in ascending order."""
+    return sorted({interaction_of(message) for message in request.keyed_messages[1:-1]})
+
+
+def _plan_reduction(
+    reduction: ReducedMessages | SummarySpan, messages: list[ApiMessage], tokens: int
+) -> ReductionPlan:
+    """Return the plan of a reduction of the next request, which has these messages and tokens."""
+    after = None
+    if isinstance(reduction, SummarySpan):
+        how = CONDENSE
+        names = [f"T{interaction_of(message)}" for message in reduction.source[1:]]
+    else:
+        how = reduction.how
+        after = reduction.after
+        # calls whose results change, otherwise turns
+        same = {key_of(message) for message in reduction.messages if message in messages}
+        names = [
+            call_id_of(message) or f"T{interaction_of(message)}"
+            for message in messages
+            if key_of(message) not in same
+        ]
+    return ReductionPlan(
+        how=how,
+        when="with the next request",
+        removes=tuple(dict.fromkeys(names)),
+        before=tokens,
+        after=after,
+        why="it has reached its threshold",
+    )
+
+
+def _find_reduction(interaction: int, is_visible: bool, log: list[Reduction]) -> Reduction | None:
+    """Return the reduction that removed an interaction's text: the newest that changed it, or else, if it is not
+    visible, the first that moved the window past it. `log` has the newest first."""
+    rows = [row for row in log if not row.undone]
+    for row in rows:
         keys = (*row.edits.drop, *row.edits.replace)
         if any(key.lstrip("<").split(".")[0] == str(interaction) for key in keys):
             return row
-    moved = [
-        r
-        for r in log
-        if not r.undone and r.epoch and r.epoch.first > interaction not in r.epoch.pins
-    ]
-    return moved[0] if moved and not visible else None
+    if is_visible:
+        return None
+    for row in reversed(rows):
+        if row.epoch and row.epoch.first > interaction and interaction not in row.epoch.pins:
+            return row
+    return None

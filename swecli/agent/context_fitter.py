@@ -1,4 +1,5 @@
-"""Makes the next request fit before each step, by the reduction ladder. The effects are returned, not stored."""
+"""Makes the next request fit before each step, by a summary or by the methods of reduction. The effects are returned,
+not stored."""
 
 from __future__ import annotations
 
@@ -6,22 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from swecli.agent.fitted import Effect, FittedRequest, StepPlace
+from swecli.agent.fitted_request import Effect, FittedRequest, StepPosition
 from swecli.agent.request_builder import RequestBuilder
 from swecli.context import budget, epochs, observed_limits
 from swecli.context.budget import RequestLimits, RequestSize
 from swecli.context.fit import (
-    CLEAR,
-    LEFT,
-    LEFT_DEEP,
-    SHRINK,
-    TRUNCATE,
-    Ladder,
-    RungResult,
+    SHARE_LEFT,
+    SHARE_LEFT_DEEP,
+    ReducedMessages,
+    RequestReducer,
     describe_truncation,
 )
-from swecli.context.keyed import normalize_keyed, strip_keys
-from swecli.context.observed_limits import ModelLimits
+from swecli.context.keyed_messages import normalize_keyed, strip_keys
+from swecli.context.observed_limits import ModelLimits, RequestShape
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, count_text
 from swecli.context.truncate import (
@@ -44,17 +42,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Fitting:
-    """The state of the ladder for one request: the session with all rows so far, and the messages so far. `limits` are
-    the request's own, `target` those it is reduced to; `deep`: after too many reductions; `failure`: of the summary."""
+    """The state of fitting one request."""
 
-    session: Session
-    messages: list[ApiMessage]
-    at: StepPlace
-    ladder: Ladder
-    target: Ladder
-    deep: bool = False
+    session: Session  # with all rows so far
+    messages: list[ApiMessage]  # as reduced so far
+    position: StepPosition
+    reducer: RequestReducer  # to the request's own limits
+    target: RequestReducer  # to what a reduction leaves, so that the next one comes later
+    is_deep: bool = False  # there were too many reductions
     effects: list[Effect] = field(default_factory=list)
-    failure: str = ""
+    failure: str = ""  # why there is no summary; "": nothing failed
 
     @property
     def epoch(self) -> Epoch:
@@ -69,37 +66,43 @@ class _Fitting:
         self.session.context.add(row)
         self.effects.append(row)
 
-    def apply(self, result: RungResult | None, epoch: Epoch | None = None) -> None:
-        if result is not None:
-            at = self.at
-            context = self.session.context
-            edits = result.edits
-            if (
-                epoch is not None
-            ):  # a truncation: the head must retain the facts of removed messages
-                edits = context.merge_edits(epoch.first, edits)
-            sizes = (result.before, result.after)
-            self.add(
-                Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits)
-            )
-            self.messages = normalize_keyed(result.edits.apply(self.messages))
+    def apply(self, reduced: ReducedMessages | None, epoch: Epoch | None = None) -> None:
+        """Add a reduction (None: there was nothing to reduce); of a truncation with the `epoch` that begins with it,
+        whose head retains the facts of removed messages."""
+        if reduced is None:
+            return
+        edits = reduced.edits
+        if epoch is not None:
+            edits = self.session.context.merge_edits(epoch.first, edits)
+        row = Reduction(
+            how=reduced.how,
+            interaction=self.position.interaction,
+            step=self.position.step,
+            before=reduced.before,
+            after=reduced.after,
+            detail=reduced.detail,
+            epoch=epoch,
+            edits=edits,
+        )
+        self.add(row)
+        self.messages = normalize_keyed(reduced.edits.apply(self.messages))
 
 
 @dataclass(slots=True)
 class ContextFitter:
-    """Fits the requests of a session's turns; `condense_model` writes summaries, `observed` outlives a turn."""
+    """Fits the requests of a session's turns."""
 
     model: ChatModel
     specs: list[ToolSpec]
     counter: TokenCounter
     session: Session
     builder: RequestBuilder
-    condense_model: ChatModel
-    observed: ModelLimits = field(default_factory=ModelLimits)
-    thinking: str = ""
-    schema: JsonObject | None = None  # of the answer
+    condense_model: ChatModel  # writes summaries
+    observed: ModelLimits = field(default_factory=ModelLimits)  # outlives a turn
+    thinking: str = ""  # the reasoning effort; "": the model's own
+    schema: JsonObject | None = None  # of the answer; None: it is free
 
-    async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
+    async def fit(self, messages: list[ApiMessage], position: StepPosition) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
         if (
             self.counter.estimated
@@ -107,52 +110,57 @@ class ContextFitter:
             and self.counter.load()
         ):
             self.observed = self.observed.forget_counts()
-        fitting = self._start(normalize_keyed(messages), at)
+        fitting = self._begin(normalize_keyed(messages), position)
         failure: ContextFull | None = None
         size = fitting.size
-        known = self.observed
-        self.observed = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
-        if size.over:
-            if fitting.deep and self.observed.deep != at.interaction:
-                fitting.effects.append(self._too_many_reductions(fitting))
-            fitting.apply(fitting.target.reduce(fitting.messages, CLEAR))
+        observed = self.observed
+        growth = max(0, size.tokens - observed.last_size)
+        self.observed = replace(observed, growth_needed=max(0, observed.growth_needed - growth))
+        if size.needs_reduction:
+            if fitting.is_deep and observed.deep_interaction != position.interaction:
+                fitting.effects.append(self._describe_deep_reduction(fitting))
+            fitting.apply(fitting.target.reduce(fitting.messages, "clear"))
             try:
                 await self._condense_or_truncate(fitting)
             except ContextFull as error:
-                few = lean_specs(self.specs)
-                if few != self.specs:
-                    self.specs = few
-                    self.observed = replace(known, small=known.small | {self.model.name})
-                    return await self.fit(messages, at)
+                needed_specs = lean_specs(self.specs)
+                if needed_specs != self.specs:
+                    self.specs = needed_specs
+                    models = observed.without_room | {self.model.name}
+                    self.observed = replace(observed, without_room=models)
+                    return await self.fit(messages, position)
                 failure = error
-        final = self.measure(fitting.messages)
-        self._learn(fitting, final)
+        fitted_size = self.measure(fitting.messages)
+        self._learn(fitting, fitted_size)
         sent = strip_keys(fitting.messages)
-        reserve = self.limits.reserve
-        marks = cache_marks(sent)
         request = ModelRequest(
             self.model.name,
             sent,
             self.specs,
-            reserve,
+            self.limits.reserve,
             thinking=self.thinking,
-            marks=marks,
+            marks=cache_marks(sent),
             schema=self.schema,
         )
-        counted = self.counter.count_messages(sent) + self._tools_tokens()
         return FittedRequest(
-            request, fitting.messages, final, counted, tuple(fitting.effects), failure
+            request=request,
+            keyed_messages=fitting.messages,
+            size=fitted_size,
+            counted=self.counter.count_messages(sent) + self._tools_tokens(),
+            effects=tuple(fitting.effects),
+            failure=failure,
         )
 
     async def compact(
-        self, messages: list[ApiMessage], at: StepPlace, wish: str = ""
+        self, messages: list[ApiMessage], position: StepPosition, focus: str = ""
     ) -> tuple[Effect, ...]:
-        """Summarise keyed messages now, emphasising the user's `wish`. Returns () if there is nothing to summarise."""
-        fitting = self._start(messages, at)
-        cut = epochs.SummaryCut.find(messages, at.interaction, self.session.context.pins)
-        if cut is None:
+        """Summarise keyed messages now; the user asks to `focus` on something, "" for nothing. Returns () if there is
+        nothing to summarise."""
+        fitting = self._begin(messages, position)
+        span = epochs.SummarySpan.find(messages, position.interaction, self.session.context.pins)
+        if span is None:
             return ()
-        options = self._options(fitting, self._condenser(fitting, cut, wish))
+        options = self._options(fitting, self._make_condenser(fitting, span, focus))
         assert options.condense is not None, "it is given just above"
         self._store_summary(fitting, await condense_checked(options, options.condense))
         if fitting.failure:
@@ -162,15 +170,19 @@ class ContextFitter:
     def measure(self, messages: list[ApiMessage]) -> RequestSize:
         return self.limits.measure(messages, self.counter)
 
-    def next_rung(
-        self, messages: list[ApiMessage], at: StepPlace
-    ) -> RungResult | epochs.SummaryCut | None:
+    def next_reduction(
+        self, messages: list[ApiMessage], position: StepPosition
+    ) -> ReducedMessages | epochs.SummarySpan | None:
         """Return the first reduction of the next request, or None if it needs none."""
-        fitting = self._start(messages, at)
-        if not fitting.size.over:
+        fitting = self._begin(messages, position)
+        if not fitting.size.needs_reduction:
             return None
         reduce = fitting.target.reduce
-        return reduce(messages, CLEAR) or self._find_cut(fitting) or reduce(messages, TRUNCATE)
+        return (
+            reduce(messages, "clear")
+            or self._find_summary_span(fitting)
+            or reduce(messages, "truncate")
+        )
 
     def record_refusal(self, error: ContextOverflow, sent: FittedRequest) -> None:
         """Lower the limit after a request was too long for the provider."""
@@ -183,9 +195,11 @@ class ContextFitter:
         """Record what became of a call that the model wrote as text; return a line for the user the first time, else
         ""."""
         name = self.model.name
-        if not kind or (name, kind) in self.observed.writing:
+        if not kind or (name, kind) in self.observed.written_calls:
             return ""
-        self.observed = replace(self.observed, writing=self.observed.writing | {(name, kind)})
+        self.observed = replace(
+            self.observed, written_calls=self.observed.written_calls | {(name, kind)}
+        )
         if kind == "run":
             return f"{name} writes its tool calls as text: they are run like others"
         return f"the answer of {name} has a tool call in its text: it is shown, not run"
@@ -215,97 +229,101 @@ class ContextFitter:
             return self.check_usage(usage, replace(sent, counted=counted), has_called=has_called)
         self.observed = check.observed
         if check.tokens_read:
-            few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
-            error = ContextOverflow(f"The provider read {few} and did not report it.")
+            share = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
+            error = ContextOverflow(f"The provider read {share} and did not report it.")
             error.limit = check.tokens_read
-            error.reported = f"the provider read only {few} of the request"
+            error.reported = f"the provider read only {share} of the request"
             raise error
         return check.notice
 
     def _tools_tokens(self) -> int:
         """Count the tokens of the tools; 0 if the server hides them from the model."""
-        return (
-            0 if self.model.name in self.observed.toolless else self.counter.count_tools(self.specs)
-        )
+        if self.model.name in self.observed.without_tools:
+            return 0
+        return self.counter.count_tools(self.specs)
 
-    def _shape(self, model: ChatModel) -> tuple[str, int, int | None]:
-        return model.name, self._tools_tokens(), self.builder.settings.max_tokens
+    def _shape(self, model: ChatModel) -> RequestShape:
+        return RequestShape(model.name, self._tools_tokens(), self.builder.settings.max_tokens)
 
-    def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
-        deep = self.observed.is_reduced_too_often(at.interaction, at.step)
-        ladder = Ladder(self.limits, self.counter)
+    def _begin(self, messages: list[ApiMessage], position: StepPosition) -> _Fitting:
+        is_deep = self.observed.is_reduced_too_often(position.interaction, position.step)
+        reducer = RequestReducer(self.limits, self.counter)
         size = self.measure(messages)
-        target = ladder
-        if size.over and (deep or not size.fits):
-            target = ladder.lower(messages, LEFT_DEEP if deep else LEFT)
+        target = reducer
+        if size.needs_reduction and (is_deep or not size.fits):
+            target = reducer.lower(messages, SHARE_LEFT_DEEP if is_deep else SHARE_LEFT)
         session = replace(self.session, context=replace(self.session.context))
-        return _Fitting(session, messages, at, ladder, target, deep)
+        return _Fitting(session, messages, position, reducer, target, is_deep)
 
     @property
     def limits(self) -> RequestLimits:
-        context = self.session.context
+        """The limits of the session's requests."""
         settings = self.builder.settings
-        own = (settings.thresholds, settings.profile)
-        percent = settings.auto_condense_context_percent
-        percent = budget.effective_threshold(percent, *own)
+        threshold = budget.effective_threshold(
+            settings.auto_condense_context_percent, settings.thresholds, settings.profile
+        )
+        context = self.session.context
         return replace(
-            self._limits(self.model), threshold=percent, hold=context.hold_tokens, pins=context.pins
+            self._limits_of(self.model),
+            threshold=threshold,
+            hold_tokens=context.hold_tokens,
+            pins=context.pins,
         )
 
-    def _limits(self, model: ChatModel) -> RequestLimits:
+    def _limits_of(self, model: ChatModel) -> RequestLimits:
         """Return a model's limits by its profile and by what was observed."""
-        known = self.observed
+        observed = self.observed
         profile = model.profile
         shape = self._shape(model)
+        reserve = profile.reserve(self.builder.settings.max_tokens)
         return RequestLimits(
-            window=known.windows.get(model.name, profile.window),
-            reserve=known.answer_tokens(
-                model.name, profile.reserve(self.builder.settings.max_tokens)
-            ),
-            allowed=known.limits.get(shape),
-            scale=known.scales.get(model.name, 1.0),
-            tools_tokens=shape[1],
+            window=observed.windows.get(model.name, profile.window),
+            reserve=observed.answer_tokens(model.name, reserve),
+            allowed=observed.limits.get(shape),
+            scale=observed.scales.get(model.name, 1.0),
+            tools_tokens=shape.tools_tokens,
         )
 
-    def _find_cut(self, fitting: _Fitting) -> epochs.SummaryCut | None:
+    def _find_summary_span(self, fitting: _Fitting) -> epochs.SummarySpan | None:
         """Return the messages to summarise; None if a summary is not needed, not allowed, or would gain too little."""
-        is_needed = self.builder.settings.auto_condense_context and fitting.size.over
-        if not is_needed or fitting.deep or fitting.at.refused or self.observed.due:
+        position = fitting.position
+        if not (self.builder.settings.auto_condense_context and fitting.size.needs_reduction):
             return None
-        if (
-            cut := epochs.SummaryCut.find(
-                fitting.messages, fitting.at.interaction, self.session.context.pins
-            )
-        ) is None:
+        if fitting.is_deep or position.refused or self.observed.growth_needed:
             return None
-        gain = sum(self.counter.count_message(message) for message in cut.replaced)
-        keeps_turns = fitting.epoch.first < fitting.at.interaction
-        return cut if fitting.ladder.pays(fitting.messages, gain, keeps_turns=keeps_turns) else None
+        pins = self.session.context.pins
+        span = epochs.SummarySpan.find(fitting.messages, position.interaction, pins)
+        if span is None:
+            return None
+        gain = sum(self.counter.count_message(message) for message in span.replaced)
+        keeps_turns = fitting.epoch.first < position.interaction
+        is_worthwhile = fitting.reducer.is_summary_worthwhile(
+            fitting.messages, gain, keeps_turns=keeps_turns
+        )
+        return span if is_worthwhile else None
 
     def _learn(self, fitting: _Fitting, size: RequestSize) -> None:
         """Record failures and reductions for the next steps."""
-        at = fitting.at
+        position = fitting.position
         if fitting.failure:
             self.observed = self.observed.record_failure(size.tokens)
-            if (failures := self.observed.failures) in observed_limits.REPORTED:
-                often = f"{failures} times in a row, and is tried again as the conversation grows"
-                how = (
-                    f"condensing failed {often}"
-                    if failures > 1
-                    else "the conversation was not condensed"
-                )
-                fitting.effects.append(f"{how}: {fitting.failure}")
-        self.observed = replace(self.observed, left=size.tokens)
+            failures = self.observed.failures
+            line = "the conversation was not condensed"
+            if failures > 1:
+                line = f"condensing failed {failures} times in a row, and is tried again as the conversation grows"
+            if failures in observed_limits.REPORTED_FAILURES:
+                fitting.effects.append(f"{line}: {fitting.failure}")
+        self.observed = replace(self.observed, last_size=size.tokens)
         if any(isinstance(effect, Reduction) for effect in fitting.effects):
             self.observed = self.observed.record_reduction(
-                at.interaction, at.step, deep=fitting.deep
+                position.interaction, position.step, deep=fitting.is_deep
             )
 
-    def _too_many_reductions(self, fitting: _Fitting) -> str:
-        fixed = fitting.ladder.fixed(fitting.messages)
-        often = observed_limits.OFTEN + 1
+    def _describe_deep_reduction(self, fitting: _Fitting) -> str:
+        fixed = fitting.reducer.count_fixed(fitting.messages)
+        times = observed_limits.MAX_RECENT_REDUCTIONS + 1
         return (
-            f"the conversation was reduced {often} times in {observed_limits.STEPS} steps: tools and "
+            f"the conversation was reduced {times} times in {observed_limits.RECENT_STEPS} steps: tools and "
             f"system prompt take {fixed:,} of {self.limits.limit or 0:,} tokens; it is now cut to half "
             "without a summary"
         )
@@ -313,29 +331,31 @@ class ContextFitter:
     async def _condense_or_truncate(self, fitting: _Fitting) -> None:
         """Do what `truncate_conversation_if_needed` decides, and reduce further what it leaves too long. Raises
         ContextFull."""
-        cut = self._find_cut(fitting)
-        condenser = self._condenser(fitting, cut) if cut is not None else None
+        span = self._find_summary_span(fitting)
+        condenser = self._make_condenser(fitting, span) if span is not None else None
         answer = await truncate_conversation_if_needed(self._options(fitting, condenser))
         self._store_summary(fitting, answer)
         if len(answer.messages) < len(fitting.messages) or not fitting.size.fits:
             self._truncate(fitting, answer.messages)
 
-    def _condenser(self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str = "") -> Condenser:
+    def _make_condenser(
+        self, fitting: _Fitting, span: epochs.SummarySpan, focus: str = ""
+    ) -> Condenser:
         # late: few turns are summarised
         from swecli.agent.condenser import Condenser
 
         return Condenser(
             model=self.condense_model,
-            limits=self._limits(self.condense_model),
-            ladder=fitting.target,
+            limits=self._limits_of(self.condense_model),
+            reducer=fitting.target,
             builder=self.builder,
             session=fitting.session,
             specs=self.specs,
-            cut=cut,
-            at=fitting.at,
+            span=span,
+            position=fitting.position,
             effects=fitting.effects,
             in_characters=_is_counted_in_characters(fitting.size),
-            wish=wish,
+            focus=focus,
         )
 
     def _options(self, fitting: _Fitting, condenser: Condenser | None) -> TruncateOptions:
@@ -380,31 +400,33 @@ class ContextFitter:
         if isinstance(answer, CondensedResponse) and answer.row is not None:
             fitting.add(answer.row)
             fitting.messages = list(answer.condensed)
-            self.observed = replace(self.observed, failures=0, due=0)
+            self.observed = replace(self.observed, failures=0, growth_needed=0)
 
     def _truncate(self, fitting: _Fitting, kept: list[ApiMessage]) -> None:
         """Reduce to the messages that were `kept`, or further, until the request fits. The head retains the facts of
         removed messages if there is room for them. Raises ContextFull."""
-        head = self.builder.head(fitting.at.query, self.counter)
-        rebuilt = epochs.rebuild_epoch(fitting.epoch, fitting.session, head, fitting.at.interaction)
+        head = self.builder.head(fitting.position.query, self.counter)
+        rebuilt = epochs.rebuild_epoch(
+            fitting.epoch, fitting.session, head, fitting.position.interaction
+        )
         for epoch in (rebuilt, fitting.epoch):
             before = epochs.with_epoch(epoch, fitting.messages)
             after = epochs.with_epoch(epoch, kept)
             if not fitting.target.limits.measure(after, self.counter).fits:
                 # from the beginning: the stubs of one truncation are not messages of the next
-                further = fitting.target.reduce(before, TRUNCATE)
-                after = further.messages if further is not None else after
-            shrunk = fitting.ladder.reduce(after, SHRINK)
-            final = shrunk.messages if shrunk is not None else after
+                truncate_result = fitting.target.reduce(before, "truncate")
+                after = truncate_result.messages if truncate_result is not None else after
+            shrink_result = fitting.reducer.reduce(after, "shrink")
+            final_messages = shrink_result.messages if shrink_result is not None else after
             is_truncated = len(after) < len(before)
-            if epoch is rebuilt and not (is_truncated and self.measure(final).fits):
+            if epoch is rebuilt and not (is_truncated and self.measure(final_messages).fits):
                 continue  # the new head itself may be too long
-            fitting.ladder.require_fit(final)
+            fitting.reducer.require_fit(final_messages)
             fitting.messages = before
             if is_truncated:
                 detail = describe_truncation(before, after)
-                fitting.apply(fitting.target.compare(before, after, TRUNCATE, detail), epoch)
-            fitting.apply(shrunk)
+                fitting.apply(fitting.target.compare(before, after, "truncate", detail), epoch)
+            fitting.apply(shrink_result)
             return
 
 

@@ -32,7 +32,7 @@ class Dialogue(RequestSource, Protocol):
     async def read_reply(self, state: TurnState, reply: ModelReply) -> Sequence[Event]:
         """Take what a stored reply says, before its calls run."""
 
-    def see(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """Take an event of the running calls."""
 
     async def end_step(
@@ -52,9 +52,9 @@ class Loop:
     async def run(self, dialogue: Dialogue, state: TurnState) -> AsyncGenerator[Event, None]:
         """Run steps until the dialogue is over. Raises SwecliError."""
 
-        def keep(spent: RequestRecord) -> None:
-            self.record.store(spent)
-            state.spend(spent)
+        def keep(record: RequestRecord) -> None:
+            self.record.store(record)
+            state.add(record.usage, record.cost)
 
         while not dialogue.is_over(state):
             state.steps += 1
@@ -71,8 +71,8 @@ class Loop:
                 session_calls=self.record.sessions.call_ids,
             )
             state.sending = sending
-            async with aclosing(sending.run(dialogue)) as sent:
-                async for event in sent:
+            async with aclosing(sending.run(dialogue)) as sending_events:
+                async for event in sending_events:
                     yield event
 
             reply = sending.reply
@@ -86,11 +86,11 @@ class Loop:
 
             request = sending.outgoing.request.messages if sending.outgoing else ()
             running = self.calls.run(state.open_calls, reply.malformed, request)
-            async with aclosing(running) as happening:
-                async for event in happening:
+            async with aclosing(running) as call_events:
+                async for event in call_events:
                     if isinstance(event, UsageReported):  # of a task
                         state.add(event.usage, event.cost)
-                    dialogue.see(event)
+                    dialogue.take_event(event)
                     yield event
             state.open_calls = []
             for event in await dialogue.end_step(state, message, reply):

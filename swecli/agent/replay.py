@@ -25,6 +25,7 @@ from swecli.models.message import (
     INTERRUPTED_RESULT,
     ApiMessage,
     CallDelta,
+    CallStatus,
     ModelChunk,
     ModelRequest,
     ToolCall,
@@ -40,7 +41,7 @@ _MAX_STEPS = 1_000_000  # of a turn: no limit
 
 def read_past(session: Session, context_window: int, instructions: str = "") -> History:
     """Read a completely loaded session for a model with that window in tokens. Raises BadInput if it has no turn."""
-    specs = Toolkit.idle(Path(session.working_directory)).tools.specs()
+    specs = Toolkit.for_replay(Path(session.working_directory)).tools.specs()
     tools = lean_specs(specs) if is_lean(context_window) else specs
     return History.read(session, context_window, tools, instructions)
 
@@ -52,19 +53,14 @@ def replay_turns(
 
     async def replay() -> list[tuple[ReplayedTurn, list[Event]]]:
         with closing(open_database(":memory:")) as database:
-            return [
-                one
-                async for one in _ReplayAgent(
-                    history, assumed, settings, SessionManager(database)
-                ).replay()
-            ]
+            agent = _ReplayAgent(history, assumed, settings, SessionManager(database))
+            return [turn async for turn in agent.replay()]
 
     return asyncio.run(replay())
 
 
 class _PastModel:
-    """Returns the session's stored answers, and texts of the assumed size as summaries. `sent` are the requests of the
-    running turn so far, `step` the newest one."""
+    """Returns the session's stored answers, and texts of the assumed size as summaries."""
 
     def __init__(self, history: History, assumed: Assumptions) -> None:
         self.name = history.session.model or "replay/session"
@@ -74,8 +70,8 @@ class _PastModel:
         self._history = history
         self._assumed = assumed
         self._pending = deque[PastStep]()
-        self.sent: list[SentRequest] = []
-        self.step = PastStep(0.0)
+        self.sent: list[SentRequest] = []  # the requests of the running turn so far
+        self.step = PastStep(0.0)  # the newest one
 
     def begin(self, turn: PastTurn) -> None:
         self._pending = deque(turn.steps)
@@ -83,7 +79,7 @@ class _PastModel:
         self.step = turn.steps[0]
 
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self.step.at, UTC)
+        return datetime.fromtimestamp(self.step.sent_at, UTC)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the next stored answer. Raises SwecliError if the turn ended before it."""
@@ -91,7 +87,9 @@ class _PastModel:
             counter = self._history.counter
             summary = self._assumed.summary(counter.count_messages(request.messages))
             self.sent.append(
-                SentRequest(self.step.at, request.messages, counter.count(summary), condense=True)
+                SentRequest(
+                    self.step.sent_at, request.messages, counter.count(summary), condense=True
+                )
             )
             yield ModelChunk(text=summary, stop="stop")
             return
@@ -99,12 +97,14 @@ class _PastModel:
             raise SwecliError("The turn was interrupted here.")
         self.step = self._pending.popleft()
         reply = self.step.reply
-        self.sent.append(SentRequest(self.step.at, request.messages, self._history.output(reply)))
+        self.sent.append(
+            SentRequest(self.step.sent_at, request.messages, self._history.count_output(reply))
+        )
         if reply is None:
             raise SwecliError("The turn ended before an answer.")
         yield ModelChunk(text=reply.content, reasoning=reply.reasoning, blocks=reply.blocks)
-        for place, call in enumerate(reply.tool_calls):
-            yield ModelChunk(call=CallDelta(place, call.id, call.name, json.dumps(call.parameters)))
+        for index, call in enumerate(reply.tool_calls):
+            yield ModelChunk(call=CallDelta(index, call.id, call.name, json.dumps(call.parameters)))
         yield ModelChunk(stop="tool_calls" if reply.tool_calls else "stop")
 
 
@@ -112,7 +112,7 @@ class _StoredCalls(CallRunner):
     """Returns the stored result of each call, then sends the lines that the user added to the turn."""
 
     def __init__(self, agent: _ReplayAgent, limit: int) -> None:
-        super().__init__(agent.kit, agent.sessions, limit, agent.counter)
+        super().__init__(agent.toolkit, agent.sessions, limit, agent.counter)
         self._agent = agent
 
     async def run(
@@ -121,11 +121,13 @@ class _StoredCalls(CallRunner):
         step = self._agent.past.step
         self.used_ids.update(call.id for call in calls)
         for call, stored in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):
+            call.status = stored.status
             call.error = stored.error
             call.effects = stored.effects
             result = INTERRUPTED_RESULT if stored.result is None else stored.result
             self._record(call, result)
-            yield ToolFinished(call, call.name, ToolResult(not stored.error, result))
+            has_finished = stored.status is CallStatus.FINISHED
+            yield ToolFinished(call, call.name, ToolResult(has_finished, result))
         for line in step.steered:
             self._agent.steer(line)
 
@@ -151,7 +153,7 @@ class _ReplayAgent(Agent):
             instructions=lambda: history.instructions,
             clock=self.past.now,
         )
-        super().__init__(self.past, Toolkit.idle(root), builder, counter=history.counter)
+        super().__init__(self.past, Toolkit.for_replay(root), builder, counter=history.counter)
 
     def make_runner(self, limit: int) -> CallRunner:
         return _StoredCalls(self, limit)
@@ -167,23 +169,21 @@ class _ReplayAgent(Agent):
                 self.sessions.set_window(turn.window)
             if session.context.asked_at is not None:  # the store recorded today's time
                 session.context.asked_at = before
-            new = (
-                bullet
-                for bullet in self._history.bullets_at(turn)
-                if bullet.id not in session.playbook.bullets
-            )
-            session.playbook.bullets |= {
-                bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new
-            }
+            bullets = session.playbook.bullets
+            for bullet in self._history.bullets_at(turn):
+                if bullet.id not in bullets:
+                    bullets[bullet.id] = replace(bullet, created_at=datetime.now(UTC))
             query = Query(turn.query, sent=turn.sent, images=turn.images, situation=turn.situation)
-            events = [
-                event
-                async for event in self.run(self.builder.prepare(query, self.past, self.counter))
-            ]
-            reductions = sum(
-                event.type in ("context_reduced", "window_applied") for event in events
-            )
+            prepared = self.builder.prepare(query, self.past, self.counter)
+            events = [event async for event in self.run(prepared)]
             epoch = session.context.epoch
             numbers = range(epoch.first if epoch else 1, session.interactions)
-            visible = sum(not session.context.is_cut(number) for number in numbers)
-            yield ReplayedTurn(turn.number, tuple(self.past.sent), visible, reductions), events
+            result = ReplayedTurn(
+                number=turn.number,
+                requests=tuple(self.past.sent),
+                visible=sum(not session.context.is_reduced(number) for number in numbers),
+                reductions=sum(
+                    event.type in ("context_reduced", "window_applied") for event in events
+                ),
+            )
+            yield result, events

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, request_limit
 from swecli.context.epochs import CONDENSE
-from swecli.context.keyed import strip_keys
-from swecli.context.notes import held_strategies, quote_excerpts
+from swecli.context.keyed_messages import strip_keys
+from swecli.context.notes import held_strategies, new_strategy_line, quote_excerpts
 from swecli.context.prepare import (
     ComposedRequest,
     PreparedRequest,
@@ -25,25 +25,24 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
-from swecli.models.message import CANCELLED, ApiMessage, Image, Mode
+from swecli.models.message import ApiMessage, CallStatus, Image, Mode
 from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
-from swecli.models.playbook import Withdrawn
+from swecli.models.playbook import WithdrawnStrategy
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
-from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
+from swecli.playbook.selection import Selection, SelectionRequest, SentBullets
 from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.finding import Finding
     from swecli.playbook.workspace import StaleStrategies
-    from swecli.store.found import FoundInteraction
+    from swecli.store.search_results import FoundInteraction
     from swecli.store.session_manager import SessionManager
 
-_MENTIONED = (
-    2  # characters of mentioned files for each token that a request may have: about half of it
-)
-_MAX_FOUND = 3  # earlier interactions that are quoted
+# Of mentioned files, for each token that a request may have: about half of it.
+_MENTIONED_CHARACTERS = 2
+_MAX_QUOTED = 3  # earlier interactions that are quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,8 @@ class Query:
     images: tuple[Image, ...] = ()
     # names of this run's background commands: others are lost (None: a replay, which does not know them)
     jobs: frozenset[str] | None = None
-    running: tuple[str, ...] = ()  # those of them that still run
+    running_jobs: tuple[str, ...] = ()
+    ended_jobs: tuple[str, ...] = ()  # whose end `attached` tells
     mode: Mode | None = None  # the permission mode; None: not told
     plan_tool: str = ""  # the name of the tool that ends mode plan; "": none is offered
     situation: tuple[SituationNote, ...] = ()  # what held when it was sent before; (): made now
@@ -66,16 +66,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A prepared turn: the query as typed, its first request, and the selection of strategies. `files` were read into
-    the request; `notices` are lines for the user; `found` are the earlier interactions that it quotes."""
+    """A prepared turn."""
 
-    query: str
-    request: PreparedRequest
-    selection: Selection
-    notices: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
-    found: tuple[int, ...] = ()
+    query: str  # as typed
+    request: PreparedRequest  # the first one
+    selection: Selection  # of strategies
+    notices: tuple[str, ...] = ()  # for the user
+    files: tuple[Path, ...] = ()  # that were read into the request
+    quoted: tuple[int, ...] = ()  # earlier interactions that the request quotes
     images: tuple[Image, ...] = ()
+    ended_jobs: tuple[str, ...] = ()  # names of background commands whose end the query tells
 
     @property
     def messages(self) -> list[ApiMessage]:
@@ -99,11 +99,15 @@ class _Material:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What was chosen for a request. `found` are the earlier interactions that it quotes."""
+    """What was chosen for a request."""
 
     composed: ComposedRequest
-    selection: Selection
-    found: tuple[int, ...]
+    selection: Selection  # of strategies
+    quoted: tuple[int, ...]  # earlier interactions that it quotes
+
+
+def _deny_nothing(_: str) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,8 @@ class RequestBuilder:
     stale: StaleStrategies | None = None
     instructions: Callable[[], str] = str
     surroundings: Surroundings = field(default_factory=NoSurroundings)
+    # why a path that a query mentions is never read, "" if it is
+    deny_reading: Callable[[str], str] = field(default=_deny_nothing)
     index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -130,26 +136,27 @@ class RequestBuilder:
         if counter.estimated and self._is_tight(choice, model) and counter.load():
             choice = self._choose(query, material, model, counter)
         notices = material.notices
-        if self.stale and self.stale.found:
+        if self.stale and self.stale.unreported:
             notices = (*notices, *self.stale.notices())
         return Turn(
-            query.text,
-            choice.composed.measure(counter),
-            choice.selection,
-            notices,
-            material.files,
-            choice.found,
-            material.images,
+            query=query.text,
+            request=choice.composed.measure(counter),
+            selection=choice.selection,
+            notices=notices,
+            files=material.files,
+            quoted=choice.quoted,
+            images=material.images,
+            ended_jobs=query.ended_jobs,
         )
 
     def _is_tight(self, choice: _Choice, model: ChatModel) -> bool:
         """Return whether something was left out, or almost was, so that exact counts may choose otherwise."""
-        chosen = choice.selection
-        if chosen.more or chosen.missed or chosen.tokens * 4 > chosen.budget * 3:
+        selection = choice.selection
+        if selection.more or selection.missed or selection.tokens * 4 > selection.budget * 3:
             return True
         profile = model.profile
         limits = RequestLimits(profile.window, profile.reserve(self.settings.max_tokens))
-        return not limits.fit_easily(strip_keys(choice.composed.keyed))
+        return not limits.fit_easily(strip_keys(choice.composed.keyed_messages))
 
     def _gather(self, query: Query, model: ChatModel) -> _Material:
         """Read what a request is made of, whatever it takes."""
@@ -168,23 +175,26 @@ class RequestBuilder:
             # late: most queries mention no file
             from swecli.context.mentions import expand_mentions
 
-            room = (conditions.allowed or 0) * _MENTIONED
+            max_characters = (conditions.allowed or 0) * _MENTIONED_CHARACTERS
             text_only = "" if model.profile.images else model.name
-            found = expand_mentions(text, self.root, room or None, text_only)
-            text = found.text
-            images = tuple(found.images)
-            files = tuple(found.files)
-            notices = tuple(found.notes)
+            deny = self.deny_reading
+            expansion = expand_mentions(
+                text, self.root, max_characters or None, text_only=text_only, deny=deny
+            )
+            text = expansion.text
+            images = tuple(expansion.images)
+            files = tuple(expansion.files)
+            notices = tuple(expansion.notes)
         return _Material(
-            session,
-            "\n\n".join([text, *query.attached]),
-            past_request(session),
-            conditions,
-            query.situation or self._situation(query),
-            (*_notes_on_losses(session, query.jobs), *_notes_on_undone(session)),
-            images,
-            files,
-            notices,
+            session=session,
+            sent="\n\n".join([text, *query.attached]),
+            past=past_request(session),
+            conditions=conditions,
+            situation=query.situation or self._situation(query),
+            notes=(*_notes_on_losses(session, query.jobs), *_notes_on_undone(session)),
+            images=images,
+            files=files,
+            notices=notices,
         )
 
     def _choose(
@@ -197,27 +207,24 @@ class RequestBuilder:
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         conditions = replace(material.conditions, reopen=query.reopen or selection.reopen)
         opening = conditions.next_opening(session, material.sent, past, counter)
-        if (
-            opening is not None and not conditions.reopen and past
-        ):  # it was selected to extend the current epoch
+        if opening is not None and not conditions.reopen and past:
+            # the first selection was to extend the current epoch
             selection = self._select(session, query.text, counter)
-        instructions = self.instructions() if opening is not None else ""
-        head = HeadParts(
-            self.system_prompt, instructions, selection.bullets, self._open_findings(session)
-        )
         if opening is not None:
-            head = self._with_withdrawn(head, session)
-        quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
+            head = self._compose_head(session, selection)
+        else:
+            head = HeadParts(self.system_prompt, strategies=selection.bullets)
+        excerpts, quoted = self._find_earlier(session, query.text, opening, model, counter)
         inputs = RequestInput(
-            session,
-            material.sent,
-            head,
-            (*material.notes, *quoted),
-            opening,
-            material.images,
-            material.situation,
+            session=session,
+            enhanced_query=material.sent,
+            head=head,
+            notes=(*material.notes, *excerpts),
+            opening=opening,
+            images=material.images,
+            situation=material.situation,
         )
-        return _Choice(compose_request(inputs), selection, tuple(interactions))
+        return _Choice(compose_request(inputs), selection, tuple(quoted))
 
     def _situation(self, query: Query) -> tuple[SituationNote, ...]:
         today = self.clock().astimezone().date()
@@ -225,34 +232,37 @@ class RequestBuilder:
         if query.mode is not None:
             notes.append(mode_note(query.mode, query.plan_tool))
         if query.jobs is not None:
-            notes.append(jobs_note(query.running))
+            notes.append(jobs_note(query.running_jobs))
         return (*notes, *self.surroundings.notes())
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
         session = self.sessions.session
-        selection = self._select(session, query, counter)
-        findings = self._open_findings(session)
-        head = HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
-        return self._with_withdrawn(head, session)
+        return self._compose_head(session, self._select(session, query, counter))
 
-    def withdrawn(self, session: Session) -> Sequence[Withdrawn]:
+    def withdrawn(self, session: Session) -> Sequence[WithdrawnStrategy]:
         """Return what was withdrawn from the playbook since the session began."""
-        return self.sessions.playbook.withdrawn(session) if session.id else ()
+        return self.sessions.playbook.withdrawn_texts(session) if session.id else ()
 
-    def _with_withdrawn(self, head: HeadParts, session: Session) -> HeadParts:
-        """Add what was withdrawn since the session began, and since its newest summary was written."""
+    def _compose_head(self, session: Session, selection: Selection) -> HeadParts:
+        """Return the head's parts for a new epoch: also what was withdrawn since the session began, and since its
+        newest summary was written."""
         withdrawn = self.withdrawn(session)
-        if not withdrawn:
-            return head
-        summaries = (
-            row.created_at
-            for row in self.sessions.context.log(session)
-            if row.how == CONDENSE and not row.undone
+        outdated: list[WithdrawnStrategy] = []
+        for row in self.sessions.context.log(session) if withdrawn else ():
+            if row.how == CONDENSE and not row.undone:
+                written_at = row.created_at
+                if written_at is not None:
+                    outdated = [strategy for strategy in withdrawn if strategy.at >= written_at]
+                break
+        return HeadParts(
+            system_prompt=self.system_prompt,
+            instructions=self.instructions(),
+            strategies=selection.bullets,
+            findings=self._open_findings(session),
+            withdrawn=withdrawn,
+            outdated=outdated,
         )
-        written = next(summaries, None)
-        outdated = [one for one in withdrawn if written is not None and one.at >= written]
-        return replace(head, withdrawn=withdrawn, outdated=outdated)
 
     def _select(
         self,
@@ -263,18 +273,19 @@ class RequestBuilder:
     ) -> Selection:
         """Select strategies for a query: for a new head, or to extend the request `past`."""
         while True:
-            held = HeldBullets(*held_strategies(session, past, counter)) if past else None
+            sent = None
+            if past:
+                sent = SentBullets(*held_strategies(session, past, counter), new_strategy_line)
             request = SelectionRequest.of(session, query, counter.count, self.index, self.settings)
-            selection = request.select(held)
-            stale = (
-                self.stale.find(session, selection.bullets)
-                if self.stale and selection.bullets
-                else None
-            )
-            if not stale:
+            selection = request.select(sent)
+            if self.stale is None or not selection.bullets:
+                return selection
+            anchors = self.stale.find(session, selection.bullets)
+            if not anchors:
                 return selection
             bullets = session.get_playbook().bullets
-            bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
+            for name, anchor in anchors.items():
+                bullets[name] = replace(bullets[name], stale=anchor)
 
     def _open_findings(self, session: Session) -> Sequence[Finding]:
         """Load the open review findings in the files that this session has read or changed."""
@@ -293,36 +304,44 @@ class RequestBuilder:
     ) -> tuple[list[ExcerptNote], list[int]]:
         """Find interactions that the query refers to and the request does not contain; return excerpts in a tenth of
         the model's window, and their numbers."""
-        epoch = session.context.epoch if opening is None else None
-        first = opening[0] if opening is not None else epoch.first if epoch is not None else 1
-        pins = epoch.pins if epoch is not None else session.context.pins
+        first = 1
+        pins = session.context.pins
+        if opening is not None:
+            first = opening.first
+        elif session.context.epoch is not None:
+            first = session.context.epoch.first
+            pins = session.context.epoch.pins
         pinned = {pin for pin in pins if pin < first}
         if not self.settings.search_earlier or first - 1 <= len(pinned):
             return [], []
-        found = self.sessions.search_session(query, before=first, limit=_MAX_FOUND + len(pinned))
-        taken_back = {
-            number
-            for one in (self.withdrawn(session) if found else ())
-            for number in one.interactions
-        }
-        unsent = [
-            _without_query(one) if one.interaction in taken_back else one
-            for one in found
-            if one.interaction not in pinned
-        ][:_MAX_FOUND]
+        results = self.sessions.search_session(query, before=first, limit=_MAX_QUOTED + len(pinned))
+        unsent = [result for result in results if result.interaction not in pinned][:_MAX_QUOTED]
+        if not unsent:
+            return [], []
+        taken_back: set[int] = set()
+        for strategy in self.withdrawn(session):
+            taken_back.update(strategy.interactions)
         window = model.profile.window
-        return quote_excerpts(unsent, window // 10 if window else None, counter)
+        return quote_excerpts(
+            (_without_query(result, taken_back) for result in unsent),
+            max_tokens=window // 10 if window else None,
+            counter=counter,
+        )
 
     def conditions(self, session: Session, model: ChatModel) -> OpeningConditions:
         """Return what the start of the next turn depends on besides the session."""
         state = session.context
         settings = self.settings
         cached_since = self.clock() - timedelta(minutes=settings.cache_minutes)
-        cold = state.asked_at is not None and (
+        is_cold = state.asked_at is not None and (
             state.asked_at < cached_since or state.asked_model != model.name
         )
-        allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
-        return OpeningConditions(cold, allowed, "", settings.window_min, settings.window_max)
+        return OpeningConditions(
+            is_cache_cold=is_cold,
+            allowed=request_limit(model.profile.window, model.profile.reserve(settings.max_tokens)),
+            min_size=settings.window_min,
+            max_size=settings.window_max,
+        )
 
 
 def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[Note]:
@@ -331,7 +350,7 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
     last = session.messages[-1] if session.messages else None
     if last is not None and last.status == "partial":
         yield TextNote("Your last answer above was interrupted; it is incomplete.")
-    elif last is not None and any(call.error == CANCELLED for call in last.tool_calls):
+    elif last is not None and any(call.status is CallStatus.CANCELLED for call in last.tool_calls):
         yield TextNote(
             "The user interrupted your last turn during the calls above, before you answered."
         )
@@ -355,7 +374,9 @@ def _notes_on_undone(session: Session) -> Iterator[Note]:
             yield TextNote(f"The user took back {turns}. Not taken back: {left}.")
 
 
-def _without_query(found: FoundInteraction) -> FoundInteraction:
-    """Remove the excerpts of the user's own words."""
-    excerpts = tuple(one for one in found.excerpts if one.where != "query")
-    return replace(found, excerpts=excerpts)
+def _without_query(result: FoundInteraction, taken_back: Collection[int]) -> FoundInteraction:
+    """Remove the excerpts of the user's own words if these were taken back."""
+    if result.interaction not in taken_back:
+        return result
+    excerpts = tuple(excerpt for excerpt in result.excerpts if excerpt.where != "query")
+    return replace(result, excerpts=excerpts)

@@ -138,7 +138,7 @@ class Sending:
         self.outgoing = outgoing
         request = outgoing.request
         sent_ids = (call["id"] for message in request.messages for call in calls_of(message))
-        self._builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
+        self._builder = ReplyBuilder(used_ids={*sent_ids, *self.used_ids})
         started = time.monotonic()
         finished = False
         self._has_begun = False

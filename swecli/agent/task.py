@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from swecli.models.events import Event, TurnFailed, TurnFinished
-from swecli.models.message import Display, Effects, ToolResult
+from swecli.models.message import CallStatus, Display, Effects, ToolResult
 from swecli.models.session import Session
 from swecli.tools.base import ToolError
 
@@ -47,5 +47,5 @@ def task_result(event: Event | None, session: Session) -> ToolResult:
 def _changed_files(session: Session) -> tuple[str, ...]:
     """Return the files that the session's calls changed, as far as their tools say so; a command does not."""
     calls = (call for message in session.messages for call in message.tool_calls)
-    done = (call for call in calls if not call.error)
+    done = (call for call in calls if call.status is CallStatus.FINISHED)
     return tuple(dict.fromkeys(path for call in done for path in call.effects.changed))

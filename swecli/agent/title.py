@@ -14,7 +14,8 @@ _PROMPT = (
 )
 _MAX_TURNS = 3  # a session with more turns gets no generated title
 _MAX_TOKENS = 300  # of the answer, thoughts included
-_MAX_QUESTION, _MAX_TITLE = 2_000, 60  # characters
+_MAX_QUESTION = 2_000  # characters
+_MAX_TITLE = 60  # characters
 
 
 async def generate_title(sessions: SessionManager, model: ChatModel) -> None:
@@ -25,9 +26,9 @@ async def generate_title(sessions: SessionManager, model: ChatModel) -> None:
     if session.title or session.interactions > _MAX_TURNS or not question:
         return
 
-    def keep(spent: RequestRecord) -> None:
+    def keep(record: RequestRecord) -> None:
         if sessions.current_session is session:
-            sessions.record_request(spent)
+            sessions.record_request(record)
 
     text = _PROMPT + question[:_MAX_QUESTION]
     request = ModelRequest(

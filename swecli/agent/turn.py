@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.fitted import Effect
+from swecli.agent.fitted_request import Effect
 from swecli.agent.request_builder import Turn
 from swecli.agent.turn_state import TurnState
 from swecli.context.facts import extract_facts
@@ -18,7 +18,6 @@ from swecli.models.context import BEGIN, Reduction, add_keys
 from swecli.models.errors import StoreError
 from swecli.models.events import ContextReduced, Event, Notice, WindowApplied
 from swecli.models.message import (
-    INTERRUPTED_RESULT,
     STEER,
     ApiMessage,
     ChatMessage,
@@ -59,23 +58,24 @@ class TurnRecord:
             request.query,
             notes=list(request.notes),
             images=list(turn.images) or None,
+            ended_jobs=turn.ended_jobs,
             tokens=self.counter.count(request.enhanced),
             encoding=self.counter.label,
         )
         session = self.sessions.session
         number = message.interaction
-        opened = request.opened
+        opened = request.epoch_row
         if opened is not None:
             context.add(session, opened)
         context.keep(session, extract_facts(message))
         query = add_keys(message.to_api(), number)
         events: tuple[Event, ...] = ()
-        if request.removed:
+        if request.removed_count:
             first, last = request.window
-            events = (WindowApplied(request.removed, last - first + 1),)
+            events = (WindowApplied(request.removed_count, last - first + 1),)
         elif opened is not None and opened.how != BEGIN:
             events = (_reduced_event(opened),)
-        return OpenedTurn(number, [*request.keyed[:-1], *query], events)
+        return OpenedTurn(number, [*request.keyed_messages[:-1], *query], events)
 
     def store(self, effect: Effect) -> Event | None:
         """Store an effect of fitting a request. Returns the event to report, if any."""
@@ -116,16 +116,18 @@ class TurnRecord:
             self.sessions.append(ChatMessage(Role.ASSISTANT, state.partial, status="partial"))
         for call in state.open_calls:
             if call.result is None:
-                call.result = INTERRUPTED_RESULT
-                call.error = "interrupted"
+                call.interrupt()
                 self.sessions.record_call(call)
 
     def finish(self, outcome: str, turn: Turn, text: str) -> None:
         """Store a turn's outcome; its reflection is pending from now on."""
-        shown = turn.request.shown
-        choice = turn.selection.to_json()
-        cited = [bullet for bullet in shown if f"[{bullet}]" in text]
-        self.sessions.finish_interaction(outcome, shown=shown, cited=cited, choice=choice)
+        strategies = turn.request.strategy_ids
+        self.sessions.finish_interaction(
+            outcome,
+            shown=strategies,
+            cited=[name for name in strategies if f"[{name}]" in text],
+            choice=turn.selection.to_json(),
+        )
         self.sessions.unload_old_turns()
 
     @asynccontextmanager

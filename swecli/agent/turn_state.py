@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from swecli.agent.sender import Sending
-from swecli.models.message import ChatMessage, RequestRecord, ToolCall, Usage
+from swecli.models.message import ChatMessage, ToolCall, Usage
 
 
 @dataclass(slots=True)
@@ -31,10 +31,6 @@ class TurnState:
         self.sending = None
         self.text = message.content or self.text
         self.open_calls = message.tool_calls
-
-    def spend(self, spent: RequestRecord) -> None:
-        """Add what a request took."""
-        self.add(spent.usage, spent.cost)
 
     def add(self, usage: Usage, cost: float | None) -> None:
         """Add usage, and its cost in US dollars (None: unknown)."""

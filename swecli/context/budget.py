@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -47,13 +47,15 @@ def effective_threshold(
 ) -> int:
     """Return the percentage of the window at which a profile's context is reduced: its own from 50 to 100, or `percent`
     if it has none or -1. Any other value is logged as a warning and replaced by `percent`."""
-    own = profile_thresholds.get(profile_id, _INHERIT)
-    if own == _INHERIT:
+    threshold = profile_thresholds.get(profile_id, _INHERIT)
+    if threshold == _INHERIT:
         return percent
-    if MIN_CONDENSE_THRESHOLD <= own <= MAX_CONDENSE_THRESHOLD:
-        return own
+    if MIN_CONDENSE_THRESHOLD <= threshold <= MAX_CONDENSE_THRESHOLD:
+        return threshold
     line = "threshold %s of profile %r is not between %s and %s: using the global threshold %s"
-    _log.warning(line, own, profile_id, MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD, percent)
+    _log.warning(
+        line, threshold, profile_id, MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD, percent
+    )
     return percent
 
 
@@ -74,48 +76,30 @@ def is_lean(window: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RequestSize:
-    """The size of a request.
+    """The size of a request."""
 
-    Attributes:
-        tokens: Its tokens, tools included.
-        limit: The tokens that it may have; None if the model's window is unknown.
-        over: Whether the threshold is reached, or the request is too long.
-        fits: Whether the request may be sent as it is.
-        estimated: Whether no token table was used.
-        characters: Its characters, images excluded.
-    """
-
-    tokens: int
-    limit: int | None
-    over: bool
-    fits: bool
-    estimated: bool
-    characters: int
+    tokens: int  # tools included
+    limit: int | None  # tokens that it may have; None if the model's window is unknown
+    needs_reduction: bool  # the threshold is reached, or the request is too long
+    fits: bool  # it may be sent as it is
+    estimated: bool  # no token table was used
+    characters: int  # images excluded
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Limits of one request, in tokens.
+    """Limits of one request, in tokens."""
 
-    Attributes:
-        window: The model's window; None if unknown.
-        reserve: What is kept for the answer; None for 8192.
-        threshold: The percentage of the window at which a request is reduced.
-        allowed: An observed limit, in place of the computed one.
-        scale: The provider's count of the last request divided by ours.
-        hold: Below it, only requests that are too long are reduced.
-        pins: Interactions that are never changed.
-        tools_tokens: The tokens of the tools, which cannot be reduced.
-    """
-
-    window: int | None
-    reserve: int | None = None
-    threshold: int = MAX_CONDENSE_THRESHOLD
-    allowed: int | None = None
-    scale: float = 1.0
-    hold: int = 0
-    pins: tuple[int, ...] = ()
-    tools_tokens: int = 0
+    window: int | None  # of the model; None if unknown
+    reserve: int | None = None  # kept for the answer; None for 8192
+    threshold: int = (
+        MAX_CONDENSE_THRESHOLD  # percentage of the window at which a request is reduced
+    )
+    allowed: int | None = None  # an observed limit, in place of the computed one
+    scale: float = 1.0  # the provider's count of the last request divided by ours
+    hold_tokens: int = 0  # below it, only requests that are too long are reduced
+    pins: tuple[int, ...] = ()  # interactions that are never changed
+    tools_tokens: int = 0  # of the tools, which cannot be reduced
 
     @property
     def limit(self) -> int | None:
@@ -135,7 +119,7 @@ class RequestLimits:
         window = self.threshold_window
         if not window or self.threshold >= MAX_CONDENSE_THRESHOLD:
             return None
-        return max(window * self.threshold // 100, self.hold)
+        return max(window * self.threshold // 100, self.hold_tokens)
 
     def measure(self, messages: Sequence[ApiMessage], counter: TokenCounter) -> RequestSize:
         """Measure a request with these limits."""
@@ -144,27 +128,32 @@ class RequestLimits:
         limit = self.limit
         start = self.start
         fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)
-        over = not fits or (start is not None and tokens >= start)
-        return RequestSize(tokens, limit, over, fits, counter.estimated, length)
+        return RequestSize(
+            tokens=tokens,
+            limit=limit,
+            needs_reduction=not fits or (start is not None and tokens >= start),
+            fits=fits,
+            estimated=counter.estimated,
+            characters=length,
+        )
 
     def fit_easily(self, messages: Sequence[ApiMessage], specs: Iterable[ToolSpec] = ()) -> bool:
         """Return whether a request takes at most half of these limits even if each three bytes of its JSON, in ASCII,
         are a token. Then nothing depends on an exact count."""
-        known = [limit for limit in (self.limit, self.start) if limit]
-        if not known:
+        limits = [limit for limit in (self.limit, self.start) if limit]
+        if not limits:
             return True
         sent = [as_sent(message) for message in messages]
         request = json.dumps([sent, [spec.to_api() for spec in specs]])
         tokens = len(request) / _BYTES_PER_TOKEN * max(1.0, self.scale)
-        return tokens <= min(known) / 2
+        return tokens <= min(limits) / 2
 
 
 def _count_characters(messages: Sequence[ApiMessage]) -> int:
     """Count the characters of all messages, calls included, images excluded."""
-    return sum(len(text) for message in messages for text in _texts(message))
-
-
-def _texts(message: ApiMessage) -> Iterator[str]:
-    yield text_of(message)
-    for call in calls_of(message):
-        yield from (call["function"]["name"], call["function"]["arguments"])
+    count = 0
+    for message in messages:
+        count += len(text_of(message))
+        for call in calls_of(message):
+            count += len(call["function"]["name"]) + len(call["function"]["arguments"])
+    return count

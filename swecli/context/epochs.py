@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from swecli.context.keyed import SYSTEM_KEY, normalize_keyed
+from swecli.context.keyed_messages import SYSTEM_KEY, normalize_keyed
 from swecli.context.notes import strip_old_strategies
 from swecli.context.system_message import HeadParts
 from swecli.models.api_message import KEY, ApiMessage
@@ -29,32 +29,37 @@ def rebuild_epoch(epoch: Epoch, session: Session, parts: HeadParts, interaction:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryCut:
+class SummarySpan:
     """The part of keyed messages that a summary replaces."""
 
     messages: list[ApiMessage]  # of the whole request
     interaction: int  # the running one
-    asked: list[ApiMessage]  # what is summarised
+    source: list[ApiMessage]  # what is summarised
     replaced: list[ApiMessage]  # what the summary stands for afterwards
     dropped: tuple[str, ...]  # keys of the running interaction's messages among these
 
     @classmethod
     def find(
         cls, messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]
-    ) -> SummaryCut | None:
+    ) -> SummarySpan | None:
         """Find the messages that a summary would replace; None if there are none. The running turn keeps its user
         message and its newest step, pinned interactions keep everything."""
         running = [message for message in messages if interaction_of(message) == interaction]
-        places = [place for place, message in enumerate(running) if message["role"] == "assistant"]
-        dropped = tuple(key_of(message) for message in running[1 : places[-1]]) if places else ()
-        stay = {interaction, *pins}
-        older = [message for message in messages[1:] if interaction_of(message) not in stay]
+        replies = [i for i, message in enumerate(running) if message["role"] == "assistant"]
+        dropped = running[1 : replies[-1]] if replies else []
+        kept = {interaction, *pins}
+        older = [message for message in messages[1:] if interaction_of(message) not in kept]
         if not dropped and not older:
             return None
         # an unanswered query is not part of the conversation to summarise
-        asked = messages[:-1] if running and not places else messages
-        replaced = [*older, *(message for message in running if key_of(message) in dropped)]
-        return cls(messages, interaction, asked, replaced, dropped)
+        is_unanswered = running and not replies
+        return cls(
+            messages=messages,
+            interaction=interaction,
+            source=messages[:-1] if is_unanswered else messages,
+            replaced=[*older, *dropped],
+            dropped=tuple(key_of(message) for message in dropped),
+        )
 
     def apply(
         self, session: Session, summary: str, parts: HeadParts
@@ -82,9 +87,9 @@ class SummaryCut:
     @property
     def turns(self) -> str:
         """The interactions to summarise: `T3 to T9`, or the running turn's steps."""
-        numbers = sorted(
-            {interaction_of(message) for message in self.asked} - {0, self.interaction}
-        )
+        numbers = {interaction_of(message) for message in self.source} - {0, self.interaction}
         if not numbers:
             return f"earlier steps of T{self.interaction}"
-        return f"T{numbers[0]}" if len(numbers) == 1 else f"T{numbers[0]} to T{numbers[-1]}"
+        if len(numbers) == 1:
+            return f"T{min(numbers)}"
+        return f"T{min(numbers)} to T{max(numbers)}"

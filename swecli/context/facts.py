@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 from swecli.models.context import RetainedFact
 from swecli.models.duplicate_findings import dedupe_findings
-from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.message import CallStatus, ChatMessage, Role, ToolCall
 
 if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
 _MAX_WORDS = 120  # of the first request
 _FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
-_REPORTS = re.compile(
-    r"code_?smell_?type", re.IGNORECASE
-)  # only such a text is searched for findings
+# Only a text with this field of a report is searched for findings.
+_REPORT_FIELD = re.compile(r"code_?smell_?type", re.IGNORECASE)
 
 
 def extract_facts(message: ChatMessage) -> Iterator[RetainedFact]:
@@ -41,9 +40,9 @@ def _parse_request(message: ChatMessage) -> Iterator[RetainedFact]:
 
 
 def _inspect_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[RetainedFact]:
-    """Find the files read and changed, and the open to-do items. Failed calls are skipped."""
+    """Find the files read and changed, and the open to-do items. Calls that did not finish are skipped."""
     for call in calls:
-        if call.error or call.result is None:
+        if call.status is not CallStatus.FINISHED:
             continue
         for path in call.effects.read:
             yield RetainedFact("read", path, path, interaction)
@@ -65,15 +64,15 @@ def _parse_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
 
 
 def _parse_findings(text: str) -> Iterator[Finding]:
-    """Parse the findings in a text's JSON: every object with a place and a smell type, at any depth."""
-    if not _REPORTS.search(text):
+    """Parse the findings with a line in a text's JSON."""
+    if not _REPORT_FIELD.search(text):
         return
     # late: few texts hold any
-    from swecli.llm.lenient_json import find_json_values
-    from swecli.models.finding_parser import find_rows, parse_finding
+    from swecli.context.reported_findings import find_entries, parse_finding
+    from swecli.llm.model_json import find_values
 
-    for found in find_json_values(text):
-        for row in find_rows(found.value, []):
-            finding = parse_finding(row, 0, [])
+    for block in find_values(text):
+        for entry in find_entries(block.value):
+            finding = parse_finding(entry, 0, [])
             if finding is not None and finding.line:
                 yield finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from swecli.context.tokens import TokenCounter
@@ -13,59 +13,65 @@ from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:  # counting tokens must not load the store
-    from swecli.store.found import FoundInteraction
+    from swecli.store.search_results import FoundInteraction
 
 
 def strategy_notes(
     known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]
 ) -> list[StrategyNote]:
-    """Return a note for each change of the playbook that the model must learn of. `known` and `selected` map the
-    strategies that the model knows, and those it should know, to their contents; others than `live` are revoked."""
+    """Return a note for each change of the playbook that the model must learn of. `known` and `selected` map the ids of
+    the strategies that the model knows, and of those it should know, to their contents; others than `live` are
+    revoked."""
     live = set(live)
     notes = []
-    for bullet, content in sorted(
-        selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))
-    ):
-        if bullet not in known:
-            notes.append(StrategyNote(bullet, StrategyChange.NEW, content))
-        elif quote_content(known[bullet]) != quote_content(content):
-            notes.append(StrategyNote(bullet, StrategyChange.REWRITTEN, content))
-    ended = [bullet for bullet in known if bullet not in live]
-    return notes + [StrategyNote(bullet, StrategyChange.ENDED) for bullet in ended]
+    for name in sorted(selected, key=strategy_number):
+        content = selected[name]
+        if name not in known:
+            notes.append(StrategyNote(name, StrategyChange.NEW, content))
+        elif quote_content(known[name]) != quote_content(content):
+            notes.append(StrategyNote(name, StrategyChange.REWRITTEN, content))
+    for name in known:
+        if name not in live:
+            notes.append(StrategyNote(name, StrategyChange.ENDED))
+    return notes
+
+
+def strategy_number(name: str) -> int:
+    """Return 7 for the id `P-7`."""
+    return int(name.removeprefix("P-"))
 
 
 def known_strategies(head: Mapping[str, str], messages: Iterable[ApiMessage]) -> dict[str, str]:
     """Return the strategies that the model knows, id to content: those in the head, updated by the notes of the
     messages of a request. So a strategy that is no longer sent does not count as known."""
-    known = dict(head)
+    strategies = dict(head)
     for note in _strategy_notes_of(messages):
         if note.change is StrategyChange.ENDED:
-            known.pop(note.strategy, None)
+            strategies.pop(note.strategy, None)
         else:
-            known[note.strategy] = note.content
-    return known
+            strategies[note.strategy] = note.content
+    return strategies
 
 
 def held_strategies(
-    session: Session, past: Iterable[ApiMessage], counter: TokenCounter
-) -> tuple[tuple[str, ...], int, Callable[[Bullet], str]]:
-    """Return the ids of the strategies that the request `past` contains, the tokens they take in the head, in notes,
-    and in the notes to come on their changes, and the format of a further note's line."""
+    session: Session, past: Sequence[ApiMessage], counter: TokenCounter
+) -> tuple[tuple[str, ...], int]:
+    """Return the ids of the strategies that the request `past` contains, and the tokens they take in the head, in
+    notes, and in the notes to come on their changes."""
     epoch = session.context.epoch
-    sent = [*past]
     head = epoch.strategies if epoch is not None else {}
-    known = known_strategies(head, sent)
-    contents = {
-        bullet.id: bullet.prompt_text for bullet in session.get_playbook().live_bullets(known)
-    }
-    notes = note_lines(_strategy_notes_of(sent))
-    changes = note_lines(strategy_notes(known, contents, contents))
-    whole = render_bullets(Bullet(name, content) for name, content in head.items())
-    texts = (whole, "".join(notes), "".join(changes))
-    return tuple(known), sum(map(counter.count, texts)), _new_strategy_line
+    known = known_strategies(head, past)
+    live = session.get_playbook().live_bullets(known)
+    contents = {bullet.id: bullet.prompt_text for bullet in live}
+    texts = (
+        render_bullets(Bullet(name, content) for name, content in head.items()),
+        "".join(note_lines(_strategy_notes_of(past))),
+        "".join(note_lines(strategy_notes(known, contents, contents))),
+    )
+    return tuple(known), sum(map(counter.count, texts))
 
 
-def _new_strategy_line(bullet: Bullet) -> str:
+def new_strategy_line(bullet: Bullet) -> str:
     """Return the line of a message that introduces a strategy."""
     return note_lines([StrategyNote(bullet.id, StrategyChange.NEW, bullet.prompt_text)])[0]
 
@@ -93,16 +99,17 @@ def _without_strategies(message: ApiMessage) -> ApiMessage:
 
 
 def quote_excerpts(
-    found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter
+    interactions: Iterable[FoundInteraction], max_tokens: int | None, counter: TokenCounter
 ) -> tuple[list[ExcerptNote], list[int]]:
-    """Return notes that quote the found interactions, best first, and the numbers of those quoted. The notes have at
-    most `most` tokens (None: no limit); excerpts that do not fit are skipped."""
+    """Return notes that quote the interactions, best first, and the numbers of those quoted. The notes have at most
+    `max_tokens` (None: no limit); excerpts that do not fit are skipped."""
     notes: list[ExcerptNote] = []
-    numbers: dict[int, None] = {}
-    for place in (place for one in found for place in one.excerpts):
-        longer = [*notes, ExcerptNote(place.quotation)]
-        tokens = sum(map(counter.count, note_lines(longer)))
-        if most is None or tokens <= most:
-            notes = longer
-            numbers[place.interaction] = None
+    numbers: dict[int, None] = {}  # in order, each once
+    for interaction in interactions:
+        for excerpt in interaction.excerpts:
+            longer = [*notes, ExcerptNote(excerpt.quotation)]
+            tokens = sum(map(counter.count, note_lines(longer)))
+            if max_tokens is None or tokens <= max_tokens:
+                notes = longer
+                numbers[excerpt.interaction] = None
     return notes, list(numbers)

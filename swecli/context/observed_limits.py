@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from swecli.context.budget import request_limit
 from swecli.models.errors import ContextOverflow
@@ -11,83 +12,89 @@ from swecli.models.message import Usage, WrittenCall
 
 # The numbers without a named source were chosen, not measured: each only decides how soon the same end is reached.
 
-_SMALLER = 0.75  # of the refused size, after each refusal
+_SHARE_AFTER_REFUSAL = 0.75  # of the refused size, after each refusal
 # of what the window that a service names leaves: a service that refuses less than that is not refusing its length
-_LEAST_OF_NAMED = 4
-REPORTED = (1, 3)  # numbers of consecutive failures to condense that are reported
-_RETRY = 0.1  # of the request's size: the growth required before condensing is tried again
+_MIN_SHARE_OF_NAMED = 0.25
+REPORTED_FAILURES = (1, 3)  # numbers of consecutive failures to condense that are reported
+_GROWTH_BEFORE_RETRY = (
+    0.1  # of the request's size: the growth required before condensing is tried again
+)
 
-# More than OFTEN reductions within STEPS steps are too many: the window is too small for what the turn reads.
-STEPS = 4
-OFTEN = 2
+# More reductions than that within so many steps are too many: the window is too small for what the turn reads.
+RECENT_STEPS = 4
+MAX_RECENT_REDUCTIONS = 2
 
 # Tokenisers differ by less than this factor; a smaller count suggests that the provider truncated the request.
-_CUT = 0.5
-_SMALLEST = 1_024  # tokens: no model has a smaller window, so a smaller count is not a count
-_BARE = 0.8  # share of a request without its tools, from which a low count is one without them
-_SAME = 0.02  # difference between two counts of one limit
-_GROWN = 1.1  # growth of a request with an unchanged count from which truncation by the provider is suspected
+_SUSPICIOUS_SHARE = 0.5
+_MIN_WINDOW = 1_024  # tokens: no model has a smaller window, so a smaller count is not a count
+_SHARE_WITHOUT_TOOLS = (
+    0.8  # share of a request without its tools, from which a low count is one without them
+)
+_COUNT_TOLERANCE = 0.02  # difference between two counts of one limit
+_SUSPICIOUS_GROWTH = (
+    1.1  # of a request with an unchanged count: from here on the provider may have truncated it
+)
 
-RequestShape = tuple[str, int, int | None]  # model, tokens of its tools, maximum answer
+
+class RequestShape(NamedTuple):
+    """What requests have in common that reach the same limit."""
+
+    model: str
+    tools_tokens: int
+    max_answer: int | None  # tokens; None: not limited
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What one session has observed of its models in this process. Immutable: every `record_*` method returns a copy.
+    """What one session has observed of its models in this process. Immutable: each `record_*` method returns a copy."""
 
-    Attributes:
-        session: The session's id.
-        limits: The largest request that fits, by its shape.
-        windows: The window that the provider reported, by model.
-        scales: The provider's count of the last request divided by ours, by model.
-        failures: Consecutive failures to condense.
-        due: Tokens by which a request must grow before the next attempt to condense.
-        left: The size of the last request that was sent instead of a condensed one.
-        reduced: (interaction, step) of recent reductions.
-        deep: The newest interaction with too many reductions.
-        full: The largest request that is known to be read completely, by model.
-        same: The first request (provider's count, our count) with about the newest count, by model.
-        suspected: Models that may have truncated a request.
-        toolless: Models that do not see the tools.
-        small: Models that have no room for all tools.
-        writing: Models that wrote a tool call as text, each with what became of it.
-    """
-
-    session: str = ""
-    limits: Mapping[RequestShape, int] = field(default_factory=dict)
-    windows: Mapping[str, int] = field(default_factory=dict)
+    session: str = ""  # its id
+    limits: Mapping[RequestShape, int] = field(
+        default_factory=dict
+    )  # of the largest request that fits
+    windows: Mapping[str, int] = field(default_factory=dict)  # that the provider reported, by model
     scales: Mapping[str, float] = field(default_factory=dict)
-    failures: int = 0
-    due: int = 0
-    left: int = 0
-    reduced: tuple[tuple[int, int], ...] = ()
-    deep: int = 0
-    full: Mapping[str, int] = field(default_factory=dict)
-    same: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    suspected: frozenset[str] = frozenset()
-    toolless: frozenset[str] = frozenset()
-    small: frozenset[str] = frozenset()
-    writing: frozenset[tuple[str, WrittenCall]] = frozenset()
+    """The provider's count of the last request divided by ours, by model."""
+    failures: int = 0  # consecutive ones, to condense
+    growth_needed: int = 0  # tokens that a request must grow by before the next attempt to condense
+    last_size: int = 0  # of the last request
+    recent_reductions: tuple[tuple[int, int], ...] = ()  # (interaction, step) of each
+    deep_interaction: int = 0  # the newest interaction with too many reductions
+    complete_counts: Mapping[str, int] = field(default_factory=dict)
+    """The largest request that is known to be read completely, by model."""
+    repeated_counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The first request (provider's count, our count) with about the newest count, by model."""
+    suspected: frozenset[str] = frozenset()  # models that may have truncated a request
+    without_tools: frozenset[str] = frozenset()  # models that do not see the tools
+    without_room: frozenset[str] = frozenset()  # models that have no room for all tools
+    written_calls: frozenset[tuple[str, WrittenCall]] = frozenset()
+    """Models that wrote a tool call as text, each with what became of it."""
 
-    def record_failure(self, left: int) -> ModelLimits:
-        """Record a failed attempt to condense; `left` is the size of the request sent instead. The next attempt waits
-        until the request has grown by a tenth of it, doubled after each failure from the third on."""
-        due = round(left * _RETRY * 2 ** max(0, self.failures - 2))
-        return replace(self, failures=self.failures + 1, due=due, left=left)
+    def record_failure(self, size: int) -> ModelLimits:
+        """Record a failed attempt to condense; `size` is that of the request sent instead. The next attempt waits until
+        the request has grown by a tenth of it, doubled after each failure from the third on."""
+        growth = round(size * _GROWTH_BEFORE_RETRY * 2 ** max(0, self.failures - 2))
+        return replace(self, failures=self.failures + 1, growth_needed=growth, last_size=size)
 
     def record_reduction(self, interaction: int, step: int, *, deep: bool = False) -> ModelLimits:
         """Record that the request of a step was reduced. A `deep` reduction resets the count of earlier ones."""
         if deep:
-            return replace(self, reduced=(), deep=interaction)
-        recent = [one for one in self.reduced if one[0] == interaction and one[1] > step - STEPS]
-        return replace(self, reduced=(*recent, (interaction, step)))
+            return replace(self, recent_reductions=(), deep_interaction=interaction)
+        recent = [
+            (turn, reduced)
+            for turn, reduced in self.recent_reductions
+            if turn == interaction and reduced > step - RECENT_STEPS
+        ]
+        return replace(self, recent_reductions=(*recent, (interaction, step)))
 
     def is_reduced_too_often(self, interaction: int, step: int) -> bool:
         """Return whether one more reduction at that step would be too many in too few steps."""
         recent = {
-            one for one in self.reduced if one[0] == interaction and step - STEPS < one[1] < step
+            reduced
+            for turn, reduced in self.recent_reductions
+            if turn == interaction and step - RECENT_STEPS < reduced < step
         }
-        return len(recent) >= OFTEN
+        return len(recent) >= MAX_RECENT_REDUCTIONS
 
     def record_refusal(
         self, shape: RequestShape, sent: int, reserve: int, error: ContextOverflow
@@ -100,21 +107,21 @@ class ModelLimits:
         the limit stays above a quarter of what it names, and above the smallest window of any model."""
         if error.reported and error.limit is not None:
             return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
-        smaller = int(sent * _SMALLER)
-        is_named = bool(error.limit and error.limit >= _SMALLEST)
-        window = error.limit if is_named else int((sent + reserve) * _SMALLER)
+        smaller = int(sent * _SHARE_AFTER_REFUSAL)
+        is_named = bool(error.limit and error.limit >= _MIN_WINDOW)
+        window = error.limit if is_named else int((sent + reserve) * _SHARE_AFTER_REFUSAL)
         if not window or not (is_named or window < 4 * reserve):
-            return replace(self, limits={**self.limits, shape: max(smaller, _SMALLEST)})
+            return replace(self, limits={**self.limits, shape: max(smaller, _MIN_WINDOW)})
 
-        known = replace(self, windows={**self.windows, shape[0]: window})
-        answer = known.answer_tokens(shape[0], reserve)
+        observed = replace(self, windows={**self.windows, shape.model: window})
+        answer = observed.answer_tokens(shape.model, reserve)
         left = request_limit(window, answer) or smaller
         if answer < reserve:
             limit = left
         else:
-            least = left // _LEAST_OF_NAMED if is_named else 0
-            limit = max(min(smaller, left), least)
-        return replace(known, limits={**self.limits, shape: limit})
+            least = left * _MIN_SHARE_OF_NAMED if is_named else 0
+            limit = max(min(smaller, left), int(least))
+        return replace(observed, limits={**self.limits, shape: limit})
 
     def answer_tokens(self, model: str, reserve: int) -> int:
         """Return the maximum answer to request, in tokens: at most a quarter of the window the provider named."""
@@ -122,11 +129,11 @@ class ModelLimits:
 
     def forget_counts(self) -> ModelLimits:
         """Forget what was compared with our own counts, which are exact only from now on."""
-        return replace(self, scales={}, same={})
+        return replace(self, scales={}, repeated_counts={})
 
     def restore_scale(self, model: str, prompt: int, ours: int) -> ModelLimits:
         """Restore the scale from the counts of the last request stored by an earlier run."""
-        if model in self.scales or not (prompt and ours and prompt >= ours * _CUT):
+        if model in self.scales or not (prompt and ours and prompt >= ours * _SUSPICIOUS_SHARE):
             return self
         return replace(self, scales={**self.scales, model: prompt / ours})
 
@@ -150,60 +157,62 @@ class ModelLimits:
         read = usage.prompt
         if read <= 0 or ours <= 0:
             return CountCheck(self)
-        is_low = read < ours * _CUT
-        if has_called and model in self.toolless:
-            return CountCheck(replace(self, toolless=self.toolless - {model}))
+        is_low = read < ours * _SUSPICIOUS_SHARE
+        if has_called and model in self.without_tools:
+            return CountCheck(replace(self, without_tools=self.without_tools - {model}))
 
-        if is_low and tools and read >= (ours - tools) * _BARE:
+        if is_low and tools and read >= (ours - tools) * _SHARE_WITHOUT_TOOLS:
             is_hiding = may_hide_tools and not has_called
-            return self._without_tools(model) if is_hiding else CountCheck(self)
-        if is_low and read < _SMALLEST:
+            return self._record_hidden_tools(model) if is_hiding else CountCheck(self)
+        if is_low and read < _MIN_WINDOW:
             return CountCheck(self)
 
         first = self._first_of_same(model, read, ours)
-        known = replace(self, same={**self.same, model: first})
-        grown = ours / first[1]
-        is_plausible = not is_low and grown < _GROWN
+        observed = replace(self, repeated_counts={**self.repeated_counts, model: first})
+        growth = ours / first[1]
+        is_plausible = not is_low and growth < _SUSPICIOUS_GROWTH
         if is_plausible:
-            full = {**self.full, model: max(read, self.full.get(model, 0))}
-            known = replace(known, full=full, scales={**self.scales, model: read / ours})
+            largest = max(read, self.complete_counts.get(model, 0))
+            observed = replace(
+                observed,
+                complete_counts={**self.complete_counts, model: largest},
+                scales={**self.scales, model: read / ours},
+            )
 
-        has_grown = grown >= (1 + 2 * _SAME if is_low else _GROWN**2)
+        has_grown = growth >= (1 + 2 * _COUNT_TOLERANCE if is_low else _SUSPICIOUS_GROWTH**2)
         is_window_smaller = is_low and window is not None and window < ours
         if has_grown or is_window_smaller:
-            return CountCheck(known, tokens_read=max(read, known.full.get(model, 0)))
+            return CountCheck(
+                observed, tokens_read=max(read, observed.complete_counts.get(model, 0))
+            )
         if is_plausible or model in self.suspected:
-            return CountCheck(known)
+            return CountCheck(observed)
         line = f"{model} counted {read:,} of about {ours:,} tokens of the request: it may have been truncated"
-        return CountCheck(replace(known, suspected=self.suspected | {model}), notice=line)
+        return CountCheck(replace(observed, suspected=self.suspected | {model}), notice=line)
 
-    def _without_tools(self, model: str) -> CountCheck:
+    def _record_hidden_tools(self, model: str) -> CountCheck:
         """Record that a server hides the tools from a model. The user is told once."""
-        known = replace(self, toolless=self.toolless | {model})
-        if model in self.toolless:
-            return CountCheck(known)
+        observed = replace(self, without_tools=self.without_tools | {model})
+        if model in self.without_tools:
+            return CountCheck(observed)
         line = f"the server of {model} does not seem to pass on the tools: it can answer, not act"
-        return CountCheck(known, notice=line)
+        return CountCheck(observed, notice=line)
 
     def _first_of_same(self, model: str, read: int, ours: int) -> tuple[int, int]:
         """Return the first request with about this count, as the provider and we counted it: an earlier one that was
         not longer, or this one."""
         newest = (read, ours)
-        first = self.same.get(model, newest)
-        is_same_count = abs(read - first[0]) <= first[0] * _SAME
+        first = self.repeated_counts.get(model, newest)
+        is_same_count = abs(read - first[0]) <= first[0] * _COUNT_TOLERANCE
         return first if is_same_count and ours >= first[1] else newest
 
 
 @dataclass(frozen=True, slots=True)
 class CountCheck:
-    """Result of comparing the provider's count with ours.
+    """Result of comparing the provider's count with ours."""
 
-    Attributes:
-        observed: What is known of the models now.
-        tokens_read: What the model read of a request that was provably truncated; 0 if it was not.
-        notice: A line for the user, or "".
-    """
-
-    observed: ModelLimits
+    observed: ModelLimits  # what is known of the models now
     tokens_read: int = 0
+    """What the model read of a request that was provably truncated; 0 if it was not."""
     notice: str = ""
+    """A line for the user, "" for none."""

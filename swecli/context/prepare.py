@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
-from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
-from swecli.context.notes import known_strategies, strategy_notes, strip_old_strategies
+from swecli.context.keyed_messages import SYSTEM_KEY, normalize_keyed, strip_keys
+from swecli.context.notes import (
+    known_strategies,
+    strategy_notes,
+    strategy_number,
+    strip_old_strategies,
+)
 from swecli.context.situation import changed_situation
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
@@ -53,27 +59,21 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request before its first step.
+    """A request before its first step."""
 
-    `keyed` are its messages with their keys (see `Edits`); `tokens` counts them without tools: the segments
-    and a small remainder for frames; `query` is the query with its @files, as it is stored, and `notes` are those that
-    follow it; `shown` are the ids of the strategies known to the model; `window` is the first and last completed
-    interaction (first > last: none); `removed` counts the interactions that leave the window; `opened` is the row of
-    the epoch that begins, or None."""
-
-    keyed: list[ApiMessage]
+    keyed_messages: list[ApiMessage]  # with the keys that edits address them by (see `Edits`)
     segments: tuple[Segment, ...]
-    tokens: int
-    query: str
-    notes: tuple[Note, ...]
-    shown: tuple[str, ...]
-    window: tuple[int, int]
-    removed: int
-    opened: Reduction | None = None
+    tokens: int  # without tools: those of the segments, and a few for frames
+    query: str  # with its @files, as it is stored
+    notes: tuple[Note, ...]  # that follow the query
+    strategy_ids: tuple[str, ...]  # of the strategies that the model knows
+    window: tuple[int, int]  # first and last completed interaction; first > last: none
+    removed_count: int  # interactions that leave the window
+    epoch_row: Reduction | None = None  # of the epoch that begins; None: the current one lasts
 
     @property
     def messages(self) -> list[ApiMessage]:
-        return strip_keys(self.keyed)
+        return strip_keys(self.keyed_messages)
 
     @property
     def enhanced(self) -> str:
@@ -94,37 +94,59 @@ def _query(text: str, key: str, notes: Sequence[Note] = ()) -> UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class ComposedRequest:
-    """The messages of a request, not yet measured. `notes` follow the query, `known` are the ids of the strategies that
-    the model knows, and `edits` are those of the `epoch`."""
+    """The messages of a request, not yet measured."""
 
     inputs: RequestInput
     epoch: Epoch
-    edits: Sequence[Edits]
-    keyed: list[ApiMessage]
+    edits: Sequence[Edits]  # of the epoch
+    keyed_messages: list[ApiMessage]
     query: ApiMessage
-    notes: tuple[Note, ...]
-    known: tuple[str, ...]
+    notes: tuple[Note, ...]  # that follow the query
+    strategy_ids: tuple[str, ...]  # of the strategies that the model knows
 
     def measure(self, counter: TokenCounter) -> PreparedRequest:
-        """Measure the request and its parts. `opened` is the row to store when an epoch begins."""
+        """Measure the request and its parts."""
         inputs = self.inputs
         session = inputs.session
-        state = session.context
-        opened = None
-        if inputs.opening is not None:
-            after = counter.count_messages(_drop_last_stub(self.keyed[:-1]))
-            opened = _opening_row(inputs, self.epoch, self.edits[0], counter, after)
-        first_before = session.window_start if state.epoch is None else state.epoch.first
+        epoch_before = session.context.epoch
+        messages = self.keyed_messages
+        segments = [
+            Segment(name, counter.count(text), text) for name, text in inputs.head.split(self.epoch)
+        ]
+        # the query without what repairs it
+        segments += measure_messages(self.epoch, messages[1:-1], self.query, counter)
+        first_before = session.window_start if epoch_before is None else epoch_before.first
         return PreparedRequest(
-            keyed=self.keyed,
-            segments=_segments(inputs.head, self.epoch, self.keyed, self.query, counter),
-            tokens=counter.count_messages(self.keyed),
+            keyed_messages=messages,
+            segments=tuple(segments),
+            tokens=counter.count_messages(messages),
             query=inputs.enhanced_query,
             notes=self.notes,
-            shown=self.known,
+            strategy_ids=self.strategy_ids,
             window=(self.epoch.first, session.completed),
-            removed=max(0, self.epoch.first - first_before),
-            opened=opened,
+            removed_count=max(0, self.epoch.first - first_before),
+            epoch_row=self._measure_epoch(counter),
+        )
+
+    def _measure_epoch(self, counter: TokenCounter) -> Reduction | None:
+        """Return the row to store for the epoch that begins; None if the current one lasts."""
+        session = self.inputs.session
+        opening = self.inputs.opening
+        if opening is None:
+            return None
+        how = BEGIN
+        before = 0
+        if session.context.epoch is not None:
+            how = "window"
+            before = counter.count_messages(past_request(session))
+        return Reduction(
+            how=how,
+            interaction=session.completed + 1,
+            before=before,
+            after=counter.count_messages(_drop_last_stub(self.keyed_messages[:-1])),
+            detail=opening.reason,
+            epoch=self.epoch,
+            edits=self.edits[0],
         )
 
 
@@ -137,7 +159,7 @@ def compose_request(inputs: RequestInput) -> ComposedRequest:
     epoch = state.epoch
     edits: Sequence[Edits] = state.edits
     if inputs.opening is not None:
-        epoch = _begin_epoch(inputs, inputs.opening[0])
+        epoch = _begin_epoch(inputs, inputs.opening.first)
         edits = [state.merge_edits(epoch.first)]
     assert epoch is not None, "without an epoch one begins"
 
@@ -154,49 +176,16 @@ def compose_request(inputs: RequestInput) -> ComposedRequest:
     query = _query(inputs.enhanced_query, f"{session.completed + 1}.0", notes)
     if inputs.images:
         query[IMAGES] = list(inputs.images)
-    shown = (set(known) | set(selected)) & set(live)
+    strategy_ids = (set(known) | set(selected)) & set(live)
     return ComposedRequest(
-        inputs,
-        epoch,
-        edits,
-        normalize_keyed([*past, query]),
-        query,
-        tuple(notes),
-        tuple(sorted(shown, key=lambda name: int(name.removeprefix("P-")))),
-    )
-
-
-def _opening_row(
-    inputs: RequestInput, epoch: Epoch, edits: Edits, counter: TokenCounter, after: int
-) -> Reduction:
-    """Return the row of the epoch that begins; `after` are the tokens of its past."""
-    assert inputs.opening is not None, "an epoch begins"
-    how = BEGIN
-    before = 0
-    if inputs.session.context.epoch is not None:
-        how = "window"
-        before = counter.count_messages(past_request(inputs.session))
-    return Reduction(
-        how=how,
-        interaction=inputs.session.completed + 1,
-        before=before,
-        after=after,
-        detail=inputs.opening[1],
+        inputs=inputs,
         epoch=epoch,
         edits=edits,
+        keyed_messages=normalize_keyed([*past, query]),
+        query=query,
+        notes=tuple(notes),
+        strategy_ids=tuple(sorted(strategy_ids, key=strategy_number)),
     )
-
-
-def _segments(
-    head: HeadParts,
-    epoch: Epoch,
-    messages: Sequence[ApiMessage],
-    query: ApiMessage,
-    counter: TokenCounter,
-) -> tuple[Segment, ...]:
-    """Measure the parts of a request; the query without what repairs it."""
-    segments = [Segment(name, counter.count(text), text) for name, text in head.split(epoch)]
-    return (*segments, *measure_messages(epoch, messages[1:-1], query, counter))
 
 
 def measure_messages(
@@ -205,9 +194,10 @@ def measure_messages(
     """Measure the past interactions of a request, one by one, and its query."""
     for number in dict.fromkeys(interaction_of(message) for message in window):
         name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
-        own = [message for message in window if interaction_of(message) == number]
-        yield _measure_segment(name, own, counter)
-    yield _measure_segment("query", [query], counter)
+        messages = [message for message in window if interaction_of(message) == number]
+        text = "\n".join(f"{message['role']}: {text_of(message)}" for message in messages)
+        yield Segment(name, sum(counter.count_message(message) for message in messages), text)
+    yield Segment("query", counter.count_message(query), text_of(query))
 
 
 def past_request(session: Session, query: ChatMessage | None = None) -> list[ApiMessage]:
@@ -253,27 +243,21 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits]) -> l
     if any(edits):
         query = _query("", f"{session.completed + 1}.0")
         *messages, _ = normalize_keyed([*messages, query])
-    for one in edits:
-        messages = one.apply(messages)
+    for edit in edits:
+        messages = edit.apply(messages)
     return strip_old_strategies(messages, epoch.began)
 
 
 def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
-    first, last = (
-        bisect_left(session.messages, n, key=lambda m: m.interaction) for n in (number, number + 1)
-    )
-    stored = session.context.pinned.get(number) or session.messages[first:last]
-    return add_keys((api for message in stored for api in message.to_api()), number)
+    stored = session.context.pinned.get(number)
+    if not stored:
+        first = bisect_left(session.messages, number, key=attrgetter("interaction"))
+        end = bisect_right(session.messages, number, key=attrgetter("interaction"))
+        stored = session.messages[first:end]
+    return add_keys((sent for message in stored for sent in message.to_api()), number)
 
 
 def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
     """Drop the stub for a missing last answer, which is inserted only because a query follows."""
-    stub = past and past[-1]["role"] == "assistant" and key_of(past[-1]).endswith("+")
-    return past[:-1] if stub else past
-
-
-def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
-    """Measure messages as one segment; of a query only the text is displayed."""
-    lines = "\n".join(f"{message['role']}: {text_of(message)}" for message in messages)
-    text = text_of(messages[0]) if name == "query" else lines
-    return Segment(name, sum(counter.count_message(message) for message in messages), text)
+    is_stub = past and past[-1]["role"] == "assistant" and key_of(past[-1]).endswith("+")
+    return past[:-1] if is_stub else past

@@ -20,20 +20,19 @@ from swecli.context.budget import is_lean
 from swecli.regular_files import decode_text, read_regular
 from swecli.text import truncate
 
-_MAX_LIST = 6_000  # bytes: about 1,500 tokens
+_MAX_SKILL_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
-_HEAD = (
+_SKILLS_TITLE = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
     "The user's words win over them."
 )
-_FRONT = re.compile(r"\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(
-    r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE
-)  # continued by indented and empty lines
-_BLOCK = re.compile(r"[>|][+-]?(?=\s|\Z)")
+_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# A field continues in indented and empty lines.
+_FIELD = re.compile(r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)
+_BLOCK_MARK = re.compile(r"[>|][+-]?(?=\s|\Z)")  # before a value of several lines
 _MAX_INSTRUCTIONS = 32_768  # characters
 _TAG = re.compile(r"<(?=\s*/?\s*project_file)", re.IGNORECASE)
-_INSTRUCTIONS_HEAD = (
+_INSTRUCTIONS_TITLE = (
     "## Project instructions\n"
     "Written by the people of this project. Later ones are nearer to the working directory and win where they "
     "disagree; the user's words win over all of them."
@@ -59,25 +58,28 @@ def load_instructions(cwd: Path, trust: FolderTrust, *, limit: int = _MAX_INSTRU
     notice."""
     cwd = cwd.resolve()
     root = project_root(cwd)
-    found = find_instructions(cwd)
+    paths = find_instructions(cwd)
+    if not paths:
+        return Project()
     if not trust.is_trusted:
-        listed = ", ".join(str(path.relative_to(root)) for path in found)
-        notice = f"Project instructions ({listed}) are not read: this folder is not trusted. Run /trust to use them."
-        return Project(notices=[notice] if found else [])
-    parts: list[str] = []
+        names = ", ".join(str(path.relative_to(root)) for path in paths)
+        notice = f"Project instructions ({names}) are not read: this folder is not trusted. Run /trust to use them."
+        return Project(notices=[notice])
+    # the nearest first; all three lists are turned round at the end
+    texts: list[str] = []
     notices: list[str] = []
-    used: list[Path] = []
-    for path in reversed(found):
+    files: list[Path] = []
+    for path in reversed(paths):
         name = str(path.relative_to(root))
         text, notice = _read_within(path, root, trust, limit)
-        notices += [f"{name}: {notice}"] if notice else []
+        if notice:
+            notices.append(f"{name}: {notice}")
         if text:
             limit -= len(text)
-            used.append(path)
-            parts.append(f'<project_file path="{name}">\n{_TAG.sub("‹", text)}\n</project_file>')
-    if not parts:
-        return Project(notices=notices[::-1])
-    return Project("\n".join([_INSTRUCTIONS_HEAD, *parts[::-1]]), notices[::-1], used[::-1])
+            files.append(path)
+            texts.append(f'<project_file path="{name}">\n{_TAG.sub("‹", text)}\n</project_file>')
+    title = [_INSTRUCTIONS_TITLE] if texts else []
+    return Project("\n".join([*title, *texts[::-1]]), notices[::-1], files[::-1])
 
 
 def _read_within(path: Path, root: Path, trust: FolderTrust, limit: int) -> tuple[str, str]:
@@ -95,83 +97,77 @@ def _read_within(path: Path, root: Path, trust: FolderTrust, limit: int) -> tupl
     if len(text) <= limit:
         return text.strip(), ""
     if limit <= 0:
-        return (
-            "",
-            f"left out ({size:,} bytes): instructions nearer to the working directory use up the limit",
-        )
-    kept = text[:limit].rstrip()
-    return (
-        f"{kept}\n[Cut here: the file is longer.]",
-        f"only the first {limit:,} characters of {size:,} bytes are used",
-    )
+        notice = "instructions nearer to the working directory use up the limit"
+        return "", f"left out ({size:,} bytes): {notice}"
+    notice = f"only the first {limit:,} characters of {size:,} bytes are used"
+    return f"{text[:limit].rstrip()}\n[Cut here: the file is longer.]", notice
 
 
 def load_project(start: Start, trust: FolderTrust, *, window: int | None) -> Project:
     """Read instruction files and skills; no skills if the model's `window` has no room for their tool. Never raises for
     a file."""
-    own = load_instructions(start.cwd, trust)
-    found = Project() if is_lean(window) else find_skills(start, trust)
-    text = "\n\n".join(part for part in (own.text, found.text) if part)
-    return Project(text, own.notices + found.notices, own.files, found.skills)
+    project = load_instructions(start.cwd, trust)
+    if is_lean(window):
+        return project
+    skills = find_skills(start, trust)
+    text = "\n\n".join(part for part in (project.text, skills.text) if part)
+    return Project(text, project.notices + skills.notices, project.files, skills.skills)
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """Parse the fields between the `---` lines at the start of a text. Returns them with one-line values, and the rest
     of the text; no fields if there is no front matter."""
-    front = _FRONT.match(text)
-    if front is None:
+    front_matter = _FRONT_MATTER.match(text)
+    if front_matter is None:
         return {}, text
-    fields = {
-        name: _BLOCK.sub("", value.strip(), count=1) for name, value in _FIELD.findall(front[1])
-    }
-    return {name: " ".join(value.split()).strip("\"'") for name, value in fields.items()}, text[
-        front.end() :
-    ]
+    fields: dict[str, str] = {}
+    for name, value in _FIELD.findall(front_matter[1]):
+        words = _BLOCK_MARK.sub("", value.strip(), count=1).split()
+        fields[name] = " ".join(words).strip("\"'")
+    return fields, text[front_matter.end() :]
 
 
 def find_skills(start: Start, trust: FolderTrust) -> Project:
     """Find the user's own skills, and the project's as far as they are trusted. The first of a name is used. Never
     raises for a file: those that are not used are named in a notice."""
-    root, home = project_root(start.cwd), Path(start.environ.get("HOME") or "/")
-    own = [*skill_files_in(start.paths.config / "skills"), *find_skill_files(home)]
-    theirs = find_skill_files(root)
-    found, lines = Project(), list[str]()
-    if theirs and not trust.is_trusted:
-        found.notices.append(
+    root = project_root(start.cwd)
+    home = Path(start.environ.get("HOME") or "/")
+    user_files = [*skill_files_in(start.paths.config / "skills"), *find_skill_files(home)]
+    project_files = find_skill_files(root)
+    project = Project()
+    if project_files and not trust.is_trusted:
+        project.notices.append(
             "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
         )
-        theirs = []
-    for file in [*own, *theirs]:
-        shown = (
-            str(file.relative_to(root))
-            if file in theirs
-            else f"{file}".replace(f"{home}/", "~/", 1)
-        )
+        project_files = []
+    lines: list[str] = []
+    for file in [*user_files, *project_files]:
+        is_of_project = file in project_files
+        name = str(file).replace(f"{home}/", "~/", 1)
+        if is_of_project:
+            name = str(file.relative_to(root))
         try:
-            skill, line = _parse_skill(file, trust if file in theirs else None)
+            skill, line = _parse_skill(file, trust if is_of_project else None)
         except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
-            found.notices.append(
-                f"{shown} is not used: {getattr(error, 'strerror', None) or error}"
-            )
+            problem = getattr(error, "strerror", None) or error
+            project.notices.append(f"{name} is not used: {problem}")
             continue
-        first = found.skills.setdefault(skill.name, skill)
+        first = project.skills.setdefault(skill.name, skill)
         if first is skill:
             lines.append(line)
         elif not first.file.samefile(file):
-            found.notices.append(
-                f"{shown} is not used: {first.file.parent} has the same name {skill.name}"
-            )
-    kept = [
-        line
-        for at, line in enumerate(lines)
-        if len("\n".join(lines[: at + 1]).encode()) <= _MAX_LIST
-    ]
-    if len(kept) < len(lines):
-        names = ", ".join(list(found.skills)[len(kept) :])
-        found.notices.append(
-            f"the list of skills is full: the model does not see {names}. Shorten descriptions"
+            problem = f"{first.file.parent} has the same name {skill.name}"
+            project.notices.append(f"{name} is not used: {problem}")
+    names = list(project.skills)
+    unlisted: list[str] = []
+    while len("\n".join(lines).encode()) > _MAX_SKILL_LIST:
+        lines.pop()
+        unlisted.insert(0, names.pop())
+    if unlisted:
+        project.notices.append(
+            f"the list of skills is full: the model does not see {', '.join(unlisted)}. Shorten descriptions"
         )
-    return replace(found, text="\n".join([_HEAD, *kept]) if kept else "")
+    return replace(project, text="\n".join([_SKILLS_TITLE, *lines]) if lines else "")
 
 
 def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
@@ -184,8 +180,9 @@ def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
     if problem:
         raise ValueError(problem)
     fields, _ = front_matter(decode_text(data))
-    name, description = fields.get("name", ""), fields.get("description", "")
-    if not fields or not name or not description:
+    name = fields.get("name", "")
+    description = fields.get("description", "")
+    if not name or not description:
         raise ValueError("missing front matter (`---` lines around name: and description:)")
     if not re.fullmatch(r"[\w-]{1,64}", name):
         raise ValueError(f"its name {name[:80]!r} is invalid: use letters, digits, - and _")

@@ -62,8 +62,8 @@ def normalize(messages: Iterable[RawMessage]) -> list[ApiMessage]:
 class _History:
     system: list[SystemMessage] = field(default_factory=list)
     messages: list[ApiMessage] = field(default_factory=list)
-    used: set[str] = field(default_factory=set)
-    copies: dict[str, int] = field(default_factory=dict)
+    used_ids: set[str] = field(default_factory=set)
+    copies: dict[str, int] = field(default_factory=dict)  # uses of an id, if there are several
     # Original id → the stubs under it that have no result yet.
     unanswered: dict[str, list[ToolMessage]] = field(default_factory=dict)
 
@@ -102,11 +102,11 @@ class _History:
         self.messages.append(reply)
         stubs: dict[str, list[ToolMessage]] = {}
         for call in calls:
-            made = self._normalize_call(call)
-            reply.setdefault("tool_calls", []).append(made)
+            valid_call = self._normalize_call(call)
+            reply.setdefault("tool_calls", []).append(valid_call)
             result: ToolMessage = {
                 "role": "tool",
-                "tool_call_id": made["id"],
+                "tool_call_id": valid_call["id"],
                 "content": INTERRUPTED_RESULT,
             }
             self.messages.append(result)
@@ -118,22 +118,24 @@ class _History:
         function = call["function"]
         name = _BAD_NAME.sub("_", function["name"])[:_MAX_NAME] or "unknown"
         arguments = _normalize_arguments(function["arguments"])
-        fixed = {
+        valid_call = {
+            **call,
             "id": self._unique_id(call["id"]),
             "type": "function",
             "function": {**function, "name": name, "arguments": arguments},
         }
-        return cast("ApiCall", {**call, **fixed})
+        return cast("ApiCall", valid_call)
 
     def _unique_id(self, given: str) -> str:
         # an id with a signature is kept: the service that made it needs it
-        name = base = given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
-        while name in self.used:
-            self.copies[base] = self.copies.get(base, 1) + 1
-            tail = f"-{self.copies[base]}"
-            name = base[: _MAX_ID - len(tail)] + tail
-        self.used.add(name)
-        return name
+        valid = given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
+        unique = valid
+        while unique in self.used_ids:
+            self.copies[valid] = self.copies.get(valid, 1) + 1
+            suffix = f"-{self.copies[valid]}"
+            unique = valid[: _MAX_ID - len(suffix)] + suffix
+        self.used_ids.add(unique)
+        return unique
 
     def _add_result(self, message: JsonObject) -> None:
         stubs = self.unanswered.get(str(message.get("tool_call_id") or ""))
@@ -145,11 +147,11 @@ class _History:
         result.update(cast("ToolMessage", fields))
 
 
-def _merge_system(found: list[SystemMessage]) -> list[SystemMessage]:
-    if len(found) < 2:
-        return found
-    texts = [message["content"] for message in found if not _is_blank(message["content"])]
-    merged: SystemMessage = {**found[0], "content": "\n\n".join(texts)}
+def _merge_system(messages: list[SystemMessage]) -> list[SystemMessage]:
+    if len(messages) < 2:
+        return messages
+    texts = [message["content"] for message in messages if not _is_blank(message["content"])]
+    merged: SystemMessage = {**messages[0], "content": "\n\n".join(texts)}
     return [merged]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from swecli.context.budget import is_lean
 from swecli.models.context import Epoch, RetainedFact
 from swecli.models.message import HEAD_OPENS, ApiMessage
-from swecli.models.playbook import Bullet, Withdrawn, quote_content, render_bullets
+from swecli.models.playbook import Bullet, WithdrawnStrategy, quote_content, render_bullets
 from swecli.models.session import Session
 from swecli.text import truncate
 
@@ -22,8 +22,8 @@ PromptName = Literal["system", "reflect", "condense", "consolidate"]
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
-_MAX_ITEMS = 40  # newest facts of one kind
-_MAX_LENGTH = 400  # characters of one fact
+_MAX_FACTS = 40  # newest facts of one kind
+_MAX_FACT_LENGTH = 400  # characters
 _MAX_FINDINGS = 20  # open findings that are listed
 _TITLES = (
     ("request", "The user's first request"),
@@ -37,23 +37,14 @@ _LISTS = ("changed", "read")  # kinds rendered as names on one line
 
 @dataclass(frozen=True, slots=True)
 class HeadParts:
-    """Parts of a system message that the session does not store.
+    """Parts of a system message that the session does not store."""
 
-    Attributes:
-        system_prompt: The static prompt.
-        instructions: The project's instructions, or "".
-        strategies: The strategies of the playbook that are shown.
-        findings: The open review findings in the session's files.
-        withdrawn: The texts of strategies that do not hold any more.
-        outdated: Those that were withdrawn after the epoch's summary was written.
-    """
-
-    system_prompt: str
-    instructions: str = ""
-    strategies: tuple[Bullet, ...] = ()
-    findings: Sequence[Finding] = ()
-    withdrawn: Sequence[Withdrawn] = ()
-    outdated: Sequence[Withdrawn] = ()
+    system_prompt: str  # the static prompt
+    instructions: str = ""  # of the project; "": it has none
+    strategies: tuple[Bullet, ...] = ()  # of the playbook, selected for the query
+    findings: Sequence[Finding] = ()  # open ones, in the session's files
+    withdrawn: Sequence[WithdrawnStrategy] = ()  # strategies that do not hold any more
+    outdated: Sequence[WithdrawnStrategy] = ()  # those withdrawn after the summary was written
 
     @property
     def contents(self) -> dict[str, str]:
@@ -63,7 +54,7 @@ class HeadParts:
         """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project
         instructions, and the head if it has any content. Facts of interactions that are not sent completely are part of
         the head."""
-        complete = {number for number in sent if not session.context.is_cut(number)}
+        complete = {number for number in sent if not session.context.is_reduced(number)}
         missing = _missing_facts(session.context.facts.values(), complete, summary)
         facts = [_without_withdrawn(fact, self.withdrawn) for fact in missing]
 
@@ -83,24 +74,21 @@ class HeadParts:
 
     def split(self, epoch: Epoch) -> list[tuple[str, str]]:
         """Split an epoch's system message into its named parts, in the order of `compose`, without empty ones."""
-        static, opens, head = epoch.system.partition(HEAD_OPENS)
-        rest = static.removeprefix(self.system_prompt)
-        playbook = _render_contents(epoch.strategies)
+        static, separator, head = epoch.system.partition(HEAD_OPENS)
+        instructions = static.removeprefix(self.system_prompt)
+        playbook = render_bullets(
+            Bullet(name, content) for name, content in epoch.strategies.items()
+        )
         summary = _render_summary(epoch.summary)
-        facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
+        facts = separator + head.replace(playbook, "", 1).replace(summary, "", 1)
         parts = [
-            ("system", static[: len(static) - len(rest)]),
-            ("instructions", rest),
+            ("system", static.removesuffix(instructions)),
+            ("instructions", instructions),
             ("playbook", playbook),
             ("summary", summary),
             ("from left-out turns", facts if facts != HEAD_OPENS else ""),
         ]
         return [(name, text) for name, text in parts if text]
-
-
-def _render_contents(contents: Mapping[str, str]) -> str:
-    """Render strategies, id to content, as the head contains them."""
-    return render_bullets(Bullet(name, content) for name, content in contents.items())
 
 
 def cache_marks(messages: Sequence[ApiMessage]) -> tuple[int, ...]:
@@ -123,7 +111,7 @@ def _render_summary(summary: str) -> str:
     )
 
 
-def _render_outdated(withdrawn: Sequence[Withdrawn]) -> str:
+def _render_outdated(withdrawn: Sequence[WithdrawnStrategy]) -> str:
     """Render what a summary may still claim as the user's word; "" for nothing."""
     if not withdrawn:
         return ""
@@ -131,24 +119,24 @@ def _render_outdated(withdrawn: Sequence[Withdrawn]) -> str:
     return f"\n\n{opening}\n{render_withdrawn(withdrawn)}"
 
 
-def render_withdrawn(withdrawn: Iterable[Withdrawn]) -> str:
+def render_withdrawn(withdrawn: Iterable[WithdrawnStrategy]) -> str:
     """Render one line for each text, with the text that holds in its place."""
-    rows: list[str] = []
-    for one in withdrawn:
-        row = f'- "{quote_content(one.content)}"'
-        if one.replacement:
-            row += f': now "{quote_content(one.replacement)}"'
-        rows.append(row)
-    return "\n".join(rows)
+    lines: list[str] = []
+    for strategy in withdrawn:
+        line = f'- "{quote_content(strategy.content)}"'
+        if strategy.replacement:
+            line += f': now "{quote_content(strategy.replacement)}"'
+        lines.append(line)
+    return "\n".join(lines)
 
 
-def _without_withdrawn(fact: RetainedFact, withdrawn: Iterable[Withdrawn]) -> RetainedFact:
+def _without_withdrawn(fact: RetainedFact, withdrawn: Iterable[WithdrawnStrategy]) -> RetainedFact:
     """Remove words of the user's that a withdrawn strategy was learned from."""
     if fact.kind != "request":
         return fact
     text = fact.text
-    for one in withdrawn:
-        for quote in one.quotes:
+    for strategy in withdrawn:
+        for quote in strategy.quotes:
             words = re.escape(" ".join(quote.split()))
             if words:
                 text = re.sub(words, "[withdrawn]", text, flags=re.IGNORECASE)
@@ -168,22 +156,19 @@ def _render_facts(facts: Sequence[RetainedFact]) -> str:
 
 
 def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
-    newest = facts[-_MAX_ITEMS:]
-    left = f" (and {len(facts) - len(newest)} older)" if len(facts) > len(newest) else ""
-    quotations = (quote_content(item.text) for item in newest)
-    texts = [truncate(text, _MAX_LENGTH) for text in quotations]
+    texts: list[str] = []
+    for fact in facts[-_MAX_FACTS:]:
+        text = truncate(quote_content(fact.text), _MAX_FACT_LENGTH)
+        if kind == "request":
+            text = f'"{text}" (T{fact.interaction})'
+        if kind == "todo":
+            text += f" (list of T{fact.interaction})"
+        texts.append(text)
+    older = len(facts) - len(texts)
+    rest = f" (and {older} older)" if older else ""
     if kind in _LISTS:
-        return f"- {title}: {', '.join(texts)}{left}"
-    if kind == "request":
-        texts = [
-            f'"{text}" (T{item.interaction})' for text, item in zip(texts, newest, strict=True)
-        ]
-    if kind == "todo":
-        texts = [
-            f"{text} (list of T{item.interaction})"
-            for text, item in zip(texts, newest, strict=True)
-        ]
-    return f"- {title}{left}:" + "".join(f"\n  - {text}" for text in texts)
+        return f"- {title}: {', '.join(texts)}{rest}"
+    return f"- {title}{rest}:" + "".join(f"\n  - {text}" for text in texts)
 
 
 def _missing_facts(
@@ -195,16 +180,16 @@ def _missing_facts(
 
 
 def _render_findings(findings: Sequence[Finding]) -> str:
-    rows = [
-        f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {' '.join(f.message.split())[:160]}"
-        for f in findings[:_MAX_FINDINGS]
-    ]
-    if not rows:
+    if not findings:
         return ""
-    left = len(findings) - len(rows)
-    if left:
-        rows.append(f"- … and {left} more: /findings")
-    return "\n".join(["\n\n## Findings\nOpen review findings in these files:", *rows])
+    lines = ["\n\n## Findings\nOpen review findings in these files:"]
+    for finding in findings[:_MAX_FINDINGS]:
+        message = " ".join(finding.message.split())[:160]
+        rule = f"{finding.code_smell_type} ({finding.severity})"
+        lines.append(f"- [{finding.id}] {finding.place} {rule}: {message}")
+    if len(findings) > _MAX_FINDINGS:
+        lines.append(f"- … and {len(findings) - _MAX_FINDINGS} more: /findings")
+    return "\n".join(lines)
 
 
 def load_prompt(name: PromptName, window: int | None = None) -> str:

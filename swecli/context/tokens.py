@@ -30,7 +30,7 @@ CHARACTERS_PER_TOKEN = 4
 MISSING_IMAGE_TOKENS = 450
 
 # A run of a million equal letters stalls or kills the tokeniser: text is encoded in pieces of this length.
-_PIECE = 4096
+_PIECE_LENGTH = 4096
 # Tokens that a chat format adds to each message, to each call, and once before the answer.
 PER_MESSAGE = 4
 _PER_CALL = 8
@@ -39,9 +39,9 @@ _MAX_CACHED = 20_000
 # Fields that are counted separately, part of the frame, or never sent.
 _FRAME = ("role", "content", "tool_calls", "tool_call_id", KEY, BLOCKS, IMAGES, NOTES)
 
-_BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
+_ENCODINGS_URL = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → SHA-256 of its published table.
-_TABLES = {
+_TABLE_DIGESTS = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 }
@@ -61,7 +61,7 @@ class TokenCounter:
         self.encoding = encoding
         self.exact = exact
         self._encode: _Encode | None = None
-        self._tried = False
+        self._has_tried_table = False
         self._cache: dict[tuple[int, int], int] = {}
 
     @property
@@ -74,8 +74,9 @@ class TokenCounter:
         if not self.exact:
             self.exact = True
             self._cache.clear()
-        if not self._tried:
-            self._encode, self._tried = _load(self.encoding), True
+        if not self._has_tried_table:
+            self._encode = _load(self.encoding)
+            self._has_tried_table = True
         return self._encode is not None
 
     def count(self, text: str) -> int:
@@ -83,12 +84,13 @@ class TokenCounter:
         if not text:
             return 0
         key = (len(text), hash(text))
-        known = self._cache.get(key)
-        if known is None:
+        tokens = self._cache.get(key)
+        if tokens is None:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
-            known = self._cache[key] = self._measure(text)
-        return known
+            tokens = self._measure(text)
+            self._cache[key] = tokens
+        return tokens
 
     @property
     def label(self) -> str:
@@ -117,10 +119,10 @@ class TokenCounter:
             total += self.count(call["function"]["arguments"])
         blocks = blocks_of(message)
         if blocks is not None:
-            total += _opaque_tokens(blocks)
+            total += _provider_block_tokens(blocks)
         for key, value in message.items():
             if key not in _FRAME and value:
-                total += self.count(value if isinstance(value, str) else _as_json(value))
+                total += self.count(value if isinstance(value, str) else _to_json(value))
         return total
 
     def count_messages(self, messages: Iterable[ApiMessage]) -> int:
@@ -129,8 +131,11 @@ class TokenCounter:
 
     def count_tools(self, specs: Iterable[ToolSpec | Mapping[str, Json]]) -> int:
         """Count the tokens of the tools' descriptions and schemas."""
-        plain = (spec.to_api() if isinstance(spec, ToolSpec) else spec for spec in specs)
-        return sum(PER_MESSAGE + self.count(_as_json(spec)) for spec in plain)
+        total = 0
+        for spec in specs:
+            schema = spec.to_api() if isinstance(spec, ToolSpec) else spec
+            total += PER_MESSAGE + self.count(_to_json(schema))
+        return total
 
     def _measure(self, text: str) -> int:
         if self.exact:
@@ -138,12 +143,11 @@ class TokenCounter:
         if self._encode is None:
             return _estimate(text)
         if not text.isascii():
-            text = text.encode(
-                "utf-8", "replace"
-            ).decode()  # lone surrogates would take the tokeniser's slow path
+            # lone surrogates would take the tokeniser's slow path
+            text = text.encode("utf-8", "replace").decode()
         total = 0
-        for start in range(0, len(text), _PIECE):
-            piece = text[start : start + _PIECE]
+        for start in range(0, len(text), _PIECE_LENGTH):
+            piece = text[start : start + _PIECE_LENGTH]
             try:
                 total += len(self._encode(piece))
             except (KeyboardInterrupt, SystemExit):
@@ -187,7 +191,7 @@ def _block_tokens(block: Json, count_tokens: Callable[[str], int]) -> int:
         return MISSING_IMAGE_TOKENS if data is None else _image_tokens(len(data))
     if kind == "tool_result":
         return estimate_token_count(block.get("content"), count_tokens)
-    return count_tokens(_as_json(block))
+    return count_tokens(_to_json(block))
 
 
 def _image_data(block: Mapping[str, Json]) -> str | None:
@@ -201,14 +205,17 @@ def _image_data(block: Mapping[str, Json]) -> str | None:
     return None
 
 
-def _as_json(value: Json) -> str:
+def _to_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _opaque_tokens(blocks: Blocks) -> int:
-    """Estimate, by its length, what only the provider can decode."""
-    opaque = [part for part in blocks["content"] if part.get("type") not in ("text", "tool_use")]
-    return sum(_estimate(_as_json(part)) for part in opaque)
+def _provider_block_tokens(blocks: Blocks) -> int:
+    """Estimate, by its length, what only the provider can decode, such as encrypted reasoning."""
+    total = 0
+    for block in blocks["content"]:
+        if block.get("type") not in ("text", "tool_use"):
+            total += _estimate(_to_json(block))
+    return total
 
 
 def _estimate(text: str) -> int:
@@ -219,13 +226,12 @@ def _load(encoding: str) -> _Encode | None:
     """Load the encode function; None if its table cannot be used."""
     # reads the environment: the variable that tiktoken itself reads
     folder = os.environ.get("TIKTOKEN_CACHE_DIR")
-    if not folder or encoding not in _TABLES:
+    if not folder or encoding not in _TABLE_DIGESTS:
         return None
-    published = f"{_BLOBS}{encoding}.tiktoken".encode()
+    published = f"{_ENCODINGS_URL}{encoding}.tiktoken".encode()
+    name = hashlib.sha1(published, usedforsecurity=False).hexdigest()
     try:
-        return _encoder(
-            encoding, Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest()
-        )
+        return _encoder(encoding, Path(folder) / name)
     except OSError:
         return None
     except Exception:  # noqa: BLE001  # any failure means estimated counts
@@ -238,7 +244,7 @@ def _load(encoding: str) -> _Encode | None:
 @cache
 def _encoder(encoding: str, table: Path) -> _Encode | None:
     """Return None if the table is damaged: tiktoken would delete and download it. Raises OSError."""
-    if hashlib.sha256(table.read_bytes()).hexdigest() != _TABLES[encoding]:
+    if hashlib.sha256(table.read_bytes()).hexdigest() != _TABLE_DIGESTS[encoding]:
         return None
     # late: slow to import, and needed only for exact counts
     import tiktoken

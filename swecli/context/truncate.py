@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
-from swecli.context.keyed import normalize_keyed
+from swecli.context.keyed_messages import normalize_keyed
 from swecli.context.tokens import count_text, estimate_token_count
 from swecli.models.context import KEY, interaction_of, key_of, note_key
 from swecli.models.message import ApiMessage
@@ -75,9 +75,9 @@ def truncate_safely(
     The system message, the first and the last user message, the newest step and, of keyed messages, the interactions in
     `pins` stay. The cut moves forward to the next user or assistant message. A stub separates two user messages that
     would meet. Returns an equal list if nothing can be removed."""
-    free = [message for message in messages if interaction_of(message) not in pins]
-    shorter = _truncate_unpinned(free, fraction)
-    if len(free) == len(messages):
+    unpinned = [message for message in messages if interaction_of(message) not in pins]
+    shorter = _truncate_unpinned(unpinned, fraction)
+    if len(unpinned) == len(messages):
         return shorter
     return normalize_keyed(merge_pinned(messages, shorter, pins))
 
@@ -87,14 +87,14 @@ def merge_pinned(
 ) -> list[ApiMessage]:
     """Put the pinned ones of keyed messages back among those that are left; an inserted note stays before the message
     it precedes."""
-    places = {key_of(message): place for place, message in enumerate(messages)}
+    indexes = {key_of(message): index for index, message in enumerate(messages)}
     pinned = [message for message in messages if interaction_of(message) in pins]
 
-    def place(message: ApiMessage) -> tuple[int, bool]:
+    def position(message: ApiMessage) -> tuple[int, bool]:
         key = key_of(message)
-        return places.get(key.removeprefix(note_key("")), len(places)), key in places
+        return indexes.get(key.removeprefix(note_key("")), len(indexes)), key in indexes
 
-    return sorted([*smaller, *pinned], key=place)
+    return sorted([*smaller, *pinned], key=position)
 
 
 def _truncate_unpinned(messages: list[ApiMessage], fraction: float) -> list[ApiMessage]:
@@ -103,18 +103,18 @@ def _truncate_unpinned(messages: list[ApiMessage], fraction: float) -> list[ApiM
         return list(messages)
     first = users[0]
     last = users[-1]
-    head = messages[: first + 1]
+    beginning = messages[: first + 1]
     middle = messages[first + 1 : last]
-    turn: list[ApiMessage] = []
+    query: list[ApiMessage] = []
     steps = messages[first + 1 :]
     if last > first:
-        turn = [messages[last]]
+        query = [messages[last]]
         steps = messages[last + 1 :]
     if middle and middle[0].get("content") == _LEFT_OUT:
         middle = middle[1:]
 
-    plain = [messages[first], *middle, *turn, *steps]
-    share = len(plain) - len(truncate_conversation(plain, fraction))
+    countable = [messages[first], *middle, *query, *steps]
+    share = len(countable) - len(truncate_conversation(countable, fraction))
     from_middle = _safe_boundary(middle, min(share, len(middle)))
     from_steps = 0
     if share > from_middle:
@@ -122,8 +122,8 @@ def _truncate_unpinned(messages: list[ApiMessage], fraction: float) -> list[ApiM
         newest = replies[-1] if replies else 0
         from_steps = min(_safe_boundary(steps, share - from_middle), newest)
 
-    rest = [*middle[from_middle:], *turn]
-    shorter = [*head, *_separator(rest), *rest, *steps[from_steps:]]
+    rest = [*middle[from_middle:], *query]
+    shorter = [*beginning, *_separator(rest), *rest, *steps[from_steps:]]
     return shorter if len(shorter) < len(messages) else list(messages)
 
 
@@ -178,8 +178,8 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
     answer = TruncateResponse(messages=options.messages, prev_context_tokens=before)
     if options.auto_condense_context and options.condense is not None and has_reached:
         answer = await condense_checked(options, options.condense)
-    left = before if answer.new_context_tokens is None else answer.new_context_tokens
-    if left <= allowed:
+    after = before if answer.new_context_tokens is None else answer.new_context_tokens
+    if after <= allowed:
         return answer
     return _truncate_once(options, answer)
 
@@ -222,14 +222,15 @@ def _truncate_once(options: TruncateOptions, answer: TruncateResponse) -> Trunca
         len(kept),
         len(answer.messages),
     )
-    left = answer.new_context_tokens
-    return replace(answer, messages=kept, new_context_tokens=None if left is None else left - gain)
+    tokens = answer.new_context_tokens
+    if tokens is not None:
+        tokens -= gain
+    return replace(answer, messages=kept, new_context_tokens=tokens)
 
 
 def _context_tokens(options: TruncateOptions) -> int:
     """Return the size of the whole context, with the last message."""
-    last = count_text(options.messages[-1], options.count_tokens) if options.messages else 0
-    return options.total_tokens + last
+    return options.total_tokens + _size(options.messages[-1:], options)
 
 
 def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:

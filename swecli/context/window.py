@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import ApiMessage
@@ -11,13 +12,18 @@ from swecli.models.context import DEFAULT_SLACK, WindowSpec, interaction_of
 from swecli.models.counts import pluralize
 from swecli.models.session import Session
 
-Opening = tuple[int, str]  # a new epoch: its first interaction, and the reason
-_HALF = "it takes half of what is allowed"
 _LARGE_WORK = ("refactor", "implement", "design")
 _LARGE_SIZE = 7
 _FEW_WORDS = 5
 _SMALL_SIZE = 3
 _TOKENS_PER_SLACK = 4_000  # of a request's limit, for each interaction of slack
+
+
+class Opening(NamedTuple):
+    """A new epoch."""
+
+    first: int  # its first interaction
+    reason: str  # for the user, such as "more than 8 turns"
 
 
 def adaptive_window_size(
@@ -35,24 +41,26 @@ def adaptive_window_size(
 class OpeningConditions:
     """What the start of a turn depends on besides the session."""
 
-    cold: bool = False  # the provider's cache has expired
+    is_cache_cold: bool = False  # the provider's cache has expired
     allowed: int | None = None  # tokens that a request may have, None if unknown
     reopen: str = ""  # why a new epoch must begin
-    smallest: int = 3  # bounds of an `auto` window
-    largest: int = 10
+    min_size: int = 3  # bounds of an `auto` window
+    max_size: int = 10
 
     def resolve(self, spec: WindowSpec, query: str = "") -> WindowSpec:
         """Resolve the window for a query: `auto` gets a size from it; a small model's window limits the slack."""
         if spec.mode == "auto":
-            size = adaptive_window_size(query, min_size=self.smallest, max_size=self.largest)
+            size = adaptive_window_size(query, min_size=self.min_size, max_size=self.max_size)
             return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
         slack = spec.slack if self.allowed is None else self.allowed // _TOKENS_PER_SLACK
         return replace(spec, slack=min(spec.slack, slack))
 
-    def max_held(self, spec: WindowSpec) -> int:
+    def max_interactions(self, spec: WindowSpec) -> int:
         """Return how many interactions a resolved window may hold before it moves. `auto` moves only at its upper
         bound: a query that needs fewer interactions is no reason to invalidate the cached prefix."""
-        return max(self.largest, spec.size) if spec.mode == "auto" else spec.size + spec.slack
+        if spec.mode == "auto":
+            return max(self.max_size, spec.size)
+        return spec.size + spec.slack
 
     def next_opening(
         self, session: Session, query: str, past: Sequence[ApiMessage], counter: TokenCounter
@@ -66,32 +74,33 @@ class OpeningConditions:
         completed = session.completed
         spec = self.resolve(session.window, query)
         if epoch is None:
-            return replace(spec, slack=0).first_kept(completed), "the session begins"
+            return Opening(replace(spec, slack=0).first_kept(completed), "the session begins")
         if epoch.spec != str(session.window):
             # an epoch begins in any case, so that the new setting is stored
-            return spec.first_kept(completed, epoch.first), f"the window is {session.window} now"
+            first = spec.first_kept(completed, epoch.first)
+            return Opening(first, f"the window is {session.window} now")
         if self.reopen:
-            return epoch.first, self.reopen
-        older = {pin for pin in state.pins if pin < epoch.first}
-        if not older <= set(epoch.pins) or any(
-            state.is_cut(pin, or_changed=True) for pin in state.pins
-        ):
-            return epoch.first, "a pinned turn comes back"
+            return Opening(epoch.first, self.reopen)
+        unsent = {pin for pin in state.pins if pin < epoch.first} - {*epoch.pins}
+        if unsent or any(state.is_reduced(pin, or_changed=True) for pin in state.pins):
+            return Opening(epoch.first, "a pinned turn comes back")
         if completed < state.hold_turns or spec.mode == "full":
             return None
-        held = completed - epoch.first + 1
-        target = completed - spec.size + 1
-        most = self.max_held(spec)
-        if held > most:
-            return target, f"more than {pluralize(most, 'turn')}"
-        if held > spec.size and self.cold:
-            return target, "the provider's cache is cold"
-        if held > spec.size and self.allowed is not None:
+        size = completed - epoch.first + 1
+        first = completed - spec.size + 1
+        max_size = self.max_interactions(spec)
+        if size > max_size:
+            return Opening(first, f"more than {pluralize(max_size, 'turn')}")
+        if size <= spec.size:
+            return None
+        if self.is_cache_cold:
+            return Opening(first, "the provider's cache is cold")
+        if self.allowed is not None:
             tokens = _count_from(past, 0, counter)
-            kept = _count_from(past, target, counter)
+            kept = _count_from(past, first, counter)
             # the provider bills what stays in full again
             if tokens * 2 > self.allowed and tokens >= kept * 2:
-                return target, _HALF
+                return Opening(first, "it takes half of what is allowed")
         return None
 
 

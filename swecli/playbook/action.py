@@ -17,12 +17,13 @@ from swecli.text import shorten
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.store.session_manager import SessionManager
 
-_CONTENT = 90
+_MAX_CONTENT = 90  # characters of a strategy in a line about a change
 _MAX_BYTES = 20_000_000
-_SESSIONS, _TITLE = 200, 40  # sessions among which a title is looked up, characters of it
+_MAX_SESSIONS = 200  # among which a title is looked up
+_MAX_TITLE = 40  # characters of a title
 _SESSION = 13  # characters that identify a session
-_MANY = 8  # operations of a delta that are named one by one
-_DONE = {
+_MAX_NAMED = 8  # operations of a delta that are named one by one
+_CLAUSES = {
     "REMOVE": "removed",
     "PIN": "pinned",
     "QUARANTINE": "put into quarantine",
@@ -56,13 +57,13 @@ class ActionContext:
 
     def bullets(self) -> list[Bullet]:
         """Return the session's strategies in order of their numbers, without removed ones."""
-        return sorted(self.session.playbook.bullets.values(), key=lambda b: b.number)
+        return sorted(self.session.playbook.bullets.values(), key=lambda bullet: bullet.number)
 
     def session_name(self, session_id: str) -> str:
         """Return the title of another session in quotes, or the beginning of its id."""
-        found = self.sessions.catalog.list_sessions(None, _SESSIONS)
-        title = next((info.shown_title for info in found if info.id == session_id), "")
-        return f'"{shorten(title, _TITLE)}"' if title else session_id[:_SESSION]
+        newest = self.sessions.catalog.list_sessions(None, _MAX_SESSIONS)
+        title = next((info.shown_title for info in newest if info.id == session_id), "")
+        return f'"{shorten(title, _MAX_TITLE)}"' if title else session_id[:_SESSION]
 
     def apply(self, delta: Delta) -> AppliedDelta:
         return self.sessions.playbook.apply(delta, self.session)
@@ -106,33 +107,31 @@ def read_text_file(path: Path) -> str:
 
 def format_op(op: Op, name: str) -> str:
     """Format one operation on the bullet `name` as a clause."""
-    label = f"{name} " if name else ""
     if op.op == "ADD":
-        content = shorten(str(op.fields.get("content", "")), _CONTENT)
-        waits = op.fields.get("state") == "quarantined"
-        named = f" ({name})" if name else ""
-        return (
-            f"? {content} (needs your approval: {_reason_of(op)}){named}"
-            if waits
-            else f"+ {content}{named}"
-        )
-    if op.op == "UPDATE":
-        return f"{label}{_format_update(op)}"
-    return f"{label}{_DONE[op.op]}"
+        content = shorten(str(op.fields.get("content", "")), _MAX_CONTENT)
+        label = f" ({name})" if name else ""
+        if op.fields.get("state") == "quarantined":
+            return f"? {content} (needs your approval: {_approval_reason(op)}){label}"
+        return f"+ {content}{label}"
+    label = f"{name} " if name else ""
+    return label + (_format_update(op) if op.op == "UPDATE" else _CLAUSES[op.op])
 
 
 def _format_update(op: Op) -> str:
     if content := op.fields.get("content"):
-        return f"now: {shorten(str(content), _CONTENT)}"
+        return f"now: {shorten(str(content), _MAX_CONTENT)}"
     if op.fields.get("state") == "unconfirmed":
         return "unconfirmed: seen in a second exchange"
     if op.fields.get("state") == "active":
         return "active: you said so" if op.in_users_words else "active: it helped"
-    named = {key: value for key, value in op.fields.items() if key in ("scope", "state", "when")}
-    return ", ".join(f"{key} → {value}" for key, value in named.items()) or "confirmed again"
+    changed = [
+        f"{key} → {value}" for key, value in op.fields.items() if key in ("scope", "state", "when")
+    ]
+    return ", ".join(changed) or "confirmed again"
 
 
-def _reason_of(op: Op) -> str:
+def _approval_reason(op: Op) -> str:
+    """Return why a proposal needs an approval, "" if nothing is stored of it."""
     doubt = doubt_in(op.evidence)
     if doubt is not None:
         return doubt.why
@@ -143,14 +142,13 @@ def summarize(applied: AppliedDelta) -> str:
     """Summarize a delta in one line: its operations, the number of verdicts, and refused proposals."""
     delta = applied.delta
     parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []
-    if len(delta.ops) > _MANY:
-        parts += [
-            f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()
-        ]
+    if len(delta.ops) > _MAX_NAMED:
+        counts = Counter(op.op.lower() for op in delta.ops)
+        parts += [f"{name} {count}" for name, count in counts.items()]
     else:
         parts += [format_op(op, name) for name, op in applied.ops_by_id()]
     if applied.verdicts:
-        counts = Counter(sorted(tag for _, tag in applied.verdicts))
-        parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
+        tags = Counter(sorted(tag for _, tag in applied.verdicts))
+        parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in tags.items()))
     parts += [f"not applied: {line}" for line in delta.refused]
     return "; ".join(parts) or "nothing"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from swecli.models.playbook import Bullet
-from swecli.store.sessions.search import stem
+from swecli.store.sessions.stemming import stem
 from swecli.text import sanitize
 
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
@@ -27,8 +27,8 @@ _STOP = frozenset(_STOP_WORDS.split())
 def clean(content: str) -> str:
     """Return one line of visible text, with brackets removed from ids so that a bullet cannot cite another one."""
     text = sanitize(content)
-    while (found := _ID.sub(r"\1", text)) != text:
-        text = found
+    while _ID.search(text):  # `[[P-1]]` has brackets within brackets
+        text = _ID.sub(r"\1", text)
     return " ".join(text.split())
 
 
@@ -66,11 +66,11 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 def most_similar(text: str, bullets: Iterable[Bullet], least: float = _SIMILAR) -> Bullet | None:
     """Return the bullet most similar to a text, the oldest of several; None below the similarity `least`."""
     words = stems(text)
-    scored = (
+    scored = [
         (_jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets
-    )
-    score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
-    return bullet if score >= least else None
+    ]
+    similarity, _, bullet = max(scored, key=lambda row: row[:2], default=(0.0, 0, None))
+    return bullet if similarity >= least else None
 
 
 @dataclass(slots=True)
@@ -80,65 +80,68 @@ class BulletIndex:
 
     _names: list[str] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
-    _whole: str = ""
-    _starts: list[int] = field(
-        default_factory=list
-    )  # offsets of the texts in `_whole`, and its end
-    _spaces: int = 0  # spaces in `_whole`: a fast estimate of its length in words
-    _places: dict[str, set[int]] = field(
-        default_factory=dict
-    )  # indexes of the texts that contain a term
+    _joined: str = ""
+    # offsets of the texts in `_joined`, and its end
+    _starts: list[int] = field(default_factory=list)
+    _spaces: int = 0  # spaces in `_joined`: a fast estimate of its length in words
+    # by term, the indexes of the texts that contain it
+    _postings: dict[str, set[int]] = field(default_factory=dict)
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
         texts = [text for bullet in bullets.values() for text in (bullet.content, bullet.when)]
         names = [*bullets]
         if (names, texts) == (self._names, self._texts):
             return
+        self._names = names
+        self._texts = texts
+        self._postings = {}
         pairs = zip(texts[::2], texts[1::2], strict=True)
-        self._whole = _plain("".join(f" {content} {when} \0" for content, when in pairs))
-        lengths = (len(text) + 1 for text in self._whole.split("\0"))
-        self._names, self._texts, self._places = names, texts, {}
-        self._starts, self._spaces = [*accumulate(lengths, initial=0)], self._whole.count(" ")
+        self._joined = _plain("".join(f" {content} {when} \0" for content, when in pairs))
+        lengths = (len(text) + 1 for text in self._joined.split("\0"))
+        self._starts = [*accumulate(lengths, initial=0)]
+        self._spaces = self._joined.count(" ")
 
-    def _places_of(self, term: str) -> set[int]:
-        if term not in self._places:
+    def _texts_with(self, term: str) -> set[int]:
+        """Return the indexes of the texts that contain a term."""
+        if term not in self._postings:
+            texts = set[int]()
             # a stem differs from its word in the last two letters at most, except for dying, lying and tying
-            begin, found = f" {term[: max(2, len(term) - 2)]}", set[int]()
-            at = self._whole.find(begin)
-            while at >= 0:
-                end = self._whole.index(" ", at + 1)
-                if _term(self._whole[at + 1 : end]) == term:
-                    place = bisect_right(self._starts, at)
-                    found.add(place - 1)
-                    end = self._starts[place]
-                at = self._whole.find(begin, end)
-            self._places[term] = found
-        return self._places[term]
+            beginning = f" {term[: max(2, len(term) - 2)]}"
+            start = self._joined.find(beginning)
+            while start >= 0:
+                end = self._joined.index(" ", start + 1)
+                if _term(self._joined[start + 1 : end]) == term:
+                    following = bisect_right(self._starts, start)
+                    texts.add(following - 1)
+                    end = self._starts[following]
+                start = self._joined.find(beginning, end)
+            self._postings[term] = texts
+        return self._postings[term]
 
     def search(self, query: str, least: float) -> dict[str, float]:
         """Return the BM25 scores by id of the bullets that match at least the share `least` of the query's idf mass.
         BM25 after Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's non-negative
         idf; a term counts once per text. A term that no bullet contains has the idf of the rarest one."""
-        wanted, total = stems(query), len(self._names)
-        counts = {term: len(self._places_of(term)) for term in sorted(wanted)}
+        total = len(self._names)
+        counts = {term: len(self._texts_with(term)) for term in sorted(stems(query))}
         idf = {
             term: math.log(1 + (total - count + 0.5) / (count + 0.5))
             for term, count in counts.items()
         }
-        enough = least * sum(idf.values())
-        sums: dict[int, float] = {}
-        left = sum(idf.values())
+        remaining = sum(idf.values())
+        threshold = least * remaining
+        sums: dict[int, float] = {}  # of the idf of the terms found so far, by index of the text
         for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
-            # skip texts that the remaining terms cannot lift over the threshold
-            for place in (
-                self._places_of(term) if left >= enough else sums.keys() & self._places_of(term)
-            ):
-                sums[place] = sums.get(place, 0.0) + weight
-            left -= weight
-        passed: dict[str, float] = {}
-        for place, value in sums.items():
-            if value >= enough:
-                length = self._whole.count(" ", self._starts[place], self._starts[place + 1])
+            texts = self._texts_with(term)
+            if remaining < threshold:  # the remaining terms lift no further text over it
+                texts = sums.keys() & texts
+            for index in texts:
+                sums[index] = sums.get(index, 0.0) + weight
+            remaining -= weight
+        scores: dict[str, float] = {}
+        for index, mass in sums.items():
+            if mass >= threshold:
+                length = self._joined.count(" ", self._starts[index], self._starts[index + 1])
                 norm = 1 - _LENGTH + _LENGTH * length * total / self._spaces
-                passed[self._names[place]] = value * ((_SATURATION + 1) / (1 + _SATURATION * norm))
-        return passed
+                scores[self._names[index]] = mass * ((_SATURATION + 1) / (1 + _SATURATION * norm))
+        return scores

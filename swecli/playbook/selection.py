@@ -21,7 +21,7 @@ _FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer u
 _HEAD_SHARE = 2 / 3  # of the budget for a head if not all bullets fit; the rest is for later turns
 _MISSED = 1 / 2  # of the score of a query's bullets that may be missing
 _FEW = 5  # rejected candidates that are stored for `why`
-_HELD = "the conversation contains it already"
+_SENT = "the conversation contains it already"
 _FULL = "it does not fit"
 
 Count = Callable[[str], int]
@@ -29,16 +29,16 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class SelectionRequest:
-    """The input of a selection: all `bullets` by id, oldest first, and their `index`. At most `most` in `budget` tokens
-    are selected (0: playbook off). `new_ids` were added by the user in this epoch; with `whole_head`, no later turn
-    shares the budget."""
+    """The input of a selection: all `bullets` by id, oldest first, and their `index`. At most `limit` of them are
+    selected, in at most `budget` tokens (either 0: playbook off). `new_ids` were added by the user in this epoch; with
+    `whole_head`, no later turn shares the budget."""
 
     bullets: Mapping[str, Bullet]
     query: str
     count: Count
     index: BulletIndex
     budget: int = 1_200
-    most: int = 200
+    limit: int = 200
     new_ids: Collection[str] = ()
     whole_head: bool = False
 
@@ -52,20 +52,15 @@ class SelectionRequest:
         settings: Settings,
     ) -> SelectionRequest:
         """Build the request for a session's next query."""
-        playbook, window = session.get_playbook(), session.window
+        playbook = session.get_playbook()
+        window = session.window
         # bullets that the user added in this epoch are selected without matching the query
-        began = next(
-            (
-                row.created_at
-                for row in reversed(session.context.reductions)
-                if row.epoch is not None
-            ),
-            None,
-        )
-        taught = [
-            b.id
-            for b in playbook.bullets.values()
-            if began and b.trust == "user" and b.created_at > began
+        epochs = [reduction for reduction in session.context.reductions if reduction.epoch]
+        began = epochs[-1].created_at if epochs else None
+        added = [
+            bullet.id
+            for bullet in playbook.bullets.values()
+            if began and bullet.trust == "user" and bullet.created_at > began
         ]
         return cls(
             bullets=playbook.bullets,
@@ -73,24 +68,22 @@ class SelectionRequest:
             count=count,
             index=index,
             budget=settings.playbook_tokens,
-            most=settings.max_strategies,
-            new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(taught)),
+            limit=settings.max_strategies,
+            new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(added)),
             whole_head=window.mode == "fixed" and not window.slack,
         )
 
-    def select(self, held: HeldBullets | None = None) -> Selection:
-        """Select deterministically within the budget: with `held`, further notes for the conversation; without it, or
+    def select(self, sent: SentBullets | None = None) -> Selection:
+        """Select deterministically within the budget: with `sent`, further notes for the conversation; without it, or
         if `reopen` is set, the head of an epoch."""
         ranked, fits = _rank(self)
-        found = (
-            _select_for_head(self, ranked, fits)
-            if held is None
-            else _extend(self, ranked, fits, held)
+        selection = (
+            _extend(self, ranked, fits, sent) if sent else _select_for_head(self, ranked, fits)
         )
-        shown = {bullet.id for bullet in found.bullets}
-        names = [candidate.bullet.id for candidate in ranked if _is_harmful(candidate.bullet)]
-        held_back = tuple(name for name in names if name not in shown)
-        return replace(found, more=not fits, held_back=held_back)
+        selected = {bullet.id for bullet in selection.bullets}
+        harmful = [candidate.bullet.id for candidate in ranked if _is_harmful(candidate.bullet)]
+        held_back = tuple(name for name in harmful if name not in selected)
+        return replace(selection, more=not fits, held_back=held_back)
 
     def recall(self) -> Selection:
         """Select the matching bullets alone."""
@@ -98,13 +91,13 @@ class SelectionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBullets:
-    """The ids of the bullets in the conversation, the `tokens` of the budget they use, and the format of a further
-    note's `line`."""
+class SentBullets:
+    """The ids of the bullets that the conversation contains, the `tokens` of the budget they use, and `format_line`,
+    which formats a further one as the note that adds it."""
 
     ids: Collection[str]
     tokens: int
-    line: Callable[[Bullet], str]
+    format_line: Callable[[Bullet], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +147,15 @@ class Selection:
 
 def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
     """Return the candidates, best first, and whether all that may be shown fit."""
-    if not (request.budget and request.most):
+    if not (request.budget and request.limit):
         return [], True
-    if (whole := _fit_all(request)) is not None:
-        return whole, True
+    everything = _fit_all(request)
+    if everything is not None:
+        return everything, True
     own = [
         _Candidate(bullet, reason="it is pinned" if bullet.state == "pinned" else "")
-        for name, bullet in request.bullets.items()
-        if bullet.kind == "preference"
-        or bullet.scope == "user"
-        or bullet.state == "pinned"
-        or name in request.new_ids
-        if not _exclusion_reason(bullet)
+        for bullet in request.bullets.values()
+        if _is_for_any_query(bullet, request) and not _exclusion_reason(bullet)
     ]
     own.sort(
         key=lambda c: (
@@ -174,34 +164,42 @@ def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
             -c.bullet.number,
         )
     )
-    known = {candidate.bullet.id for candidate in own}
-    return [*own, *(c for c in _search(request) if c.bullet.id not in known)], False
+    own_ids = {candidate.bullet.id for candidate in own}
+    return [*own, *(c for c in _search(request) if c.bullet.id not in own_ids)], False
+
+
+def _is_for_any_query(bullet: Bullet, request: SelectionRequest) -> bool:
+    """Return True for the user's own bullets, which need not match the query."""
+    is_general = bullet.kind == "preference" or bullet.scope == "user"
+    return is_general or bullet.state == "pinned" or bullet.id in request.new_ids
 
 
 def _fit_all(request: SelectionRequest) -> list[_Candidate] | None:
     """Return every bullet, those that may be shown first; None if they exceed the budget."""
-    may, out, left = list[_Candidate](), list[_Candidate](), request.budget
+    allowed = list[_Candidate]()
+    excluded = list[_Candidate]()
+    tokens_left = request.budget
     for bullet in request.bullets.values():
-        candidate = _Candidate(bullet, reason=_exclusion_reason(bullet))
-        (out if candidate.reason else may).append(candidate)
-        left -= (
-            0 if candidate.reason else len(bullet.content.split()) + 2
-        )  # a lower bound of its tokens
-        if left < 0:
+        reason = _exclusion_reason(bullet)
+        if reason:
+            excluded.append(_Candidate(bullet, reason=reason))
+            continue
+        allowed.append(_Candidate(bullet))
+        tokens_left -= len(bullet.content.split()) + 2  # a lower bound of its tokens
+        if tokens_left < 0:
             return None
-    if len(may) > request.most or (
-        may and request.count(render_bullets(c.bullet for c in may)) > request.budget
-    ):
+    text = render_bullets(candidate.bullet for candidate in allowed)
+    if len(allowed) > request.limit or (text and request.count(text) > request.budget):
         return None
-    return [*may, *out]
+    return [*allowed, *excluded]
 
 
 def _search(request: SelectionRequest) -> list[_Candidate]:
     """Return the matching bullets, best first, after the rarely used ones that get a share of the budget."""
     request.index.update(request.bullets)
-    found = request.index.search(request.query, _LEAST_MASS)
-    least = _LEAST_SHARE * max(found.values(), default=0.0)
-    pairs = ((request.bullets[name], match) for name, match in found.items() if match >= least)
+    matches = request.index.search(request.query, _LEAST_MASS)
+    least = _LEAST_SHARE * max(matches.values(), default=0.0)
+    pairs = ((request.bullets[name], match) for name, match in matches.items() if match >= least)
     ranked = [_Candidate(bullet, match, _exclusion_reason(bullet)) for bullet, match in pairs]
     ranked.sort(key=lambda c: (-c.score, -c.bullet.number))
     new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
@@ -233,101 +231,97 @@ def _select_for_head(
     whole = _fill(request, ranked, request.budget)
     if fits or request.whole_head or not whole.missed:
         return whole
-    part = _fill(request, ranked, int(request.budget * _HEAD_SHARE))
-    return whole if any(candidate.bullet.state == "pinned" for candidate in part.missed) else part
+    share = _fill(request, ranked, int(request.budget * _HEAD_SHARE))
+    return whole if any(candidate.bullet.state == "pinned" for candidate in share.missed) else share
 
 
 def _extend(
-    request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool, held: HeldBullets
+    request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool, sent: SentBullets
 ) -> Selection:
     """Select further notes for the conversation, or a head if a new epoch is required."""
-    found, why = _fill(request, ranked, request.budget, held), ""
-    present = {name: request.bullets.get(name) for name in held.ids}
-    gone = [
-        name for name, bullet in present.items() if bullet is None or bullet.state == "disabled"
-    ]
-    if present and not (request.budget and request.most):
-        why = "the playbook is off"
-    elif gone:
-        why = f"{gone[0]} was disabled or removed"
-    elif held.tokens > request.budget:
-        why = "the notes on strategies exceed their budget"
-    elif not found.missed:
-        return found
+    notes = _fill(request, ranked, request.budget, sent)
+    reason = _outdated_reason(request, sent)
+    if not reason and not notes.missed:
+        return notes
     head = _select_for_head(request, ranked, fits)
-    why = why or _crowding_reason(request.new_ids, found, head)
-    return replace(head, reopen=why) if why else found
+    reason = reason or _crowding_reason(request.new_ids, notes, head)
+    return replace(head, reopen=reason) if reason else notes
 
 
-def _crowding_reason(new: Collection[str], found: Selection, head: Selection) -> str:
+def _outdated_reason(request: SelectionRequest, sent: SentBullets) -> str:
+    """Return why the bullets that were sent require a new epoch, or ""."""
+    if sent.ids and not (request.budget and request.limit):
+        return "the playbook is off"
+    for name in sent.ids:
+        bullet = request.bullets.get(name)
+        if bullet is None or bullet.state == "disabled":
+            return f"{name} was disabled or removed"
+    return "the notes on strategies exceed their budget" if sent.tokens > request.budget else ""
+
+
+def _crowding_reason(new_ids: Collection[str], notes: Selection, head: Selection) -> str:
     """Return why the omitted bullets require a new epoch, or ""."""
-    for bullet in (candidate.bullet for candidate in found.missed):
+    for bullet in (candidate.bullet for candidate in notes.missed):
         if bullet.state == "pinned" and bullet in head.bullets:
             return f"{bullet.id} is pinned and does not fit otherwise"
-        if bullet.id in new:
+        if bullet.id in new_ids:
             return f"{bullet.id} is new and does not fit otherwise"
-    known, wanted = (
-        {bullet.id for bullet in found.bullets},
-        [c for c in head.candidates if c.chosen],
-    )
-    lost, all_scores = (
-        sum(c.score for c in some)
-        for some in ([c for c in wanted if c.bullet.id not in known], wanted)
-    )
-    return "this query's strategies do not fit otherwise" if lost > _MISSED * all_scores else ""
+    chosen = [candidate for candidate in head.candidates if candidate.chosen]
+    lost = sum(candidate.score for candidate in chosen if candidate.bullet not in notes.bullets)
+    is_much = lost > _MISSED * sum(candidate.score for candidate in chosen)
+    return "this query's strategies do not fit otherwise" if is_much else ""
 
 
 def _fill(
     request: SelectionRequest,
     ranked: Sequence[_Candidate],
     budget: int,
-    held: HeldBullets | None = None,
+    sent: SentBullets | None = None,
 ) -> Selection:
-    line, before = (held.line, held.tokens) if held else (_format_line, 0)
-    sent = (request.bullets[name] for name in held.ids if name in request.bullets) if held else ()
-    known = {b.id: b for b in sent if b.is_live and not b.is_left_out}
-    fresh, missed, excluded, left = (
-        list[_Candidate](),
-        list[_Candidate](),
-        list[_Candidate](),
-        budget - before,
-    )
-    if ranked and not held:  # the frame around the lines
+    """Choose candidates in their order as long as they fit, beside those that were `sent`."""
+    sent = sent or SentBullets((), 0, _format_line)
+    present = [request.bullets[name] for name in sent.ids if name in request.bullets]
+    present = [bullet for bullet in present if bullet.is_live and not bullet.is_left_out]
+    present_ids = {bullet.id for bullet in present}
+    added = list[_Candidate]()
+    missed = list[_Candidate]()
+    excluded = list[_Candidate]()
+    tokens_left = budget - sent.tokens
+    is_head = sent.format_line is _format_line
+    if ranked and is_head:  # the frame around the lines
         first = ranked[0].bullet
-        left -= request.count(render_bullets([first])) - request.count(line(first))
-    for candidate in (candidate for candidate in ranked if candidate.bullet.id not in known):
+        tokens_left -= request.count(render_bullets([first])) - request.count(_format_line(first))
+    for candidate in (candidate for candidate in ranked if candidate.bullet.id not in present_ids):
         bullet = candidate.bullet
         if candidate.reason and bullet.state != "pinned":
             excluded.append(candidate)
             continue
-        tokens = request.count(line(bullet)) if len(bullet.content.split()) + 2 <= left else 0
-        if len(known) + len(fresh) >= request.most:
-            missed.append(replace(candidate, reason=f"{_FULL}: the limit is {request.most}"))
-        elif not 0 < tokens <= left:
-            missed.append(
-                replace(candidate, tokens=tokens, reason=f"{_FULL}: {max(0, left)} tokens are left")
-            )
+        may_fit = len(bullet.content.split()) + 2 <= tokens_left
+        tokens = request.count(sent.format_line(bullet)) if may_fit else 0
+        if len(present_ids) + len(added) >= request.limit:
+            missed.append(replace(candidate, reason=f"{_FULL}: the limit is {request.limit}"))
+        elif not 0 < tokens <= tokens_left:
+            reason = f"{_FULL}: {max(0, tokens_left)} tokens are left"
+            missed.append(replace(candidate, tokens=tokens, reason=reason))
         else:
-            left -= tokens
+            tokens_left -= tokens
             reason = candidate.reason or ("it matches" if candidate.match else "it fits the budget")
-            fresh.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
+            added.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
     while True:  # the whole text may have more tokens than its lines
-        new = sorted((c.bullet for c in fresh), key=lambda bullet: bullet.number)
-        text = "".join(map(line, new)) if held else render_bullets(new)
-        tokens = before + (request.count(text) if text else 0)
-        if not fresh or tokens <= budget:
+        new = sorted((candidate.bullet for candidate in added), key=lambda bullet: bullet.number)
+        text = render_bullets(new) if is_head else "".join(map(sent.format_line, new))
+        tokens = sent.tokens + (request.count(text) if text else 0)
+        if not added or tokens <= budget:
             break
-        missed.append(
-            replace(
-                fresh.pop(), chosen=False, reason=f"{_FULL}: the text would have {tokens} tokens"
-            )
-        )
-    held_ones = (
-        _Candidate(b, reason=_HELD, chosen=True)
-        for b in sorted(known.values(), key=lambda b: b.number)
+        reason = f"{_FULL}: the text would have {tokens} tokens"
+        missed.append(replace(added.pop(), chosen=False, reason=reason))
+    present.sort(key=lambda bullet: bullet.number)
+    candidates = (
+        *(_Candidate(bullet, reason=_SENT, chosen=True) for bullet in present),
+        *added,
+        *[*missed, *excluded][:_FEW],
     )
-    kept = (*held_ones, *fresh, *[*missed, *excluded][:_FEW])
-    return Selection(tokens, budget, kept, missed=tuple(missed))
+    return Selection(tokens, budget, candidates, missed=tuple(missed))
 
 
 def _format_line(bullet: Bullet) -> str:

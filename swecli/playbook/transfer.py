@@ -64,6 +64,7 @@ _EVIDENCE = {
     "session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at",
 }  # fmt: skip
 _MAX_INTEGER = 2**63 - 1  # of SQLite
+_MAX_LISTED = 20  # lines of each kind that an import prints
 
 
 def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evidence]]) -> str:
@@ -79,10 +80,9 @@ def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evide
 
 def _encode_line(text: str) -> str:
     """Return a text unchanged, or as a JSON string if it would not be parsed back unchanged."""
-    plain = (
-        text == " ".join(text.split()) and text and not text.startswith('"') and text.isprintable()
-    )
-    return text if plain else json.dumps(text)
+    is_one_line = text == " ".join(text.split()) and text.isprintable()
+    is_plain = is_one_line and text and not text.startswith('"')
+    return text if is_plain else json.dumps(text)
 
 
 def _parse_text(text: str) -> str:
@@ -90,33 +90,31 @@ def _parse_text(text: str) -> str:
 
 
 def _format_bullet(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
-    facts: list[tuple[str, str]] = [
-        (name, getattr(bullet, name)) for name in ("kind", "scope", "state", "trust")
-    ]
-    facts.append(
-        ("counts", f"{bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral")
-    )
-    facts += [("when", _encode_line(bullet.when))] if bullet.when else []
-    facts += [("anchors", json.dumps(bullet.anchors))] if bullet.anchors else []
-    facts += [
-        (name, when.isoformat())
-        for name, field in _TIMES.items()
-        if (when := getattr(bullet, field))
-    ]
-    rows = (
-        _EvidenceRow.model_construct(**{n: getattr(e, f) for n, f in _EVIDENCE.items()})
-        for e in evidence
-    )
-    facts += [
-        ("evidence", json.dumps(row.model_dump(mode="json", exclude_defaults=True))) for row in rows
-    ]
-    return [
+    lines = [
         f"- [{bullet.id}] {_encode_line(bullet.content)}",
-        *(f"  - {name}: {value}" for name, value in facts),
+        f"  - kind: {bullet.kind}",
+        f"  - scope: {bullet.scope}",
+        f"  - state: {bullet.state}",
+        f"  - trust: {bullet.trust}",
+        f"  - counts: {bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral",
     ]
+    if bullet.when:
+        lines.append(f"  - when: {_encode_line(bullet.when)}")
+    if bullet.anchors:
+        lines.append(f"  - anchors: {json.dumps(bullet.anchors)}")
+    for name, field_name in _TIMES.items():
+        moment = getattr(bullet, field_name)
+        if moment:
+            lines.append(f"  - {name}: {moment.isoformat()}")
+    for item in evidence:
+        values = {name: getattr(item, field_name) for name, field_name in _EVIDENCE.items()}
+        row = _EvidenceRow.model_construct(**values)
+        text = json.dumps(row.model_dump(mode="json", exclude_defaults=True))
+        lines.append(f"  - evidence: {text}")
+    return lines
 
 
-_Moment = Annotated[AwareDatetime, AfterValidator(lambda when: when.astimezone(UTC))]
+_Moment = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 _Count = Annotated[int, Field(ge=0, le=_MAX_INTEGER)]
 
 
@@ -147,17 +145,18 @@ class _Fields(BaseModel, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class ImportedBullet:
-    """A strategy of a file. `named` are the fields that the file contains; the others are defaults."""
+    """A strategy of a file, which begins at a `line`. The file contains its `field_names`; other fields have their
+    defaults."""
 
     bullet: Bullet
     evidence: tuple[Evidence, ...] = ()
     line: int = 0
-    named: frozenset[str] = frozenset({"content", "section"})
+    field_names: frozenset[str] = frozenset({"content", "section"})
 
     @property
-    def dated(self) -> bool:
-        """True if the file contains its creation time."""
-        return "created_at" in self.named
+    def is_dated(self) -> bool:
+        """Whether the file contains its creation time."""
+        return "created_at" in self.field_names
 
 
 def _read_markdown(text: str) -> list[ImportedBullet]:
@@ -172,45 +171,48 @@ def _read_markdown(text: str) -> list[ImportedBullet]:
     if int(mark[1]) > _FORMAT:
         problem = f"The playbook was exported by a newer swecli (format {mark[1]}; this one reads {_FORMAT})."
         raise BadInput(problem, "Update swecli to import it.")
-    section, found = "", dict[str, ImportedBullet]()
+    section = ""
+    bullets: dict[str, ImportedBullet] = {}
     for number, line in enumerate(text.split("\n"), 1):
         try:
-            section = _read_line(line.rstrip("\r"), section, found, number)
+            section = _read_line(line.rstrip("\r"), section, bullets, number)
         except ValidationError as error:
             first = error.errors()[0]
-            where = "".join(f"{place}: " for place in first["loc"])
-            raise BadInput(f"Line {number} cannot be read: {where}{first['msg']}.", _HINT) from None
+            path = "".join(f"{name}: " for name in first["loc"])
+            raise BadInput(f"Line {number} cannot be read: {path}{first['msg']}.", _HINT) from None
         except (ValueError, OverflowError, RecursionError) as error:
             raise BadInput(f"Line {number} cannot be read: {error}.", _HINT) from None
-    return list(found.values())
+    return list(bullets.values())
 
 
-def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number: int) -> str:
-    """Parse one line into `found` and return the next one's section. Text may precede the first. Raises ValueError."""
+def _read_line(line: str, section: str, bullets: dict[str, ImportedBullet], number: int) -> str:
+    """Parse one line into `bullets` and return the section of the next one. Text may precede the first section. Raises
+    ValueError."""
     if line.startswith("## "):
-        if not (section := _parse_text(line[3:].strip())).strip():
+        section = _parse_text(line[3:].strip())
+        if not section.strip():
             raise ValueError("the section has no name")
     elif match := _BULLET.fullmatch(line):
-        name, content = parse_short_id("P", match[1]), _parse_text(match[2].strip())
+        name = parse_short_id("P", match[1])
+        content = _parse_text(match[2].strip())
         if name in (None, "P-0"):
             raise ValueError(f"{match[1]!r:.40} is not an id such as P-7")
-        if name in found:
+        if name in bullets:
             raise ValueError(f"{name} occurs twice")
-        if problem := f"{name} has no content" if not content.strip() else length_problem(content):
+        if not content.strip():
+            raise ValueError(f"{name} has no content")
+        if problem := length_problem(content):
             raise ValueError(problem)
-        found[name] = ImportedBullet(
-            Bullet(name, content, section or "general", scope="project"), line=number
-        )
+        bullet = Bullet(name, content, section or "general", scope="project")
+        bullets[name] = ImportedBullet(bullet, line=number)
     elif match := _FIELD.fullmatch(line):
-        if not found:
+        if not bullets:
             raise ValueError("it precedes the first strategy")
-        name, imported = found.popitem()
-        found[name] = _with_field(imported, match[1], match[2].strip())
-    elif (
-        line.strip()
-        and (section or found or _ITEM.match(line))
-        and not _REMARK.fullmatch(line.strip())
-    ):
+        name, imported = bullets.popitem()
+        bullets[name] = _with_field(imported, match[1], match[2].strip())
+    elif not line.strip() or _REMARK.fullmatch(line.strip()):
+        return section
+    elif section or bullets or _ITEM.match(line):
         raise ValueError(
             "it is neither a strategy, `- [P-1] content`, nor a field of one, `  - kind: strategy`"
         )
@@ -221,17 +223,20 @@ def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBull
     """Return a strategy with one more field. Raises ValueError, or OverflowError for a time out of range."""
     if name == "evidence":
         row = _EvidenceRow.model_validate_json(value)
-        one = Evidence(**{field: getattr(row, key) for key, field in _EVIDENCE.items()})
-        return replace(imported, evidence=(*imported.evidence, one))
-    raw: dict[str, Any] = {name: value}
+        item = Evidence(**{field: getattr(row, key) for key, field in _EVIDENCE.items()})
+        return replace(imported, evidence=(*imported.evidence, item))
+    texts = {name: value}
     if name == "counts":
-        if (match := _COUNTS.fullmatch(value)) is None:
+        match = _COUNTS.fullmatch(value)
+        if match is None:
             raise ValueError("counts have the form `1 helpful, 0 harmful, 2 neutral`")
-        raw = dict(zip(_COUNTED, match.groups(), strict=True))
-    parsed = _Fields.model_validate(raw)
-    fields: dict[str, Any] = {_TIMES.get(key, key): getattr(parsed, key) for key in raw}
+        texts = dict(zip(_COUNTED, match.groups(), strict=True))
+    parsed = _Fields.model_validate(texts)
+    fields: dict[str, Any] = {_TIMES.get(key, key): getattr(parsed, key) for key in texts}
     return replace(
-        imported, bullet=replace(imported.bullet, **fields), named=imported.named | fields.keys()
+        imported,
+        bullet=replace(imported.bullet, **fields),
+        field_names=imported.field_names | fields.keys(),
     )
 
 
@@ -250,31 +255,23 @@ class ImportPlan:
 
     def update(self, known: Bullet, item: ImportedBullet) -> None:
         """Plan to update a known strategy."""
-        named = [
-            name
-            for name in (*_EDITABLE, *(["trust"] if self.trusted else ()))
-            if name in item.named
-        ]
-        fields = {name: getattr(item.bullet, name) for name in named}
-        asleep = known.state == "quarantined" or (
-            known.state == "deleted" and known.trust in OUTSIDE
-        )
-        if not self.trusted and asleep and item.bullet.is_live:
-            fields["state"] = (
-                "quarantined"  # a file does not activate what the user has not approved here
-            )
+        editable = (*_EDITABLE, "trust") if self.trusted else _EDITABLE
+        fields = {name: getattr(item.bullet, name) for name in editable if name in item.field_names}
+        is_outside = known.state == "deleted" and known.trust in OUTSIDE
+        is_unapproved = known.state == "quarantined" or is_outside
+        if not self.trusted and is_unapproved and item.bullet.is_live:
+            # a file does not activate what the user has not approved here
+            fields["state"] = "quarantined"
             self.waiting.append(known.id)
         changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
-        if "content" in changed and "anchors" not in changed:
-            changed["anchors"] = list(
-                find_anchors(item.bullet.content)
-            )  # only the content was edited in the file
         if not changed:
             self.same.append(known.id)
             return
-        evidence = (
-            Evidence("import", f"edited in line {item.line} of the imported file", trust="user"),
-        )
+        if "content" in changed and "anchors" not in changed:
+            # only the content was edited in the file
+            changed["anchors"] = list(find_anchors(item.bullet.content))
+        quote = f"edited in line {item.line} of the imported file"
+        evidence = (Evidence("import", quote, trust="user"),)
         if known.state == "deleted" and fields.get("state") != "deleted":
             self.ops.append(Op("RESTORE", known.id, evidence=evidence))
         self.ops.append(Op("UPDATE", known.id, fields=changed, evidence=evidence))
@@ -282,37 +279,37 @@ class ImportPlan:
 
     def add(self, item: ImportedBullet) -> None:
         """Plan to add a strategy; without the user's trust it is quarantined, with the trust of a file at most."""
-        bullet, evidence, place = (
-            item.bullet,
-            item.evidence,
-            f"line {item.line} of the imported file",
-        )
+        bullet = item.bullet
+        evidence = item.evidence
         self.new.append(bullet.id)
         if not self.trusted:
-            self.waiting += [bullet.id] if bullet.is_live or bullet.state == "quarantined" else []
-            content, state = (
-                clean(bullet.content) or bullet.content,
-                "quarantined" if bullet.is_live else bullet.state,
-            )
-            trust = bullet.trust if bullet.trust in OUTSIDE else "repository"
-            bullet = replace(bullet, content=content, trust=trust, state=state)
-            evidence = tuple(
-                replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence
-            )
-            evidence += (
-                Evidence(DoubtKind.OTHER, "it comes from another playbook", trust="repository"),
-            )
+            content = clean(bullet.content) or bullet.content
+            bullet = replace(bullet, content=content, trust=_outside_trust(bullet.trust))
+            if bullet.is_live:
+                bullet = replace(bullet, state="quarantined")
+            if bullet.state == "quarantined":
+                self.waiting.append(bullet.id)
+            doubt = Evidence(DoubtKind.OTHER, "it comes from another playbook", trust="repository")
+            weakened = (replace(quote, trust=_outside_trust(quote.trust)) for quote in evidence)
+            evidence = (*weakened, doubt)
+        elif not evidence:
+            quote = f"line {item.line} of the imported file"
+            evidence = (Evidence("import", quote, trust="user"),)
         fields: dict[str, Any] = {
             name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTED)
         }
-        if not (bullet.anchors or item.dated):  # written by hand: an export contains them
+        if not (bullet.anchors or item.is_dated):  # written by hand: an export contains them
             fields["anchors"] = list(find_anchors(bullet.content))
-        times = (
-            ("created_at", "updated_at", "last_used") if item.dated else ("updated_at", "last_used")
-        )
-        fields |= {name: when.isoformat() for name in times if (when := getattr(bullet, name))}
-        written = Evidence("import", place, trust="user" if self.trusted else "repository")
-        self.ops.append(Op("ADD", fields=fields, evidence=evidence or (written,)))
+        for name in _TIMES.values():
+            moment = getattr(bullet, name)
+            if moment and (item.is_dated or name != "created_at"):
+                fields[name] = moment.isoformat()
+        self.ops.append(Op("ADD", fields=fields, evidence=evidence))
+
+
+def _outside_trust(trust: Trust) -> Trust:
+    """Return the trust of something in a file for which the user does not vouch."""
+    return trust if trust in OUTSIDE else "repository"
 
 
 def plan_import(
@@ -321,32 +318,33 @@ def plan_import(
     """Compare a file with the strategies `present`, removed ones included. A strategy is known if one with its id or
     content has the same creation time, or one has the same content."""
     plan = ImportPlan(trusted)
-    words = {
-        _normalize(bullet): name for name, bullet in present.items() if bullet.state != "deleted"
+    by_content = {
+        _normalize(bullet): bullet for bullet in present.values() if bullet.state != "deleted"
     }
-    twins = {(bullet.created_at, _normalize(bullet)): bullet for bullet in present.values()}
+    by_origin = {(bullet.created_at, _normalize(bullet)): bullet for bullet in present.values()}
     for item in sorted(imported, key=lambda item: item.bullet.number):
-        bullet, known = item.bullet, present.get(item.bullet.id)
-        if known is None or not item.dated or known.created_at != bullet.created_at:
-            known = twins.get((bullet.created_at, _normalize(bullet))) if item.dated else None
-        alike = words.get(_normalize(bullet))
-        if has_secret(bullet.content) or (known is None and bullet.state == "deleted"):
-            why = (
-                "is marked as removed"
-                if bullet.state == "deleted"
-                else f"(line {item.line}) contains a secret"
-            )
-            plan.left_out.append(f"{bullet.id} {why}")
+        bullet = item.bullet
+        content = _normalize(bullet)
+        known: Bullet | None = None
+        if item.is_dated:
+            known = present.get(bullet.id)
+            if known is None or known.created_at != bullet.created_at:
+                known = by_origin.get((bullet.created_at, content))
+        same = by_content.get(content)
+        if known is None and bullet.state == "deleted":
+            plan.left_out.append(f"{bullet.id} is marked as removed")
+        elif has_secret(bullet.content):
+            plan.left_out.append(f"{bullet.id} (line {item.line}) contains a secret")
         elif known is not None:
             plan.update(known, item)
-        elif alike and trusted and bullet.is_live and present[alike].state == "quarantined":
-            approved = Evidence("import", f"line {item.line} of the imported file", trust="user")
-            plan.ops.append(Op("RESTORE", alike, evidence=(approved,)))
-            plan.changed.append(alike)
-        elif alike:
-            plan.same.append(alike)
-        else:
+        elif same is None:
             plan.add(item)
+        elif trusted and bullet.is_live and same.state == "quarantined":
+            approved = Evidence("import", f"line {item.line} of the imported file", trust="user")
+            plan.ops.append(Op("RESTORE", same.id, evidence=(approved,)))
+            plan.changed.append(same.id)
+        else:
+            plan.same.append(same.id)
     return plan
 
 
@@ -362,7 +360,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     imported = _read_markdown(read_text_file(path))
     present = {
         bullet.id: bullet
-        for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))
+        for bullet in (*ctx.bullets(), *ctx.sessions.playbook.deleted_bullets(ctx.session))
     }
     plan = plan_import(imported, present, trusted=trusted)
     added: tuple[str, ...] = ()
@@ -371,28 +369,26 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
             uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}"
         )
         added = ctx.apply(delta).added
-    named = dict(zip(plan.new, added, strict=True))
-    waiting = [named.get(name, name) for name in plan.waiting]
+    new_ids = dict(zip(plan.new, added, strict=True))
     value = {
-        "added": named,
+        "added": new_ids,
         "changed": plan.changed,
         "same": plan.same,
-        "waiting": waiting,
+        "waiting": [new_ids.get(name, name) for name in plan.waiting],
         "left_out": plan.left_out,
     }
-    return ActionResult(
-        value, tuple(_summary(ctx, plan, named, path)), code=1 if plan.left_out else 0
-    )
+    lines = tuple(_summary(ctx, plan, new_ids, path))
+    return ActionResult(value, lines, code=1 if plan.left_out else 0)
 
 
 def _summary(
-    ctx: ActionContext, plan: ImportPlan, named: Mapping[str, str], path: Path
+    ctx: ActionContext, plan: ImportPlan, new_ids: Mapping[str, str], path: Path
 ) -> Iterator[str]:
-    yield f"{len(named)} imported, {len(plan.changed)} changed, {len(plan.same)} the same."
-    yield from [f"{old} of the file is {name} here." for old, name in named.items() if old != name][
-        :20
-    ]
-    yield from (f"skipped: {why}." for why in plan.left_out[:20])
+    """Yield the lines of an import. `new_ids` maps ids of the file to those that its strategies got."""
+    yield f"{len(new_ids)} imported, {len(plan.changed)} changed, {len(plan.same)} the same."
+    renamed = [(old, new) for old, new in new_ids.items() if old != new]
+    yield from (f"{old} of the file is {new} here." for old, new in renamed[:_MAX_LISTED])
+    yield from (f"skipped: {reason}." for reason in plan.left_out[:_MAX_LISTED])
     if count := len(plan.waiting):
         need = "needs" if count == 1 else "need"
         yield f"{count} of them {need} your approval: `{ctx.command} review`, or add --from {path} --trust for all."

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from swecli.store.sessions.search import stem
+from swecli.store.sessions.stemming import stem
 from swecli.text import sanitize
 
 # The aside with which a user says that a statement is to be kept.
@@ -29,7 +29,7 @@ _WIDE_STOP = re.compile("([。．｡！？])")  # no space follows them
 _WORD = re.compile(
     rf"""["'`]*(?P<core>.*?)["'`]*(?P<marks>[,;:{_STOPS}{_QUESTION_MARKS}]*)["'`]*""", re.DOTALL
 )
-_ASIDE = 4  # words within which a leading "please remember that" ends
+_MAX_ASIDE = 4  # words within which a leading "please remember that" ends
 
 
 def normalize(text: str) -> str:
@@ -83,7 +83,7 @@ def is_statement_in(text: str, messages: Iterable[str]) -> bool:
     sentence is no statement, and a question is none without its question mark.
     """
     wanted = _words(text)
-    return bool(wanted) and any(_holds(_words(message), wanted) for message in messages)
+    return bool(wanted) and any(_has_sentences(_words(message), wanted) for message in messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,13 @@ def _words(text: str) -> list[_Word]:
 
 
 def _read_word(raw: str) -> _Word:
-    found = _WORD.fullmatch(raw)
-    assert found is not None, "each part of the pattern may be empty, and the core is anything"
-    core = found["core"]
-    return _Word(raw, _lower(core) if _is_plain(core) else core, found["marks"])
+    match = _WORD.fullmatch(raw)
+    assert match is not None, "each part of the pattern may be empty, and the core is anything"
+    core = match["core"]
+    if _is_plain(core):
+        # not casefold: it makes one word of "Maße" and "Masse"
+        core = core.lower().replace("i\u0307", "i")
+    return _Word(raw, core, match["marks"])
 
 
 def _is_plain(core: str) -> bool:
@@ -113,19 +116,13 @@ def _is_plain(core: str) -> bool:
     return core.replace("'", "").replace("-", "").isalpha() and not core.startswith("-")
 
 
-def _lower(word: str) -> str:
-    # not casefold: it makes one word of "Maße" and "Masse"
-    return word.lower().replace("i\u0307", "i")
-
-
-def _holds(words: Sequence[_Word], wanted: Sequence[_Word]) -> bool:
+def _has_sentences(words: Sequence[_Word], wanted: Sequence[_Word]) -> bool:
     """Return True if the wanted words are a run of these, from the beginning of a sentence to the end of one."""
-    ends = {place for place, _ in enumerate(words) if _ends_sentence(words, place)}
-    aim = _comparable(wanted)
-    for begin in (0, *(end + 1 for end in ends)):
-        for start in (begin, begin + _count_aside(words[begin:])):
+    ends = {index + 1 for index, _ in enumerate(words) if _ends_sentence(words, index)}
+    for beginning in (0, *ends):
+        for start in (beginning, beginning + _count_aside(words[beginning:])):
             end = start + len(wanted)
-            if end - 1 in ends and _comparable(words[start:end]) == aim:
+            if end in ends and _comparable(words[start:end]) == _comparable(wanted):
                 return True
     return False
 
@@ -138,27 +135,25 @@ def _comparable(words: Sequence[_Word]) -> list[tuple[str, str]]:
 
 def _count_aside(words: Sequence[_Word]) -> int:
     """Return how many words a leading "remember that" has, 0 without one."""
-    found = REMEMBER.match(" ".join(word.raw for word in words[:_ASIDE]))
-    return len(found[0].split()) if found else 0
+    match = REMEMBER.match(" ".join(word.raw for word in words[:_MAX_ASIDE]))
+    return len(match[0].split()) if match else 0
 
 
-def _ends_sentence(words: Sequence[_Word], place: int) -> bool:
+def _ends_sentence(words: Sequence[_Word], index: int) -> bool:
     """Return True if a sentence ends after a word: at the end of the message, or where a stop is followed by a letter
     that is not lower case, as in rule SB8 of the Unicode standard on text segmentation. No line ends one: it may go on
     in the next, and a list belongs to what stands above it."""
-    if place + 1 == len(words):
+    if index + 1 == len(words):
         return True
-    marks = words[place].marks
-    following = words[place + 1].core
+    marks = words[index].marks
+    following = words[index + 1]
     if not marks or marks[-1] not in _STOPS + _QUESTION_MARKS:
         return False
-    if not following or not following[0].isalpha():
+    if not following.core[:1].isalpha() or following.raw.lstrip(_OPENING)[0].islower():
         return False
-    if words[place + 1].raw.lstrip(_OPENING)[0].islower():
+    if marks[-1] == "." and (marks != "." or not _may_end(words[index].core)):
         return False
-    if marks[-1] == "." and (marks != "." or not _may_end(words[place].core)):
-        return False
-    return not _is_enclosed(words[: place + 1])
+    return not _is_enclosed(words[: index + 1])
 
 
 def _may_end(core: str) -> bool:
@@ -170,12 +165,15 @@ def _may_end(core: str) -> bool:
 def _is_enclosed(words: Sequence[_Word]) -> bool:
     """Return True if words end inside brackets or quotation marks, which may quote somebody else."""
     text = " ".join(word.raw for word in words)
-    opened = sum(unicodedata.category(letter) == "Ps" for letter in text)
-    closed = sum(unicodedata.category(letter) == "Pe" for letter in text)
-    singles = len(re.findall(r"(?<!\w)'(?=\w)", text)) - len(
-        re.findall(r"(?<=[\w.!?])'(?!\w)", text)
+    categories = [unicodedata.category(letter) for letter in text]
+    opening_quotes = re.findall(r"(?<!\w)'(?=\w)", text)
+    closing_quotes = re.findall(r"(?<=[\w.!?])'(?!\w)", text)
+    return (
+        categories.count("Ps") > categories.count("Pe")
+        or text.count('"') % 2 == 1
+        or text.count("`") % 2 == 1
+        or len(opening_quotes) > len(closing_quotes)
     )
-    return bool(opened > closed or text.count('"') % 2 or text.count("`") % 2 or singles > 0)
 
 
 def names_in(text: str) -> Iterator[str]:

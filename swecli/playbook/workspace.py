@@ -1,8 +1,7 @@
-"""Anchors: the paths and commands that strategies name, and the check of the workspace for them."""
+"""Anchors: the paths that strategies name, and the check of the workspace for them."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 from swecli.folders import walk
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
-from swecli.regular_files import MAX_BYTES, decode_text, open_regular
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.session_manager import SessionManager
@@ -39,37 +37,27 @@ _FILE = re.compile(
     r".*[\w*-]?\.(?:py|pyi|ipynb|[cm]?js|jsx|tsx?|vue|svelte|go|rs|rb|java|kts?|c|h|cc|[ch]pp|cs|swift|php|sh|bash|sql|"
     r"html|s?css|jsonl?|ya?ml|toml|ini|cfg|conf|env|lock|md|rst|txt|csv|tsv|xml|svg|png|proto|tf|gradle|mk)"
 )
-_PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
-_ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
-_TARGET = re.compile(r"^([A-Za-z0-9_.-]+(?:[ \t]+[A-Za-z0-9_.-]+)*)[ \t]*::?(?!=)", re.MULTILINE)
 _MAX_NAMES = 3  # ids in one line
 
 
 def find_anchors(content: str) -> tuple[str, ...]:
-    """Find the anchors of a text as `kind:value` (`path:src/api`, `command:make check`), sorted: paths in backticks,
-    paths elsewhere if they have a folder and a known suffix, and targets of make, npm and similar programs."""
+    """Find the anchors of a text (`path:src/api`), sorted: paths in backticks, and paths elsewhere if they have a
+    folder and a known suffix."""
     text = content[:_MAX_TEXT]
-    spans = [" ".join(span.split()) for span in _SPAN.findall(text) if "cd " not in span]
-    words = [word.strip("()\"'").rstrip(".,;:!?)\"'") for word in _SPAN.sub(" ", text).split()]
-    named = [
+    code = [word for span in _SPAN.findall(text) if "cd " not in span for word in span.split()]
+    prose = [word.strip("()\"'").rstrip(".,;:!?)\"'") for word in _SPAN.sub(" ", text).split()]
+    candidates = [word for word in code if "/" in word or _FILE.fullmatch(word)]
+    candidates += [
         word
-        for word in words
+        for word in prose
         if "/" in word.strip("./") and (word.endswith("/") or _FILE.fullmatch(word))
-    ]
-    named += [
-        word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)
     ]
     paths = {
         f"path:{word.removeprefix('./')}"
-        for word in named
+        for word in candidates
         if _PATH.fullmatch(word) and not _is_in_environment(word)
     }
-    commands = {
-        f"command:{span}"
-        for span in spans
-        if any(words[0] in _TARGETS for words in _split_commands(span))
-    }
-    return tuple(sorted(paths | commands))
+    return tuple(sorted(paths))
 
 
 def is_foreign(name: str) -> bool:
@@ -82,11 +70,6 @@ def _is_in_environment(path: str) -> bool:
     return not _SKIPPED.isdisjoint(path.split("/"))
 
 
-def _split_commands(command: str) -> list[list[str]]:
-    """Split a command line into the words of its commands, without assignments."""
-    return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
-
-
 def note_anchors(sessions: SessionManager, session: Session, names: Iterable[str]) -> None:
     """Store which of these strategies name something that is there: only that can be gone later."""
     lookup = WorkspaceLookup.of(session)
@@ -94,52 +77,68 @@ def note_anchors(sessions: SessionManager, session: Session, names: Iterable[str
     if lookup is None:
         return
     new = [bullets[name] for name in names if name in bullets]
-    found = [one.id for one in new if one.scope != "user" and lookup.missing(one) == ""]
-    if found:
-        stale = {one.id: one.stale for one in bullets.values() if one.id not in found}
-        sessions.playbook.record_anchor_checks(session, stale, found)
+    present = [
+        bullet.id for bullet in new if bullet.scope != "user" and lookup.check(bullet).exists
+    ]
+    if present:
+        stale = {bullet.id: bullet.stale for bullet in bullets.values() if bullet.id not in present}
+        sessions.playbook.record_anchor_checks(session, stale, present)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCheck:
+    """Whether what a strategy names exists, None if that cannot be told; `missing` is what does not exist, as a
+    clause, else ""."""
+
+    exists: bool | None = None
+    missing: str = ""
+
+
+_EXISTS = AnchorCheck(exists=True)
+_UNKNOWN = AnchorCheck()
 
 
 @dataclass(slots=True)
 class StaleStrategies:
-    """Finds strategies that are stale when a request is built. `found` collects them until a turn reports them."""
+    """Finds strategies that are stale when a request is built. `unreported` holds what each lacks, by id, until a turn
+    tells the user."""
 
-    found: dict[str, str] = field(default_factory=dict)
-    _fresh: set[str] = field(default_factory=set)
+    unreported: dict[str, str] = field(default_factory=dict)
+    _checked: set[str] = field(default_factory=set)  # ids of strategies whose anchors were there
 
     def find(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
         """Return the missing anchor of each strategy that became stale, by id; not of those that stay in prompts."""
         lookup = WorkspaceLookup.of(session, deep=False)
         stale: dict[str, str] = {}
-        for bullet in bullets if lookup else ():
+        for bullet in bullets:
             if lookup is None or bullet.scope == "user" or bullet.stale:
                 continue
-            missing = lookup.missing(bullet)
-            if missing == "":
-                self._fresh.add(bullet.id)
-                continue
-            was_there = bullet.was_there or bullet.id in self._fresh
-            if missing and was_there and replace(bullet, stale=missing).is_left_out:
-                stale[bullet.id] = missing
-        self.found |= stale
+            check = lookup.check(bullet)
+            if check.exists:
+                self._checked.add(bullet.id)
+            was_there = bullet.was_there or bullet.id in self._checked
+            if was_there and replace(bullet, stale=check.missing).is_left_out:
+                stale[bullet.id] = check.missing
+        self.unreported |= stale
         return stale
 
     def mark_reported(self) -> None:
         """Forget what was found so far: a turn has told the user."""
-        self.found.clear()
+        self.unreported.clear()
 
     def notices(self, where: str = "out of prompts") -> Iterator[str]:
         """Format one line per missing anchor; `where` says whether its strategies are in prompts."""
-        for why in dict.fromkeys(self.found.values()):
-            names = [name for name, reason in self.found.items() if reason == why]
+        for missing in dict.fromkeys(self.unreported.values()):
+            names = [name for name, reason in self.unreported.items() if reason == missing]
             more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
             verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
-            yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {where}: {why}"
+            yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {where}: {missing}"
 
 
 @dataclass(frozen=True)
 class WorkspaceLookup:
-    """Looks up anchors below `root` and `above`; if `deep`, bare file names in all folders, read once per instance."""
+    """Looks up anchors below the folder `root` and its project `above`; if `deep`, bare file names in all folders,
+    which are read once per instance."""
 
     root: Path
     above: Path | None = None
@@ -153,62 +152,55 @@ class WorkspaceLookup:
             return None
         return cls(root, Path(session.project) if session.project else root, deep)
 
-    def missing(self, bullet: Bullet) -> str | None:
-        """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked. A folder
-        does not count beside a file or command: it exists longer than what the bullet is about."""
+    def check(self, bullet: Bullet) -> AnchorCheck:
+        """Check the anchors of a bullet: one that exists is enough, else the first missing one is named. A folder does
+        not count beside a file: it exists longer than what the bullet is about."""
         anchors = bullet.anchors or find_anchors(bullet.content)
-        own = [one for one in anchors if not _is_in_environment(one.partition(":")[2])]
-        answers = {anchor: self._check_anchor(anchor) for anchor in own}
-        checked = {anchor: answer for anchor, answer in answers.items() if answer is not None}
-        exact = [answer for anchor, answer in checked.items() if not _is_folder(anchor)]
-        decisive = exact or [*checked.values()]
-        return "" if "" in decisive else next(iter(decisive), None)
+        own = [anchor for anchor in anchors if not _is_in_environment(anchor.partition(":")[2])]
+        checks = {anchor: self._check_anchor(anchor) for anchor in own}
+        certain = {anchor: check for anchor, check in checks.items() if check != _UNKNOWN}
+        of_files = [check for anchor, check in certain.items() if not _is_folder(anchor)]
+        decisive = of_files or [*certain.values()]
+        return _EXISTS if _EXISTS in decisive else next(iter(decisive), _UNKNOWN)
 
     def gone(self, bullet: Bullet) -> str:
         """Return the missing anchor of a strategy whose anchors were there, "" for none. What never existed makes
         nothing stale: the user may speak of a file that is still to come."""
-        return (bullet.was_there and self.missing(bullet)) or ""
+        return self.check(bullet).missing if bullet.was_there else ""
 
     def has(self, name: str) -> bool:
         """Return True for the relative path of something that exists in the workspace."""
         if name.startswith(("/", "~")) or ".." in Path(name).parts:
             return False
         try:
-            return any((root / name).exists() for root in self._roots)
+            return self._exists(name)
         except (OSError, ValueError):
             return False
 
-    def _check_anchor(self, anchor: str) -> str | None:
-        kind, _, value = anchor.partition(":")
-        if kind == "command":
-            found = [self._check_command(words) for words in _split_commands(value)]
-            return next((one for one in found if one), "" if "" in found else None)
-        return self._check_path(value) if kind == "path" and value.strip() else None
-
-    def _check_path(self, value: str) -> str | None:
-        fixed = re.split(r"[^/]*[*?\[]", value)[0]  # the part before a wildcard
-        if not fixed or value.startswith("~") or "$" in value:
-            return None
+    def _check_anchor(self, anchor: str) -> AnchorCheck:
+        kind, _, path = anchor.partition(":")
+        fixed = re.split(r"[^/]*[*?\[]", path)[0]  # the folders before a wildcard
+        if kind != "path" or not fixed.strip() or path.startswith("~") or "$" in path:
+            return _UNKNOWN
+        top, _, below = path.partition("/")
         try:
-            if any((root / fixed).exists() for root in self._roots):
-                return ""
-            top, _, below = value.partition("/")
-            if not _FILE.fullmatch(value) and not (
-                top and any((root / top).exists() for root in self._roots)
-            ):
-                return None  # `origin/main`, `text/plain`, `/users`: a slash alone makes no path
+            if self._exists(fixed):
+                return _EXISTS
+            if not _FILE.fullmatch(path) and not (top and self._exists(top)):
+                return (
+                    _UNKNOWN  # `origin/main`, `text/plain`, `/users`: a slash alone makes no path
+                )
         except (OSError, ValueError):
-            return None
-        if not below and fixed == value:
-            names = self._names
-            if names is None or top in names:
-                return None if names is None else ""
-        return f"{value} does not exist"
+            return _UNKNOWN
+        if not below and fixed == path:
+            if self._names is None:
+                return _UNKNOWN
+            if top in self._names:
+                return _EXISTS
+        return AnchorCheck(exists=False, missing=f"{path} does not exist")
 
-    def _check_command(self, words: list[str]) -> str | None:
-        look = _TARGETS.get(words[0])
-        answers = [look(root, words) for root in self._roots] if look else [None]
-        return "" if "" in answers else None if None in answers else answers[-1]
+    def _exists(self, path: str) -> bool:
+        return any((root / path).exists() for root in self._roots)
 
     @property
     def _roots(self) -> tuple[Path, ...]:
@@ -231,53 +223,3 @@ class WorkspaceLookup:
 def _is_folder(anchor: str) -> bool:
     kind, _, value = anchor.partition(":")
     return kind == "path" and not _FILE.fullmatch(value)
-
-
-def _missing_target(root: Path, words: list[str]) -> str | None:
-    """Check the targets of a make command; None if they cannot be known: include, pattern rules, another directory."""
-    files = [root / name for name in ("GNUmakefile", "makefile", "Makefile")]
-    text = next((text for text in map(_read, files) if text is not None), None)
-    if text is None:
-        return "there is no Makefile here"
-    elsewhere = any(word.startswith(("-C", "-f", "--directory", "--file")) for word in words)
-    if elsewhere or re.search(r"^-?include\b|^[^#\t\n]*%.*:", text, re.MULTILINE):
-        return None
-    known = {name for match in _TARGET.finditer(text) for name in match[1].split()}
-    targets = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
-    missing = next(
-        (target for target in targets if target not in known and not (root / target).is_file()), ""
-    )
-    return missing and f"the Makefile has no target {missing}"
-
-
-def _missing_script(root: Path, words: list[str]) -> str | None:
-    """Check the script of an npm, pnpm, yarn or bun command; None if it runs none, or one of another directory."""
-    named = [word for word in words[1:] if not word.startswith("-")]
-    script = (
-        named[1]
-        if named[:1] == ["run"] and len(named) > 1
-        else next(iter({"test", "start"} & {*named[:1]}), "")
-    )
-    if not script or any(word in ("-C", "--prefix", "-w", "--filter") for word in words):
-        return None
-    text = _read(root / "package.json")
-    if text is None:
-        return "there is no package.json here"
-    try:
-        scripts = json.loads(text)["scripts"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        scripts = {}
-    return "" if script in scripts else f"package.json has no script {script}"
-
-
-_TARGETS = {"make": _missing_target} | dict.fromkeys(
-    ("npm", "pnpm", "yarn", "bun"), _missing_script
-)
-
-
-def _read(path: Path) -> str | None:
-    try:
-        with open_regular(path) as file:
-            return decode_text(file.read(MAX_BYTES))
-    except OSError:
-        return None

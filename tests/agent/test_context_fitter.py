@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fitted import StepPlace
+from swecli.agent.fitted_request import StepPosition
 from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.keyed import SYSTEM_KEY, normalize_keyed, strip_keys
+from swecli.context.keyed_messages import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import tokenizer_folder
@@ -25,7 +25,7 @@ from swecli.models.context import KEY, Epoch, Reduction, interaction_of, key_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import ContextReduced, Event, Notice
 from swecli.models.message import ApiMessage, Usage
-from swecli.models.playbook import Withdrawn
+from swecli.models.playbook import WithdrawnStrategy
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.orm import reader
@@ -76,7 +76,7 @@ class FittedTurn:
         self.settings = self.make_settings(**rules)
         self.fitter = ContextFitter(model, [], COUNTER, self.session, self, model)  # type: ignore[arg-type]
         self.record = TurnRecord(self.sessions, COUNTER)
-        self.messages, self.at = list(self.raw), StepPlace(running, 1, "x")
+        self.messages, self.at = list(self.raw), StepPosition(running, 1, "x")
 
     def make_settings(
         self, threshold: int = 100, condense: bool = True, max_tokens: int | None = None
@@ -90,7 +90,7 @@ class FittedTurn:
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         return HeadParts(SYSTEM)
 
-    def withdrawn(self, session: Session) -> list[Withdrawn]:
+    def withdrawn(self, session: Session) -> list[WithdrawnStrategy]:
         return []
 
     def fit(self) -> list[Event]:
@@ -98,7 +98,7 @@ class FittedTurn:
         events = [
             event for effect in fitted.effects if (event := self.record.store(effect)) is not None
         ]
-        self.messages, self.last = fitted.keyed, fitted
+        self.messages, self.last = fitted.keyed_messages, fitted
         if fitted.failure is not None:
             raise fitted.failure
         return events

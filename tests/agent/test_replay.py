@@ -77,8 +77,8 @@ def reduction_rows(sessions: SessionManager) -> list[tuple[Any, ...]]:
     "window",
     [
         "5+3",
-        pytest.param("5", marks=pytest.mark.slow),
-        pytest.param("full", marks=pytest.mark.slow),
+        "5",
+        "full",
     ],
 )
 async def test_a_replay_sends_the_requests_and_makes_the_reductions_of_the_session(
@@ -93,7 +93,7 @@ async def test_a_replay_sends_the_requests_and_makes_the_reductions_of_the_sessi
     assert sent == [request.messages for request in requests]
 
 
-@pytest.mark.parametrize("window", ["5+3", pytest.param("full", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("window", ["5+3", "full"])
 async def test_the_first_request_of_each_turn_is_rebuilt_from_the_stored_rows(
     tmp_path: Path, window: str
 ) -> None:

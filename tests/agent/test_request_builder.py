@@ -106,4 +106,4 @@ def test_a_request_is_measured_once_after_what_it_holds_is_chosen(
     assert counter.estimated is not is_exact
     # the past of the epoch that begins, and the whole
     assert counter.estimates == [not is_exact] * 2
-    assert prepared.request.tokens == counter.count_messages(prepared.request.keyed)
+    assert prepared.request.tokens == counter.count_messages(prepared.request.keyed_messages)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from swecli.context.facts import extract_facts
 from swecli.models.context import ContextState
-from swecli.models.message import STEER, ChatMessage, Effects, Role, ToolCall
+from swecli.models.message import STEER, CallStatus, ChatMessage, Effects, Role, ToolCall
 
 
 def test_of_the_users_words_only_the_first_request_is_a_fact() -> None:
@@ -21,7 +23,7 @@ def test_of_the_users_words_only_the_first_request_is_a_fact() -> None:
 
 def test_a_complete_answer_ends_the_to_do_list() -> None:
     steps = ({"text": "read", "status": "done"}, {"text": "write", "status": "pending"})
-    call = ToolCall("call_1", "todo", result="[x] read", effects=Effects(todo=steps))
+    call = ToolCall("call_1", "todo", status=CallStatus.FINISHED, effects=Effects(todo=steps))
     context = ContextState()
     for message, kept in (
         (ChatMessage(Role.ASSISTANT, "", [call], interaction=1), ["write"]),
@@ -30,3 +32,9 @@ def test_a_complete_answer_ends_the_to_do_list() -> None:
     ):
         context.keep(extract_facts(message))
         assert [fact.text for fact in context.facts.values()] == kept
+
+
+@pytest.mark.parametrize("status", [one for one in CallStatus if one != "finished"])
+def test_a_call_that_did_not_finish_changed_no_file(status: CallStatus) -> None:
+    call = ToolCall("c", "edit_file", result="", status=status, effects=Effects(changed=("a.py",)))
+    assert [*extract_facts(ChatMessage(Role.ASSISTANT, "", [call], interaction=1))] == []

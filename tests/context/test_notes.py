@@ -11,7 +11,7 @@ from swecli.context.notes import (
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import ApiMessage
 from swecli.models.notes import Note, StrategyChange, StrategyNote, TextNote, with_notes
-from swecli.store.found import FoundInteraction, TextMatch
+from swecli.store.search_results import FoundInteraction, TextMatch
 
 NEW = StrategyNote("P-1", StrategyChange.NEW, "Use tabs.")
 REWRITTEN = StrategyNote("P-1", StrategyChange.REWRITTEN, "Use spaces.")

@@ -36,16 +36,16 @@ def test_a_service_that_counts_little_is_not_said_to_hide_the_tools() -> None:
 
 def test_a_model_that_calls_after_all_sees_the_tools_from_then_on() -> None:
     hidden = ModelLimits().record_usage("tiny", Usage(input=300), ours=853, tools=611).observed
-    assert hidden.toolless == {"tiny"}
-    seen = hidden.record_usage("tiny", Usage(input=300), ours=853, has_called=True)
-    assert (seen.notice, seen.observed) == ("", ModelLimits())
+    assert hidden.without_tools == {"tiny"}
+    later = hidden.record_usage("tiny", Usage(input=300), ours=853, has_called=True)
+    assert (later.notice, later.observed) == ("", ModelLimits())
 
 
 def test_a_service_that_keeps_refusing_does_not_shrink_the_limit_without_end() -> None:
     named = ContextOverflow("too long")
     named.limit = 200_000
     limits = ModelLimits()
-    shape: RequestShape = ("m", 0, None)
+    shape = RequestShape("m", tools_tokens=0, max_answer=None)
     for _ in range(30):
         limits = limits.record_refusal(shape, limits.limits.get(shape, 9_000), 8_192, named)
     assert limits.limits[shape] > 40_000, "a quarter of what the service names"

@@ -1,4 +1,4 @@
-"""Test pictures: accepted and refused files, their token estimate, and their removal from a request."""
+"""Test which picture files are accepted, how they are sent, and which are refused."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from pathlib import Path
 import pytest
 from PIL import Image as pillow
 
-from swecli.context.fit import _clear_old_pictures
 from swecli.context.mentions import expand_mentions
 from swecli.context.pictures import read_picture
-from swecli.context.tokens import TokenCounter, _image_tokens
 from swecli.models.errors import BadInput
 
 
 def picture(width: int = 64, height: int = 48, kind: str = "PNG") -> bytes:
     """Return the bytes of a picture in which every pixel differs from its neighbours."""
-    out = BytesIO()
-    pillow.frombytes("RGB", (width, height), os.urandom(width * height * 3)).save(out, kind)
-    return out.getvalue()
+    file = BytesIO()
+    pillow.frombytes("RGB", (width, height), os.urandom(width * height * 3)).save(file, kind)
+    return file.getvalue()
 
 
 def write_picture(folder: Path, name: str, data: bytes) -> Path:
@@ -35,33 +33,33 @@ def write_picture(folder: Path, name: str, data: bytes) -> Path:
 )
 def test_a_small_picture_is_sent_byte_for_byte(tmp_path: Path, kind: str, name: str) -> None:
     data = picture(kind=kind)
-    found = read_picture(write_picture(tmp_path, name, data), name)
-    assert base64.b64decode(found["data"]) == data
-    assert (found["media_type"], found["label"]) == (f"image/{kind.lower()}", "[image 64x48]")
+    image = read_picture(write_picture(tmp_path, name, data), name)
+    assert base64.b64decode(image["data"]) == data
+    assert (image["media_type"], image["label"]) == (f"image/{kind.lower()}", "[image 64x48]")
 
 
 def test_a_large_picture_is_scaled_down_to_1568_pixels(tmp_path: Path) -> None:
-    found = read_picture(write_picture(tmp_path, "wide.png", picture(3200, 100)), "wide.png")
-    assert found["label"] == "[image 1568x49]"
-    with pillow.open(BytesIO(base64.b64decode(found["data"]))) as opened:
+    image = read_picture(write_picture(tmp_path, "wide.png", picture(3200, 100)), "wide.png")
+    assert image["label"] == "[image 1568x49]"
+    with pillow.open(BytesIO(base64.b64decode(image["data"]))) as opened:
         assert opened.size == (1568, 49)
 
 
 def test_a_picture_of_many_bytes_is_converted_to_a_jpeg_below_5_mb(tmp_path: Path) -> None:
-    found = read_picture(write_picture(tmp_path, "noise.png", picture(1500, 1000)), "noise.png")
-    assert found["media_type"] == "image/jpeg"
-    assert len(found["data"]) < 5_000_000
+    image = read_picture(write_picture(tmp_path, "noise.png", picture(1500, 1000)), "noise.png")
+    assert image["media_type"] == "image/jpeg"
+    assert len(image["data"]) < 5_000_000
 
 
 def test_an_animation_is_sent_as_a_png_picture(tmp_path: Path) -> None:
     frames = [pillow.new("RGB", (20, 10), colour) for colour in ("red", "blue")]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
-    found = read_picture(tmp_path / "a.gif", "a.gif")
-    assert (found["media_type"], found["label"]) == ("image/png", "[image 20x10]")
+    image = read_picture(tmp_path / "a.gif", "a.gif")
+    assert (image["media_type"], image["label"]) == ("image/png", "[image 20x10]")
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    ("data", "reason"),
     [
         (b"", "is empty (0 bytes)"),
         (b"just a text\n", "is not a PNG, JPEG, GIF or WebP picture"),
@@ -70,12 +68,12 @@ def test_an_animation_is_sent_as_a_png_picture(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_picture_file_is_refused_with_the_reason(
-    tmp_path: Path, data: bytes, why: str
+    tmp_path: Path, data: bytes, reason: str
 ) -> None:
     write_picture(tmp_path, "shot.png", data)
     with pytest.raises(BadInput) as raised:
         expand_mentions("see @shot.png", tmp_path)
-    assert raised.value.message == f"@shot.png {why}: nothing was sent."
+    assert raised.value.message == f"@shot.png {reason}: nothing was sent."
 
 
 def test_a_picture_file_over_20_mb_is_refused(tmp_path: Path) -> None:
@@ -94,33 +92,7 @@ def test_a_picture_with_too_many_pixels_is_refused(tmp_path: Path) -> None:
 def test_a_mentioned_picture_outside_the_project_is_labelled_and_attached(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     path = write_picture(tmp_path, "desk top.png", picture())
-    found = expand_mentions(f'what is @"{path}"?', tmp_path / "project")
-    assert found.text.endswith(f"[image 64x48] {path}")
-    assert [image["name"] for image in found.images] == [str(path)]
-    assert (found.notes, found.files) == ([], [])
-
-
-def test_the_tokens_of_a_picture_are_estimated_from_the_length_of_its_data() -> None:
-    message = {"role": "user", "content": "what is it?"}
-    counter = TokenCounter()
-    more = counter.count_message(
-        message | {"images": [{"data": "x" * 1000}]}
-    ) - counter.count_message(message)
-    assert more == _image_tokens(1000) == 48
-
-
-def test_old_pictures_are_cleared_and_the_newest_is_kept() -> None:
-    image = {"name": "a.png", "data": "x"}
-    asked = {"role": "user", "content": "what is it?", "images": [image]}
-    messages = [
-        asked,
-        {"role": "assistant", "content": "a cat"},
-        asked,
-        {"role": "assistant", "content": "a dog"},
-    ]
-    smaller, count = _clear_old_pictures(messages)
-    assert count == 1
-    assert smaller[0]["images"] == []
-    assert smaller[0]["content"].startswith("[Cleared to save room: its pictures are left out.]")
-    assert smaller[1:] == messages[1:]
-    assert _clear_old_pictures(smaller) == (smaller, 0)
+    expansion = expand_mentions(f'what is @"{path}"?', tmp_path / "project")
+    assert expansion.text.endswith(f"[image 64x48] {path}")
+    assert [image["name"] for image in expansion.images] == [str(path)]
+    assert (expansion.notes, expansion.files) == ([], [])

@@ -62,8 +62,8 @@ def prepare_request(
 
 def store_turn(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> None:
     """Store a turn: its opening, if it has one, its query and its answers."""
-    if ready.opened is not None:
-        session.context.add(ready.opened)
+    if ready.epoch_row is not None:
+        session.context.add(ready.epoch_row)
         session.window_start = ready.window[0]
     query = user_message(f"Query {session.interactions + 1}", sent=ready.query)
     query.notes = [*ready.notes]
@@ -109,13 +109,13 @@ def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> 
         *[f"interaction {n}" for n in range(3, 8)],
         "query",
     ]
-    assert ready.shown == ("P-1", "P-2")
+    assert ready.strategy_ids == ("P-1", "P-2")
     assert ready.enhanced == "Now\n\n<turn_notes>\n- Date: today\n</turn_notes>"
     assert ready.messages[-1] == {"role": "user", "content": ready.enhanced}
     assert str(ready.messages[0]["content"]).startswith(
         f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook"
     )
-    assert (ready.window, ready.removed) == ((3, 7), 2)
+    assert (ready.window, ready.removed_count) == ((3, 7), 2)
     assert ready.tokens == COUNTER.count_messages(ready.messages)
     assert 0 <= ready.tokens - sum(s.tokens for s in ready.segments) < 20
     assert "Answer 3" in ready.segments[3].text
@@ -124,7 +124,7 @@ def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> 
 def test_the_first_request_has_system_message_and_query() -> None:
     ready = prepare_request(Session(id="s"))
     assert [m["role"] for m in ready.messages] == ["system", "user"]
-    assert (ready.window, ready.removed, ready.shown) == ((1, 0), 0, ())
+    assert (ready.window, ready.removed_count, ready.strategy_ids) == ((1, 0), 0, ())
     assert [s.name for s in ready.segments] == ["system", "query"]
 
 
@@ -141,11 +141,15 @@ def test_within_the_slack_each_request_extends_the_previous_one() -> None:
     for n in range(9):
         ready = prepare_request(session, f"Query {n + 1}")
         assert ready.messages[: len(before)] == before
-        assert (ready.window, ready.removed) == ((1, n), 0)
+        assert (ready.window, ready.removed_count) == ((1, n), 0)
         before = list(ready.messages)
         store_turn(session, ready)
     ready = prepare_request(session)
-    assert (ready.window, ready.removed, ready.opened and ready.opened.how) == ((5, 9), 4, "window")
+    assert (ready.window, ready.removed_count, ready.epoch_row and ready.epoch_row.how) == (
+        (5, 9),
+        4,
+        "window",
+    )
 
 
 def test_without_slack_every_request_has_exactly_the_last_five_interactions() -> None:
@@ -165,7 +169,7 @@ def test_playbook_changes_are_sent_as_notes_and_join_the_head_in_the_next_epoch(
     second = prepare_request(session)
     assert second.messages[0] == first.messages[0]
     assert "Strategy [P-2] is new: Run make check." in second.enhanced
-    assert second.shown == ("P-1", "P-2")
+    assert second.strategy_ids == ("P-1", "P-2")
     store_turn(session, second)
     session.playbook.bullets["P-2"] = replace(session.playbook.bullets["P-2"], helpful=1)
     third = prepare_request(session)
@@ -174,11 +178,11 @@ def test_playbook_changes_are_sent_as_notes_and_join_the_head_in_the_next_epoch(
     session.playbook.bullets["P-1"] = replace(session.playbook.bullets["P-1"], state="deleted")
     fourth = prepare_request(session)
     assert "Strategy [P-1] no longer applies." in fourth.enhanced
-    assert fourth.shown == ("P-2",)
+    assert fourth.strategy_ids == ("P-2",)
     store_turn(session, fourth)
     store_turn(session, prepare_request(session))
     fifth = prepare_request(session)
-    assert fifth.opened is not None
+    assert fifth.epoch_row is not None
     assert "[P-2] Run make check." in str(fifth.messages[0]["content"])
     assert "[P-1]" not in str(fifth.messages[0]["content"]).split("<playbook>")[1]
 
@@ -221,8 +225,11 @@ def test_the_window_is_cut_early_if_the_cache_is_cold_or_the_window_large() -> N
     session = Session("s", window=WindowSpec(2, 9))
     for _ in range(4):
         store_turn(session, prepare_request(session))
-    assert prepare_request(session).opened is None
-    assert prepare_request(session, conditions=OpeningConditions(cold=True)).window == (3, 4)
+    assert prepare_request(session).epoch_row is None
+    assert prepare_request(session, conditions=OpeningConditions(is_cache_cold=True)).window == (
+        3,
+        4,
+    )
     assert prepare_request(session, conditions=OpeningConditions(allowed=60)).window == (3, 4)
 
 
@@ -230,7 +237,7 @@ def test_a_large_window_is_cut_early_only_if_as_much_is_removed_as_is_kept() -> 
     session, allowed = Session("s", window=WindowSpec(2, 9)), OpeningConditions(allowed=40_000)
     for _ in range(3):
         store_turn(session, prepare_request(session), assistant_message("word " * 8_000))
-    assert prepare_request(session, conditions=allowed).opened is None, (
+    assert prepare_request(session, conditions=allowed).epoch_row is None, (
         "the remaining turns would be billed in full again"
     )
     store_turn(session, prepare_request(session), assistant_message("word " * 8_000))
@@ -271,7 +278,7 @@ def test_the_loaded_interactions_of_a_resumed_session_keep_their_numbers() -> No
     session.messages = session.messages[-14:]
     session.window_start = 15
     ready = prepare_request(session)
-    assert (ready.window, ready.removed) == ((16, 20), 1)
+    assert (ready.window, ready.removed_count) == ((16, 20), 1)
     assert user_contents(ready.messages)[0] == "Query 16"
 
 

@@ -21,6 +21,7 @@ from swecli.context.tokens import (
     TokenCounter,
     _image_tokens,
 )
+from swecli.models.api_message import Image, UserMessage
 from swecli.models.message import ToolSpec
 from tests.support.histories import call
 
@@ -220,3 +221,12 @@ def test_importing_the_context_package_loads_no_tokenizer_config_or_store() -> N
         }
         & loaded
     )
+
+
+def test_the_tokens_of_a_picture_are_estimated_from_the_length_of_its_data() -> None:
+    image: Image = {"name": "a", "label": "[image]", "media_type": "image/png", "data": "x" * 1000}
+    query: UserMessage = {"role": "user", "content": "what is it?"}
+    with_image: UserMessage = {**query, "images": [image]}
+    counter = TokenCounter()
+    assert counter.count_message(with_image) - counter.count_message(query) == 48
+    assert _image_tokens(1000) == 48

@@ -52,7 +52,7 @@ def test_exported_strategies_are_read_back_with_all_fields_and_evidence(
     rows = {bullet.id: evidence for bullet in bullets}
     back = _read_markdown(to_markdown(bullets, rows))
     assert {c.bullet.id: c.bullet for c in back} == {b.id: b for b in bullets}
-    assert all(list(carried.evidence) == evidence and carried.dated for carried in back)
+    assert all(list(carried.evidence) == evidence and carried.is_dated for carried in back)
 
 
 HEAD = "# Playbook\n\n<!-- swecli playbook 1 -->\n\n"
@@ -121,7 +121,7 @@ def test_a_malformed_file_is_refused_with_one_line_that_names_the_error(
 
 def test_a_strategy_without_fields_gets_default_values() -> None:
     [carried] = _read_markdown("<!-- swecli playbook 1 -->\n- [P-2] use uv")
-    assert (carried.bullet.section, carried.bullet.kind, carried.dated) == (
+    assert (carried.bullet.section, carried.bullet.kind, carried.is_dated) == (
         "general",
         "strategy",
         False,

@@ -1,16 +1,19 @@
-"""Test a session's workspace: it is looked up on demand, and a missing folder yields no evidence."""
+"""Test anchors: finding them in a text, looking them up in real files, and what a missing one does to a strategy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from swecli.app import Runtime
-from swecli.models.playbook import Delta, Op
+from swecli.models.playbook import Bullet, Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.service import _check_anchors
-from swecli.playbook.workspace import WorkspaceLookup, note_anchors
+from swecli.playbook.workspace import WorkspaceLookup, find_anchors, note_anchors
 from tests.support.playbook import perform
 from tests.support.runtime import make_runtime
 
@@ -147,3 +150,141 @@ async def test_a_new_text_of_a_strategy_was_never_there() -> None:
     perform(runtime, "edit", ["P-1", "Read", "`later.py`", "first"])
     assert await check(runtime) == []
     assert in_prompts(runtime) == ["P-1"]
+
+
+NAMED = {
+    "The API lives in `src/api`": {"path:src/api"},
+    "Read `config.toml` and docs/setup.md first": {"path:config.toml", "path:docs/setup.md"},
+    "Use `DATABASE_URL=x python manage.py migrate`": {"path:manage.py"},
+    "Tests live in tests/unit/": {"path:tests/unit/"},
+    "Start it with ./scripts/dev.sh": {"path:scripts/dev.sh"},
+    "Files under `src/**/*.sql` are append-only": {"path:src/**/*.sql"},
+}
+NOT_NAMED = [
+    "Run `make check` before a commit",
+    "Use tabs, not spaces",
+    "`db.close()` belongs into every fixture",
+    "Read `user.name` and `asyncio.run`",
+    "Say yes/no and read/write access plainly",
+    "Written with Node.js 20 and Next.js",
+    "See https://example.org/docs/setup.md",
+    "Version 1.2.3 is the last one",
+    "Make sure that prices are rounded late",
+    "Look into `cd web && cat vite.config.js`",
+]
+
+
+def test_paths_in_a_text_are_found() -> None:
+    assert {content: set(find_anchors(content)) for content in NAMED} == NAMED
+
+
+def test_code_names_urls_and_versions_are_not_anchors() -> None:
+    assert not {content: found for content in NOT_NAMED if (found := find_anchors(content))}
+
+
+@given(st.text(max_size=200) | st.text(alphabet="`./-a b*_,:", max_size=60))
+def test_anchors_of_any_text_are_sorted_unique_paths_and_commands(content: str) -> None:
+    found = find_anchors(content)
+    assert list(found) == sorted(set(found))
+    assert all(anchor.partition(":")[0] in ("path", "command") for anchor in found)
+
+
+FILES = {
+    "src/api/users.py": "",
+    "docs/setup.md": "",
+    "web/package.json": "",
+}
+REASONS = {
+    "The API lives in `src/api`": "",
+    "The API lives in `src/rest`": "src/rest does not exist",
+    "Branch off `origin/main`": "",
+    "Users are in `users.py`": "",
+    "Users are in `people.py`": "people.py does not exist",
+    "Look at `src/**/*.py`": "",
+    "Look at `docs/api/**/*.md`": "docs/api/**/*.md does not exist",
+    "Run `make check` first": "",
+    "Run ./scripts/dev.sh": "scripts/dev.sh does not exist",
+    "Settings are in ~/.config/shop.toml": "",
+}
+
+
+def first_missing(lookup: WorkspaceLookup, anchors: Iterable[str]) -> str:
+    """Return what is missing of the first anchor that is, or ""."""
+    alone = (Bullet("P-1", "x", anchors=(anchor,)) for anchor in anchors)
+    checks = [lookup.check(bullet) for bullet in alone]
+    return next((check.missing for check in checks if check.missing), "")
+
+
+@pytest.fixture
+def lookup(tmp_path: Path) -> WorkspaceLookup:
+    root = tmp_path / "shop"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return WorkspaceLookup(root)
+
+
+def missing_anchor(lookup: WorkspaceLookup, content: str) -> str:
+    return first_missing(lookup, find_anchors(content))
+
+
+def test_a_missing_anchor_is_named_with_the_reason(lookup: WorkspaceLookup) -> None:
+    assert {content: missing_anchor(lookup, content) for content in REASONS} == REASONS
+
+
+def test_a_bullet_is_stale_only_if_all_of_its_anchors_are_missing() -> None:
+    lookup = WorkspaceLookup(Path(__file__).parent)
+    assert lookup.check(Bullet("P-1", "Read `test_workspace.py`")).exists
+    assert lookup.check(Bullet("P-2", "Use tabs")).exists is None, (
+        "only checked strategies are verified"
+    )
+    assert lookup.check(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")).exists
+    assert (
+        lookup.check(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")).missing
+        == "nowhere.py does not exist"
+    )
+
+
+def test_a_folder_or_an_interpreter_does_not_hide_that_a_named_file_is_gone(
+    lookup: WorkspaceLookup,
+) -> None:
+    (lookup.root / ".venv" / "bin").mkdir(parents=True)
+    (lookup.root / ".venv" / "bin" / "python").touch()
+    gone = "scripts/lint.py does not exist"
+    for content in ("Run `.venv/bin/python scripts/lint.py`", "Run `python scripts/lint.py src/`"):
+        assert lookup.check(Bullet("P-1", content)).missing == gone
+    stored = ("path:.venv/bin/python", "path:scripts/lint.py")
+    assert lookup.check(Bullet("P-1", "Lint it", anchors=stored)).missing == gone
+    assert lookup.check(Bullet("P-1", "Code is in `src/`")).exists
+
+
+def test_stored_anchors_are_looked_up_and_invalid_ones_are_ignored(lookup: WorkspaceLookup) -> None:
+    assert (
+        lookup.check(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))).missing
+        == "src/rest does not exist"
+    )
+    assert (
+        lookup.check(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))).exists is None
+    )
+
+
+def test_anchors_can_be_looked_up_despite_cyclic_links(lookup: WorkspaceLookup) -> None:
+    (lookup.root / "loop.py").symlink_to("loop.py")
+    assert missing_anchor(lookup, "Read loop.py") in ("", "loop.py does not exist")
+
+
+@given(
+    st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60),
+    st.sampled_from(["path", "moon"]),
+)
+def test_any_anchor_can_be_looked_up(value: str, kind: str) -> None:
+    lookup = WorkspaceLookup(Path())
+    first_missing(lookup, [f"{kind}:{value}", *find_anchors(value)])
+
+
+def test_anchors_missing_in_a_subfolder_are_looked_up_in_the_whole_project(
+    lookup: WorkspaceLookup,
+) -> None:
+    below = WorkspaceLookup(lookup.root / "web", above=lookup.root)
+    for content in ("The API is in `src/api`", "Users are in `users.py`"):
+        assert below.check(Bullet("P-1", content)).exists, content

@@ -203,7 +203,7 @@ class Product:
         """Return the product's request for a query, or another arm's replacement for it, and the ids shown."""
         if self.arm == "product":
             turn = self.builder.prepare(Query(query), ScriptedModel(name=name), self.counter)
-            return turn, turn.request.shown
+            return turn, turn.request.strategy_ids
         self.sessions.playbook.refresh(self.session)
         allowed = {self.ids[key] for key in self._allowed(number)}
         bullets = {
@@ -333,14 +333,20 @@ def _imported(one: Proposal, number: int) -> ImportedBullet:
         when=one.when,
         anchors=one.anchors,
     )
-    return ImportedBullet(bullet, line=number, named=frozenset(named))
+    return ImportedBullet(bullet, line=number, field_names=frozenset(named))
 
 
 def _as_effects(text: str) -> str:
-    """Convert the tags of a world's reflector, well-formed or not, to the effects of the product's answer."""
-    for old, new in _EFFECT_OF.items():
-        text = text.replace(f'"{old}"', f'"{new}"')
-    return text
+    """Convert the tags of a world's reflector to the effects of the product's answer; one that is not well-formed stays
+    as it is."""
+    try:
+        rows = [
+            {"id": one["id"].strip("[]"), "effect": _EFFECT_OF.get(one["tag"], one["tag"])}
+            for one in json.loads(text)["tags"]
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return text
+    return json.dumps({"strategies": rows})
 
 
 def _with_adds(text: str, adds: Sequence[Proposal]) -> str:

@@ -10,15 +10,13 @@ from swecli.models.message import ApiMessage
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """Assumptions of a replay: the reflection window; the model's `context_window` and largest output in tokens (None:
-    unknown); the `ttl` of the provider's cache in seconds after the last request; and the length of a summary, which is
-    at most half of its source."""
+    """Assumptions of a replay."""
 
-    window: WindowSpec
-    context_window: int
-    max_output: int | None = None
-    ttl: float = 300.0
-    summary_tokens: int = 3_000
+    window: WindowSpec  # the reflection window
+    context_window: int  # of the model, in tokens
+    max_output: int | None = None  # of the model, in tokens; None: unknown
+    ttl: float = 300.0  # of the provider's cache: seconds after the last request
+    summary_tokens: int = 3_000  # but at most half of what is summarised
 
     def summary(self, source: int) -> str:
         """Return a placeholder for the summary of `source` tokens."""
@@ -27,21 +25,19 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request: when it was sent (seconds since 1970), its messages, the tokens of its answer, and whether it is for a
-    summary."""
+    """A request that the replay would have sent."""
 
-    at: float
+    sent_at: float  # seconds since 1970
     messages: list[ApiMessage]
-    output: int
-    condense: bool = False
+    output: int  # tokens of its answer
+    condense: bool = False  # it asks for a summary
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTurn:
-    """A turn's requests, the number of completed interactions `visible` word for word in the last of them, and the
-    number of reductions."""
+    """A turn as the replay ran it."""
 
     number: int
     requests: tuple[SentRequest, ...]
-    visible: int
+    visible: int  # completed interactions that the last request holds word for word
     reductions: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from swecli.context.epochs import CONDENSE
 from swecli.context.prepare import past_request
@@ -14,25 +15,25 @@ from swecli.models.session import Session
 
 @dataclass(frozen=True, slots=True)
 class StoredRequest:
-    """The first request of a turn: its `keyed` messages, [] if no reduction is stored that it began with, as of an
-    imported session, and the `epoch` that it belonged to."""
+    """The first request of a turn. Both fields are empty if no reduction is stored that it began with, as of an
+    imported session."""
 
-    keyed: list[ApiMessage]
-    epoch: Epoch | None
+    keyed_messages: list[ApiMessage]
+    epoch: Epoch | None  # that it belonged to
 
 
 def stored_request(session: Session, log: Sequence[Reduction], number: int) -> StoredRequest:
     """Rebuild the first request of turn `number` of a completely loaded session; `log` are all of its reductions, also
     those undone later."""
     undone = {row.detail: row.interaction for row in log if row.how == UNDO}
-    state = ContextState()
-    for row in sorted(log, key=lambda row: row.number):
+    context = ContextState()
+    for row in sorted(log, key=attrgetter("number")):
         if _was_made(row, number) and undone.get(row.id, number) >= number:
-            state.add(row)
-    asked = next(message for message in session.messages if message.interaction == number)
-    before = [message for message in session.messages if message.interaction < number]
-    then = replace(session, messages=before, interactions=number - 1, context=state)
-    return StoredRequest(past_request(then, asked), state.epoch)
+            context.add(row)
+    query = next(message for message in session.messages if message.interaction == number)
+    past = [message for message in session.messages if message.interaction < number]
+    past_session = replace(session, messages=past, interactions=number - 1, context=context)
+    return StoredRequest(past_request(past_session, query), context.epoch)
 
 
 def _was_made(row: Reduction, number: int) -> bool:

@@ -18,7 +18,7 @@ from swecli.models.action import (
 from swecli.models.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.playbook import Bullet, Delta, Evidence, Op
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ActionContext, summarize
 from swecli.playbook.actions.show import format_sources, parse_count
 from swecli.playbook.workspace import find_anchors, note_anchors
@@ -66,48 +66,39 @@ def add(sessions: SessionManager, asked: Invocation) -> ActionResult:
         # late: only an import needs pydantic
         from swecli.playbook.transfer import import_file
 
-        return import_file(ctx, asked.flags["--from"], trusted=is_trusted)
+        return import_file(ctx, asked.value("--from"), trusted=is_trusted)
     if is_trusted:
         raise ctx.usage_error("--trust goes with --from.", "add --from FILE --trust")
     text = asked.text
     content = _clean_content(text)
     if not content:
         raise ctx.usage_error("The strategy is empty.", "add TEXT")
-    known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
-    if known:
-        more: dict[str, Any] = {"trust": "user"} | ({} if known[0].is_live else {"state": "active"})
-        ctx.apply(
-            _delta(
-                ctx,
-                "taught",
-                Op("UPDATE", known[0].id, fields=more, evidence=_user_evidence(ctx, content)),
-            )
-        )
-        return ActionResult(
-            {"added": [], "known": known[0].id},
-            (f"{known[0].id} already covers it and is active.",),
-        )
+    bullets = ctx.bullets()
+    evidence = _user_evidence(ctx, content)
+    same = [bullet for bullet in bullets if bullet.content.casefold() == content.casefold()]
+    if same:
+        name = same[0].id
+        fields: dict[str, Any] = {"trust": "user"}
+        if not same[0].is_live:
+            fields["state"] = "active"
+        ctx.apply(_delta(ctx, "taught", Op("UPDATE", name, fields, evidence)))
+        value: dict[str, Any] = {"added": [], "known": name}
+        return ActionResult(value, (f"{name} already covers it and is active.",))
     # late: loads SQLite
     from swecli.playbook.ranking import most_similar
 
-    near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.is_live))
-    fields = _user_content(content) | {
-        "kind": "preference",
-        "scope": "project" if ctx.session.project else "session",
-    }
-    applied = ctx.apply(
-        _delta(ctx, "taught", Op("ADD", fields=fields, evidence=_user_evidence(ctx, content)))
-    )
+    similar = most_similar(content, (bullet for bullet in bullets if bullet.is_live))
+    scope = "project" if ctx.session.project else "session"
+    fields = _user_content(content) | {"kind": "preference", "scope": scope}
+    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=evidence)))
     name = applied.added[0]
     note_anchors(ctx.sessions, ctx.session, applied.reworded)
     lines = [f"Added as {name}."]
-    if near:
-        lines.append(
-            f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated."
-        )
-    return ActionResult(
-        {"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text)
-    )
+    if similar:
+        advice = f"`{ctx.command} remove {similar.id}` if it is outdated"
+        lines.append(f"{similar.id} covers the same: {advice}.")
+    value = {"added": [name], "near": similar.id if similar else None}
+    return ActionResult(value, tuple(lines), note=_secret_note(text))
 
 
 def _user_content(content: str) -> dict[str, Any]:
@@ -129,25 +120,20 @@ def _user_content(content: str) -> dict[str, Any]:
 def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """Change a strategy"""
     ctx = ActionContext.of(sessions, asked)
-    scope = asked.flags.get("--scope", "")
-    when = asked.flags.get("--when", "")
+    scope = asked.value("--scope")
+    when = asked.value("--when")
     flags = {_PIN, _ON, _OFF} & asked.flags.keys()
     bullet = ctx.find("".join(asked.words[:1]), include_deleted=_ON in flags)
     text = " ".join(asked.words[1:])
     if not (text or flags or scope or when):
-        raise ctx.usage_error(
-            "There is nothing to change.",
-            f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user",
-        )
+        usage = f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
+        raise ctx.usage_error("There is nothing to change.", usage)
     if _OFF in flags and len(flags) > 1:
-        raise ctx.usage_error(
-            "--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off"
-        )
+        problem = "--off cannot be combined with --on or --pin."
+        raise ctx.usage_error(problem, f"edit {bullet.id} --off")
     if "--scope" in asked.flags and scope not in _SCOPES:
-        raise ctx.usage_error(
-            f"Unknown scope {scope!r:.40} (choose: project, user).",
-            f"edit {bullet.id} --scope user",
-        )
+        problem = f"Unknown scope {scope!r:.40} (choose: project, user)."
+        raise ctx.usage_error(problem, f"edit {bullet.id} --scope user")
     content = _clean_content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= _user_content(content) if content else {}
@@ -161,18 +147,19 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
     applied = ctx.apply(_delta(ctx, "edited", *ops))
     note_anchors(ctx.sessions, ctx.session, applied.reworded)
-    changes: tuple[tuple[str, object], ...] = (
+    reach = "all your projects" if scope == "user" else f"this {scope}"
+    clauses: tuple[tuple[str, object], ...] = (
         ("is changed", text),
         ("matches other words too", when),
-        (f"applies to {'all your projects' if scope == 'user' else f'this {scope}'}", scope),
+        (f"applies to {reach}", scope),
         ("is pinned: every prompt contains it", _PIN in flags),
         ("is disabled: stored, but not used in prompts", _OFF in flags),
         ("is active", _ON in flags),
     )
-    done = ", ".join(text for text, is_set in changes if is_set)
+    changes = ", ".join(clause for clause, is_true in clauses if is_true)
     return ActionResult(
-        {"edited": bullet.id, "what": done},
-        (f"{bullet.id} {done}.",),
+        {"edited": bullet.id, "what": changes},
+        (f"{bullet.id} {changes}.",),
         note=_secret_note(f"{text} {when}"),
     )
 
@@ -182,16 +169,10 @@ def remove(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """Delete a strategy"""
     ctx = ActionContext.of(sessions, asked)
     bullet = ctx.find(asked.text)
-    ctx.apply(
-        _delta(
-            ctx,
-            "removed",
-            Op("REMOVE", bullet.id, evidence=_user_evidence(ctx, f"remove {bullet.id}")),
-        )
-    )
-    return ActionResult(
-        {"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` restores it.",)
-    )
+    evidence = _user_evidence(ctx, f"remove {bullet.id}")
+    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=evidence)))
+    line = f"{bullet.id} removed; `{ctx.command} undo` restores it."
+    return ActionResult({"removed": bullet.id}, (line,))
 
 
 @Action(
@@ -204,28 +185,26 @@ def undo(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """Undo the last N changes"""
     ctx = ActionContext.of(sessions, asked)
     is_redo = "--redo" in asked.flags
-    n = parse_count(asked.text, 1, "changes")
-    changes = sessions.playbook.undo(ctx.session, n, redo=is_redo)
-    how = "redone" if is_redo else "undone"
-    lines = [f"{how}: {_describe(ctx, change)}" for change in changes]
-    lines += [f"only {len(changes)} of {n}: there were no more"] if len(changes) < n else []
-    many = f" {len(changes)}" if len(changes) > 1 else ""
-    hint = "" if is_redo else f"To redo: `{ctx.command} undo{many} --redo`."
-    value = [{"id": c.delta.id, "what": summarize(c)} for c in changes]
+    count = parse_count(asked.text, 1, "changes")
+    changes = sessions.playbook.undo(ctx.session, count, redo=is_redo)
+    label = "redone" if is_redo else "undone"
+    lines = [f"{label}: {_describe(ctx, change)}" for change in changes]
+    if len(changes) < count:
+        lines.append(f"only {len(changes)} of {count}: there were no more")
+    number = f" {len(changes)}" if len(changes) > 1 else ""
+    hint = "" if is_redo else f"To redo: `{ctx.command} undo{number} --redo`."
+    value = [{"id": change.delta.id, "what": summarize(change)} for change in changes]
     return ActionResult(value, tuple(lines), note=hint)
 
 
-def _describe(ctx: ActionContext, change: Any) -> str:
-    """Summarize a change, adding the content of a strategy that the summary names by its id only."""
+def _describe(ctx: ActionContext, change: AppliedDelta) -> str:
+    """Summarize a change, adding the content of the first strategy that the summary names by its id only."""
     text = summarize(change)
     for name, op in change.ops_by_id():
-        if (
-            op.op != "ADD"
-            and "content" not in op.fields
-            and (bullet := ctx.sessions.playbook.get(name))
-        ):
-            text += f' "{bullet.content}"'
-            break
+        if op.op != "ADD" and "content" not in op.fields:
+            bullet = ctx.sessions.playbook.get(name)
+            if bullet is not None:
+                return f'{text} "{bullet.content}"'
     return text
 
 
@@ -233,40 +212,41 @@ def _describe(ctx: ActionContext, change: Any) -> str:
 def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """List suggestions to approve, or decide about one"""
     ctx = ActionContext.of(sessions, asked)
-    args = asked.words
     waiting = [bullet for bullet in ctx.bullets() if _needs_review(bullet)]
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-    found = {bullet.id: _review_reason(bullet, evidence[bullet.id]) for bullet in waiting}
-    if not args:
-        return _questions(ctx, found, evidence)
-    if len(args) != 2 or args[1] not in ("use", "remove"):
+    reasons = {bullet.id: _review_reason(bullet, evidence[bullet.id]) for bullet in waiting}
+    if not asked.words:
+        return _questions(ctx, reasons, evidence)
+    if len(asked.words) != 2 or asked.words[1] not in ("use", "remove"):
         raise ctx.usage_error("A strategy and a decision are required.", "review P-7 use|remove")
-    bullet = ctx.find(args[0])
-    if bullet.id not in found:
+    name, decision = asked.words
+    bullet = ctx.find(name)
+    if bullet.id not in reasons:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
-    use = args[1] == "use"
-    decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
-    if use:
-        decision = tuple(replace(one, source=ACCEPTED) for one in decision)
-    ops = [Op("REMOVE", bullet.id, evidence=decision)]
-    if use:
-        ops = _accept(bullet, decision)
+    quotes = _user_evidence(ctx, f"{decision} {bullet.id}")
+    if decision == "use":
+        quotes = tuple(replace(quote, source=ACCEPTED) for quote in quotes)
+        ops = _accept(bullet, quotes)
         replaced = replaced_by(evidence[bullet.id])
         present = [name for name in replaced if name in ctx.session.playbook.bullets]
-        ops += [Op("REMOVE", name, evidence=decision) for name in present]
-    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", *ops))
-    done = "is active" if use else "is removed"
-    hint = "" if use else f"`{ctx.command} undo` restores it."
-    value = {"id": bullet.id, "decision": args[1]}
-    return ActionResult(value, (f"{bullet.id} {done}: {bullet.content}",), note=hint)
+        ops += [Op("REMOVE", name, evidence=quotes) for name in present]
+        clause = "is active"
+        hint = ""
+    else:
+        ops = [Op("REMOVE", bullet.id, evidence=quotes)]
+        clause = "is removed"
+        hint = f"`{ctx.command} undo` restores it."
+    ctx.apply(_delta(ctx, f"reviewed: {decision}", *ops))
+    value = {"id": bullet.id, "decision": decision}
+    return ActionResult(value, (f"{bullet.id} {clause}: {bullet.content}",), note=hint)
 
 
-def _accept(bullet: Bullet, decision: tuple[Evidence, ...]) -> list[Op]:
+def _accept(bullet: Bullet, quotes: tuple[Evidence, ...]) -> list[Op]:
     """Return the operations of a yes. A proposal, and what was left out because what it names is gone, becomes the
     user's word: its text was on the screen."""
     if bullet.state == "quarantined" or bullet.is_left_out:
-        return [Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, decision)]
-    ops = [Op("RESTORE", bullet.id, evidence=decision)]
+        return [Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, quotes)]
+    ops = [Op("RESTORE", bullet.id, evidence=quotes)]
     return [*ops, Op("PIN", bullet.id)] if bullet.state == "pinned" else ops
 
 
@@ -287,16 +267,19 @@ def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
 
 
 def _questions(
-    ctx: ActionContext, found: dict[str, str], evidence: dict[str, list[Evidence]]
+    ctx: ActionContext, reasons: dict[str, str], evidence: dict[str, list[Evidence]]
 ) -> ActionResult:
-    value, lines, questions = list[dict[str, str]](), list[str](), list[Question]()
-    for name, reason in found.items():
+    """List what waits, by id with its reason, as lines and as questions for a screen."""
+    if not reasons:
+        return ActionResult([], ("Nothing to review.",))
+    value = list[dict[str, str]]()
+    lines = list[str]()
+    questions = list[Question]()
+    for name, reason in reasons.items():
         bullet = ctx.session.playbook.bullets[name]
         value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
         lines.append(f"{name} {bullet.content} ({reason})")
-        said = [item for item in evidence[name] if not is_doubt(item)]  # it is the reason
-        questions.append(Question(name, bullet.content, reason, format_sources(ctx, said)))
-    hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
-    return ActionResult(
-        value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions)
-    )
+        others = [item for item in evidence[name] if not is_doubt(item)]  # the doubt is the reason
+        questions.append(Question(name, bullet.content, reason, format_sources(ctx, others)))
+    hint = f"For example: {ctx.command} review {next(iter(reasons))} use"
+    return ActionResult(value, tuple(lines), note=hint, questions=tuple(questions))

@@ -16,11 +16,12 @@ from swecli.playbook.action import ActionContext, resolve_file, summarize
 from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.store.journal.deltas import BulletEvidence
     from swecli.store.session_manager import SessionManager
 
-_LOGGED = 20
-_LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
-_PROMPTS = 10  # prompts and verdicts that are printed of a strategy
+_MAX_CHANGES = 20  # changes that are printed if no number is given
+_MAX_LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
+_MAX_TURNS = 10  # turns and verdicts that are printed of a strategy
 # How an outcome's tag is called beside the effects that a reflecting model names.
 _EFFECT_OF = {"helpful": "helped", "harmful": "hurt"}
 _REACH: dict[Scope, str] = {
@@ -28,11 +29,11 @@ _REACH: dict[Scope, str] = {
     "project": "this project",
     "user": "all projects",
 }
-_SILENT = "irrelevant"  # exchanges that `show` only counts
+_COUNTED_ONLY = "irrelevant"  # the effect whose exchanges `show` does not list
 
 
-def _format_time(moment: datetime | None) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+def _format_time(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 @Action(
@@ -50,7 +51,7 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """List the strategies, those in use first"""
     ctx = ActionContext.of(sessions, asked)
     if "--export" in asked.flags:
-        return _export(ctx, asked.flags["--export"], force="--force" in asked.flags)
+        return _export(ctx, asked.value("--export"), force="--force" in asked.flags)
     if "--log" in asked.flags:
         return _log(ctx)
     if asked.words:
@@ -70,26 +71,28 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
     """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies if that is
     not this project; `verbose` adds how often it was used, its scope, and the project's totals."""
-    value, rows = [], []
-    for bullet in sorted(bullets, key=_rank):
-        row = _bullet_json(bullet)
-        counts = (str(bullet.helpful), str(bullet.harmful))
+    ranked = sorted(bullets, key=_rank)
+    rows = []
+    for bullet in ranked:
         reach = "" if bullet.scope == "project" else f", for {_REACH[bullet.scope]}"
-        cells: tuple[str, ...] = (bullet.id, f"{_format_state(bullet)}{reach}", *counts)
-        if verbose:
-            cells += (str(bullet.uses), bullet.scope)
-        value.append(row)
-        rows.append((*cells, bullet.content))
-    more = ("used", "scope") if verbose else ()
+        counts = (str(bullet.helpful), str(bullet.harmful))
+        more = (str(bullet.uses), bullet.scope) if verbose else ()
+        rows.append((bullet.id, f"{_format_state(bullet)}{reach}", *counts, *more, bullet.content))
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
-    notes += _totals(ctx) if verbose else []
-    if not verbose and len(rows) > _LISTED:
-        notes.append(f"{len(rows) - _LISTED:,} more: {ctx.command} list --verbose")
-        del rows[_LISTED:]
-    head = ("id", "state", "helped", "hurt", *more, "strategy")
-    return ActionResult(value, head=head, rows=tuple(rows), note=" · ".join(notes))
+    if verbose:
+        notes += _totals(ctx)
+    elif len(rows) > _MAX_LISTED:
+        notes.append(f"{len(rows) - _MAX_LISTED:,} more: {ctx.command} list --verbose")
+        del rows[_MAX_LISTED:]
+    columns = ("used", "scope") if verbose else ()
+    return ActionResult(
+        [_bullet_json(bullet) for bullet in ranked],
+        head=("id", "state", "helped", "hurt", *columns, "strategy"),
+        rows=tuple(rows),
+        note=" · ".join(notes),
+    )
 
 
 def _totals(ctx: ActionContext) -> Iterator[str]:
@@ -107,8 +110,9 @@ def _format_state(bullet: Bullet) -> str:
     what it names is gone."""
     if bullet.stale:
         return f"{bullet.state}, stale" + ("" if bullet.is_left_out else "?")
-    hidden = bullet.state == "active" and bullet.is_held_back
-    return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
+    if bullet.state == "quarantined":
+        return "waits"
+    return "hidden" if bullet.state == "active" and bullet.is_held_back else bullet.state
 
 
 def _rank(bullet: Bullet) -> tuple[bool, float, int]:
@@ -125,7 +129,8 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     from swecli.playbook.transfer import to_markdown
 
     bullets = ctx.bullets()
-    text = to_markdown(bullets, ctx.sessions.playbook.evidence_by_id([b.id for b in bullets]))
+    evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in bullets])
+    text = to_markdown(bullets, evidence)
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
     path = resolve_file(file, ctx.asked.folder)
@@ -141,22 +146,17 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
 
 
 def _log(ctx: ActionContext) -> ActionResult:
-    count = parse_count(ctx.asked.text, _LOGGED, "changes")
+    count = parse_count(ctx.asked.text, _MAX_CHANGES, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:
         return ActionResult([], ("No changes yet.",))
-    rows = [
-        (
-            _format_time(d.created_at),
-            f"T{d.interaction}" if d.interaction else "",
-            d.author,
-            _format_change(c),
-        )
-        for c, d in ((change, change.delta) for change in changes)
-    ]
-    return ActionResult(
-        [_delta_json(c) for c in changes], head=("when", "turn", "by", "change"), rows=tuple(rows)
-    )
+    rows = []
+    for change in changes:
+        delta = change.delta
+        turn = f"T{delta.interaction}" if delta.interaction else ""
+        rows.append((_format_time(delta.created_at), turn, delta.author, _format_change(change)))
+    value = [_delta_json(change) for change in changes]
+    return ActionResult(value, head=("when", "turn", "by", "change"), rows=tuple(rows))
 
 
 def _format_change(applied: AppliedDelta) -> str:
@@ -191,37 +191,41 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     ctx = ActionContext.of(sessions, asked)
     store = sessions.playbook
     bullet = ctx.find(asked.text, include_deleted=True)
-    evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
-    changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
+    evidence = store.evidence(bullet.id)
+    verdicts = store.verdicts(bullet.id)
+    changes = store.changes(bullet.id)
+    turns = store.turns_shown(bullet.id, _MAX_TURNS)
     reach = f"for {_REACH[bullet.scope]}"
     facts = f"{bullet.kind} · {reach} · {_format_state(bullet)} · from {bullet.trust}"
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
-    lines += [f"when: {bullet.when}"] if bullet.when else []
+    if bullet.when:
+        lines.append(f"when: {bullet.when}")
     lines.append(_format_counts(bullet, verdicts))
-    lines += [f"stale: {bullet.stale}"] if bullet.stale else []
+    if bullet.stale:
+        lines.append(f"stale: {bullet.stale}")
     lines += format_sources(ctx, evidence)
-    told = [item for item in verdicts if not item.quote.startswith(_SILENT)]
-    lines += [_format_verdict(ctx, item) for item in told[-_PROMPTS:]]
-    lines += [
-        f"{_format_time(c.delta.created_at)}  {c.delta.author}: {_format_change(c)}"
-        for c in changes
-    ]
+    listed = [verdict for verdict in verdicts if verdict.label != _COUNTED_ONLY]
+    lines += [_format_verdict(ctx, verdict) for verdict in listed[-_MAX_TURNS:]]
+    for change in changes:
+        time = _format_time(change.delta.created_at)
+        lines.append(f"{time}  {change.delta.author}: {_format_change(change)}")
     lines.append(f"in the prompt of {_format_turns(ctx, turns)}" if turns else "not used yet")
     value = _bullet_json(bullet) | {
         "evidence": [_evidence_json(item) for item in evidence],
-        "verdicts": [_evidence_json(item) for item in verdicts],
-        "history": [_delta_json(c) for c in changes],
+        "verdicts": [_verdict_json(verdict) for verdict in verdicts],
+        "history": [_delta_json(change) for change in changes],
         "prompts": [{"session": session, "turn": number} for session, number in turns],
     }
     return ActionResult(value, tuple(lines))
 
 
-def _format_verdict(ctx: ActionContext, item: Evidence) -> str:
+def _format_verdict(ctx: ActionContext, verdict: BulletEvidence) -> str:
     """Format what a strategy did in one exchange: the effect, the turn, the reason, and who says so."""
-    effect, _, why = item.quote.partition(":")
-    place = f" in {found}" if (found := _format_place(ctx, item)) else ""
-    reason = f":{why}" if why.strip() else ""
-    return f"{_EFFECT_OF.get(effect, effect)}{place}{reason} ({item.source})"
+    item = verdict.evidence
+    turn = _format_turn(ctx, item)
+    place = f" in {turn}" if turn else ""
+    reason = f": {item.quote}" if item.quote.strip() else ""
+    return f"{_EFFECT_OF.get(verdict.label, verdict.label)}{place}{reason} ({item.source})"
 
 
 def _format_turns(ctx: ActionContext, turns: Sequence[tuple[str, int]]) -> str:
@@ -229,16 +233,16 @@ def _format_turns(ctx: ActionContext, turns: Sequence[tuple[str, int]]) -> str:
     by_session: dict[str, list[str]] = {}
     for session, number in turns:
         by_session.setdefault(session, []).append(f"T{number}")
-    parts = []
+    groups = []
     for session, numbers in by_session.items():
         name = "" if session == ctx.session.id else f" of {ctx.session_name(session)}"
-        parts.append(f"{', '.join(numbers)}{name}")
-    return "; ".join(parts)
+        groups.append(f"{', '.join(numbers)}{name}")
+    return "; ".join(groups)
 
 
-def _format_counts(bullet: Bullet, verdicts: Sequence[Evidence]) -> str:
+def _format_counts(bullet: Bullet, verdicts: Sequence[BulletEvidence]) -> str:
     """Format the counts of a strategy: what helped and what hurt, and apart from that what is no evidence."""
-    effects = Counter(item.quote.partition(":")[0] for item in verdicts)
+    effects = Counter(verdict.label for verdict in verdicts)
     refuted = effects["refuted"]
     ignored = effects["ignored"]
     hurt = f"hurt {bullet.harmful}" + (f" ({refuted} refuted)" if refuted else "")
@@ -249,7 +253,8 @@ def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[st
     """Format what a strategy was learned from, one line for each quotation, with who wrote it."""
     lines = []
     for item in evidence:
-        place = f", {found}" if (found := _format_place(ctx, item)) else ""
+        turn = _format_turn(ctx, item)
+        place = f", {turn}" if turn else ""
         if is_doubt(item):
             lines.append(f"doubt: {item.quote}")
         elif item.source == REPLACES:
@@ -274,7 +279,7 @@ def _format_writer(item: Evidence) -> str:
     return f"quoted by {item.source}, not taken as your words"
 
 
-def _format_place(ctx: ActionContext, item: Evidence) -> str:
+def _format_turn(ctx: ActionContext, item: Evidence) -> str:
     """Return the turn of a quotation, or ""."""
     if not item.interaction:
         return ""
@@ -283,8 +288,14 @@ def _format_place(ctx: ActionContext, item: Evidence) -> str:
     return f"T{item.interaction} of {ctx.session_name(item.session_id)}"
 
 
-def _evidence_json(item: Any) -> dict[str, Any]:
+def _evidence_json(item: Evidence) -> dict[str, Any]:
     return asdict(item) | {"created_at": item.created_at.isoformat() if item.created_at else None}
+
+
+def _verdict_json(verdict: BulletEvidence) -> dict[str, Any]:
+    return _evidence_json(verdict.evidence) | {
+        "quote": f"{verdict.label}: {verdict.evidence.quote}"
+    }
 
 
 @Action(Need.SESSION, Words("[T7]"), during_turn=True)
@@ -298,22 +309,23 @@ def why(sessions: SessionManager, asked: Invocation) -> ActionResult:
             f"No selection was recorded for T{turn}.",
             "Only finished turns of this version have one.",
         )
-    rows, value = [], []
+    rows = []
+    candidates = []
     for name, chosen, match, score, tokens, reason in choice["chosen"]:
         bullet = ctx.sessions.playbook.get(name) or Bullet(name, "(deleted)")
         rows.append((name, "in" if chosen else "out", reason, shorten(bullet.content, 60)))
-        value.append({"id": name, "chosen": chosen, "match": match, "score": score, "tokens": tokens,
-                      "reason": reason, "content": bullet.content})  # fmt: skip
-    notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
-    notes += ["others match less"] if choice["more"] else []
-    whole = {"turn": turn, "candidates": value} | {
-        name: choice[name] for name in ("tokens", "budget", "more")
-    }
+        candidates.append({"id": name, "chosen": chosen, "match": match, "score": score,
+                           "tokens": tokens, "reason": reason, "content": bullet.content})  # fmt: skip
+    budget = {name: choice[name] for name in ("tokens", "budget", "more")}
+    value = {"turn": turn, "candidates": candidates} | budget
     if not rows:
-        return ActionResult(whole, ("The playbook had no strategies for this turn.",))
+        return ActionResult(value, ("The playbook had no strategies for this turn.",))
+    note = f"{choice['tokens']} of {choice['budget']} tokens"
+    if choice["more"]:
+        note += " · others match less"
     return ActionResult(
-        whole,
+        value,
         head=("id", "prompt", "because", "strategy"),
         rows=tuple(rows),
-        note=" · ".join(notes),
+        note=note,
     )

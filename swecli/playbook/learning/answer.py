@@ -1,15 +1,14 @@
-"""The answer of a reflector: its schema, and its parser, which drops what speaks of nothing that was asked."""
+"""The answer of a reflector: its schema, and its reader, which drops what speaks of nothing that was asked."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Literal, get_args
 
-from swecli.llm.lenient_json import find_json_values
-from swecli.models.ids import parse_short_id
+from swecli.llm.model_json import read_object
+from swecli.models.json_value import Json, JsonObject
 from swecli.models.playbook import Effect, Kind
 from swecli.text import shorten
 
@@ -17,9 +16,8 @@ Judgement = Literal["good", "bad", "mixed", "unclear"]
 MAX_LESSONS, MAX_REPLACED = 3, 2  # of one exchange
 _SAME_FOR_ALL = 4  # strategies; the same effect for so many and for all tells none of them apart
 _MAX_LOSSES = 5  # dropped items that are listed
-_SHOW = 60  # characters of a dropped item that are shown
-_WHY = 200  # characters of a reason
-_KEYS = ("turn", "strategies", "lessons")
+_MAX_PREVIEW = 60  # characters of a dropped item that are shown
+_MAX_REASON = 200  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,216 +64,189 @@ ExchangeAnswers = dict[int, ExchangeAnswer]  # by the number of the turn
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question was about: by the number of its turn, the strategies `known` in each exchange, oldest exchange
-    first; and the `waiting` ones, which any exchange may confirm or replace."""
+    """What a question was about. `known` are the ids of the strategies that each exchange may judge, by the number of
+    its turn, oldest first; `waiting` are those of proposals, which any exchange may confirm or replace."""
 
     known: Mapping[int, Collection[str]]
     waiting: Collection[str] = ()
 
 
 def read_answer(text: str, asked: Asked) -> tuple[ExchangeAnswers, str]:
-    """Parse the last complete JSON object that has one of the expected keys. Returns the answer for each exchange by
-    the number of its turn, and why the text is unusable, or ""."""
-    whole = [
-        one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut
-    ]
-    fitting = [value for value in whole if not {*_KEYS, "exchanges"}.isdisjoint(value)]
-    if not fitting:
-        return {}, 'the answer has no complete JSON object with "turn", "strategies" or "lessons"'
-    items = _objects_by_turn(fitting[-1], asked)
-    for item in items.values():
-        if wrong := [key for key in _KEYS[1:] if not isinstance(item.get(key) or [], list)]:
-            return {}, f'"{wrong[0]}" is not a list'
+    """Read the answer for each exchange by the number of its turn. Returns also what is wrong with the text, or ""."""
+    value, fault = read_object(text, answer_schema(len(asked.known)))
+    if fault:
+        return {}, fault
+    items = _objects_by_turn(value, asked)
     if not items:
         return {}, "it speaks of no exchange that was asked about"
-    found = {number: _read_exchange(item, number, asked) for number, item in items.items()}
-    if not any(_says_something(one) for one in found.values()) and any(
-        item.get(key) for item in items.values() for key in _KEYS[1:]
-    ):
-        return {}, "none of its items has the right form"
+    answers = {number: _read_exchange(item, number, asked) for number, item in items.items()}
     for number in asked.known:
-        found.setdefault(number, ExchangeAnswer(losses=["the answer does not speak of it"]))
-    return found, ""
+        answers.setdefault(number, ExchangeAnswer(losses=["the answer does not speak of it"]))
+    return answers, ""
 
 
-def _says_something(answer: ExchangeAnswer) -> bool:
-    return bool(answer.effects or answer.lessons or answer.why)
+def _objects_by_turn(value: JsonObject, asked: Asked) -> dict[int, JsonObject]:
+    """Return the object of each exchange. The answer about one exchange is that object itself."""
+    if len(asked.known) == 1:
+        return {number: value for number in asked.known}
+    objects = dict[int, JsonObject]()
+    for item in value["exchanges"]:
+        for number in asked.known:
+            if item["id"] == f"T{number}":
+                objects.setdefault(number, item)
+    return objects
 
 
-def _objects_by_turn(value: Mapping[str, Any], asked: Asked) -> dict[int, Mapping[str, Any]]:
-    """Return the object of each exchange. One without an id belongs to the newest exchange that was asked about, and
-    any one to the only exchange."""
-    listed = value.get("exchanges")
-    found = dict[int, Mapping[str, Any]]()
-    for item in listed if isinstance(listed, list) else [value]:
-        if isinstance(item, dict):
-            name = str(item.get("id") or "").strip().removeprefix("T")
-            number = int(name) if name.isdecimal() and len(name) < 9 else 0
-            if not name or len(asked.known) == 1:
-                number = [*asked.known][-1]
-            if number in asked.known:
-                found.setdefault(number, item)
-    return found
-
-
-def _read_exchange(item: Mapping[str, Any], number: int, asked: Asked) -> ExchangeAnswer:
-    turn, why = str(item.get("turn")).lower(), item.get("why")
-    answer = ExchangeAnswer(
-        cast(Judgement, turn) if turn in get_args(Judgement) else "unclear",
-        shorten(why, _WHY) if isinstance(why, str) else "",
-    )
+def _read_exchange(item: JsonObject, number: int, asked: Asked) -> ExchangeAnswer:
+    reason = shorten(item.get("why", ""), _MAX_REASON)
+    answer = ExchangeAnswer(item.get("turn", "unclear"), reason)
     known = asked.known[number]
-    _read_effects(item.get("strategies") or [], known, answer)
-    answer.contradiction = _read_contradiction(item.get("contradictions"), known, answer)
-    lessons = [
-        lesson
-        for one in item.get("lessons") or []
-        if (lesson := _read_lesson(one, {*known, *asked.waiting}, answer)) is not None
-    ]
-    answer.lessons = _without_excess(_without_contradictions(lessons, answer), answer)
-    if (more := len(answer.losses) - _MAX_LOSSES) > 0:
-        answer.losses[_MAX_LOSSES:] = [f"{more} more items were dropped"]
+    _read_effects(item.get("strategies", []), known, answer)
+    answer.contradiction = _read_contradiction(item.get("contradictions", []), known, answer)
+    allowed = {*known, *asked.waiting}
+    lessons = [_read_lesson(lesson, allowed, answer) for lesson in item.get("lessons", [])]
+    kept = _without_contradictions([lesson for lesson in lessons if lesson], answer)
+    answer.lessons = _without_excess(kept, answer)
+    excess = len(answer.losses) - _MAX_LOSSES
+    if excess > 0:
+        answer.losses[_MAX_LOSSES:] = [f"{excess} more items were dropped"]
     return answer
 
 
-def _read_effects(items: Iterable[Any], known: Collection[str], answer: ExchangeAnswer) -> None:
+def _read_effects(
+    items: Iterable[JsonObject], known: Collection[str], answer: ExchangeAnswer
+) -> None:
     """Read the effects of strategies. One that is said to have had two different ones had none that is known."""
-    said: dict[str, set[Effect]] = {}
+    effects_by_id: dict[str, set[Effect]] = {}
     for item in items:
-        words = item if isinstance(item, dict) else {}
-        name, given, why = (
-            _id_of(words.get("id")),
-            str(words.get("effect")).lower(),
-            words.get("why"),
-        )
-        if name not in known or given not in get_args(Effect):
-            answer.losses.append(f"not an effect of a strategy that was shown: {_preview(item)}")
+        name = item["id"]
+        if name not in known:
+            answer.losses.append(f"not a strategy that was shown: {_preview(item)}")
             continue
-        effect = cast(Effect, given)
-        reason = shorten(why, _WHY) if isinstance(why, str) else ""
-        said.setdefault(name, set()).add(effect)
-        answer.effects.setdefault(name, (effect, reason))
-    for name, effects in said.items():
+        effects_by_id.setdefault(name, set()).add(item["effect"])
+        reason = shorten(item.get("why", ""), _MAX_REASON)
+        answer.effects.setdefault(name, (item["effect"], reason))
+    for name, effects in effects_by_id.items():
         if len(effects) > 1:
             del answer.effects[name]
             answer.losses.append(f"{name} has two effects: {', '.join(sorted(effects))}")
 
 
 def _read_contradiction(
-    value: Any, known: Collection[str], answer: ExchangeAnswer
+    named: Sequence[str], known: Collection[str], answer: ExchangeAnswer
 ) -> tuple[str, ...]:
-    """Return the ids of strategies that contradict each other, () if the value names none or only one."""
-    if not isinstance(value, list) or not value:
+    """Return the ids of strategies that contradict each other, () if none or only one is named."""
+    if not named:
         return ()
-    names = dict.fromkeys(_id_of(one) for one in value)
-    found = tuple(name for name in names if name in known)
-    if len(found) < len(names) or len(found) < 2:
-        answer.losses.append(
-            f"not a contradiction of strategies that were shown: {_preview(value)}"
-        )
+    names = tuple(dict.fromkeys(named))
+    if len(names) < 2 or not all(name in known for name in names):
+        problem = "not a contradiction of strategies that were shown"
+        answer.losses.append(f"{problem}: {_preview(list(named))}")
         return ()
-    return found
+    return names
 
 
-def _read_lesson(item: Any, allowed: Collection[str], answer: ExchangeAnswer) -> Lesson | None:
-    words = item if isinstance(item, dict) else {}
-    text, when, kind, quote, call_id = (
-        value if isinstance(value := words.get(key), str) else ""
-        for key in ("text", "when", "kind", "quote", "call_id")
+def _read_lesson(
+    item: JsonObject, allowed: Collection[str], answer: ExchangeAnswer
+) -> Lesson | None:
+    """Read a lesson; None if it cannot be meant, which is noted in the answer's losses."""
+    lesson = Lesson(
+        text=item.get("text", ""),
+        when=item.get("when", ""),
+        kind=item.get("kind", "strategy"),
+        quote=item.get("quote", ""),
+        source=item.get("from", "user"),
+        call_id=item.get("call_id", ""),
+        # "project" is what a lesson is without a word on it, so it narrows nothing
+        scope="user" if item.get("scope") == "user" else "",
+        same_as=item.get("same_as", ""),
+        replaces=item.get("replaces", ""),
     )
-    named = [words.get(key) for key in ("same_as", "replaces")]
-    same_as, replaces = (_id_of(value) for value in named)
-    unknown = [
-        value
-        for value, name in zip(named, (same_as, replaces), strict=True)
-        if value and name not in allowed
-    ]
-    problem = (
-        "not a lesson"
-        if not (text.strip() or same_as or replaces)
-        else f"it names {unknown[0]!s:.20}, which was neither shown nor waits"
-        if unknown
-        else f"it confirms and replaces {same_as}"
-        if same_as and same_as == replaces
-        else ""
-    )
-    if problem:
-        answer.losses.append(f"{problem}: {_preview(text or item)}")
+    if problem := _problem(lesson, allowed):
+        answer.losses.append(f"{problem}: {_preview(lesson.text or item)}")
         return None
-    known = cast(Kind, kind if kind in get_args(Kind) else "strategy")
-    source: Literal["user", "result"] = "result" if words.get("from") == "result" else "user"
-    # "project" is what a lesson is without a word on it, so it narrows nothing
-    scope: Literal["user", ""] = "user" if words.get("scope") == "user" else ""
-    return Lesson(text, when, known, quote, source, call_id, scope, same_as, replaces)
+    return lesson
+
+
+def _problem(lesson: Lesson, allowed: Collection[str]) -> str:
+    """Return why a lesson cannot be meant, or ""."""
+    if not (lesson.text.strip() or lesson.same_as or lesson.replaces):
+        return "not a lesson"
+    for name in (lesson.same_as, lesson.replaces):
+        if name and name not in allowed:
+            return f"it names {name:.20}, which was neither shown nor waits"
+    if lesson.same_as and lesson.same_as == lesson.replaces:
+        return f"it confirms and replaces {lesson.same_as}"
+    return ""
 
 
 def _without_contradictions(lessons: Sequence[Lesson], answer: ExchangeAnswer) -> list[Lesson]:
     """Drop lessons that confirm what another one replaces or what is refuted, and second replacements."""
-    replaced = Counter(one.replaces for one in lessons if one.replaces)
-    confirmed = {one.same_as for one in lessons if one.same_as}
+    replaced = {lesson.replaces for lesson in lessons}
+    confirmed = {lesson.same_as for lesson in lessons}
     refuted = {name for name, (effect, _) in answer.effects.items() if effect == "refuted"}
     kept = list[Lesson]()
-    for one in lessons:
-        if one.same_as and (one.same_as in replaced or one.same_as in refuted):
-            answer.losses.append(f"{one.same_as} is confirmed, and also replaced or refuted")
-        elif one.replaces and one.replaces in confirmed:
-            answer.losses.append(f"{one.replaces} is replaced, and also confirmed")
-        elif one.replaces and any(one.replaces == other.replaces for other in kept):
-            answer.losses.append(f"{one.replaces} is replaced twice: {_preview(one.text)}")
+    for lesson in lessons:
+        old = lesson.replaces
+        if lesson.same_as and (lesson.same_as in replaced or lesson.same_as in refuted):
+            answer.losses.append(f"{lesson.same_as} is confirmed, and also replaced or refuted")
+        elif old and old in confirmed:
+            answer.losses.append(f"{old} is replaced, and also confirmed")
+        elif old and any(old == other.replaces for other in kept):
+            answer.losses.append(f"{old} is replaced twice: {_preview(lesson.text)}")
         else:
-            kept.append(one)
+            kept.append(lesson)
     return kept
 
 
 def _without_excess(lessons: Iterable[Lesson], answer: ExchangeAnswer) -> list[Lesson]:
+    """Drop lessons above the two bounds of one exchange."""
     kept = list[Lesson]()
-    for one in lessons:
+    for lesson in lessons:
         replacements = sum(bool(other.replaces) for other in kept)
-        if len(kept) >= MAX_LESSONS or (one.replaces and replacements >= MAX_REPLACED):
-            what = f"{MAX_LESSONS} lessons" if len(kept) >= MAX_LESSONS else "2 replacements"
-            answer.losses.append(f"more than {what}: {_preview(one.text)}")
+        if len(kept) >= MAX_LESSONS:
+            answer.losses.append(f"more than {MAX_LESSONS} lessons: {_preview(lesson.text)}")
+        elif lesson.replaces and replacements >= MAX_REPLACED:
+            answer.losses.append(f"more than {MAX_REPLACED} replacements: {_preview(lesson.text)}")
         else:
-            kept.append(one)
+            kept.append(lesson)
     return kept
 
 
-def _id_of(value: Any) -> str:
-    """Return an id as `P-7`, or ""."""
-    return parse_short_id("P", str(value or "").strip().strip("[]")) or ""
+def _preview(item: Json) -> str:
+    text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    return shorten(text, _MAX_PREVIEW)
 
 
-def _preview(item: Any) -> str:
-    return shorten(
-        item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW
-    )
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object in which every property is required, as strict services want it."""
+def _object(properties: JsonObject, required: Sequence[str] = ()) -> JsonObject:
+    """Return the schema of an object with these properties and no others."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        "required": [*required],
         "additionalProperties": False,
     }
 
 
-def answer_schema(exchanges: int) -> dict[str, Any]:
-    """Return the JSON schema of an answer about so many exchanges."""
+def answer_schema(exchanges: int) -> JsonObject:
+    """Return the JSON schema of an answer about so many exchanges. What may be left out is empty then."""
     text = {"type": "string"}
-    effect = _object(id=text, effect={"type": "string", "enum": [*get_args(Effect)]}, why=text)
+    effects = {"type": "string", "enum": [*get_args(Effect)]}
+    effect = _object({"id": text, "effect": effects, "why": text}, ["id", "effect"])
     lesson = _object(
-        text=text,
-        when=text,
-        kind={"type": "string", "enum": [*get_args(Kind)]},
-        quote=text,
-        **{"from": {"type": "string", "enum": ["user", "result"]}},
-        call_id=text,
-        scope={"type": "string", "enum": ["project", "user"]},
-        same_as=text,
-        replaces=text,
+        {
+            "text": text,
+            "when": text,
+            "kind": {"type": "string", "enum": [*get_args(Kind)]},
+            "quote": text,
+            "from": {"type": "string", "enum": ["user", "result"]},
+            "call_id": text,
+            "scope": {"type": "string", "enum": ["project", "user"]},
+            "same_as": text,
+            "replaces": text,
+        }
     )
-    parts = {
+    properties = {
         "turn": {"type": "string", "enum": [*get_args(Judgement)]},
         "why": text,
         "strategies": {"type": "array", "items": effect},
@@ -283,5 +254,6 @@ def answer_schema(exchanges: int) -> dict[str, Any]:
         "lessons": {"type": "array", "items": lesson},
     }
     if exchanges == 1:
-        return _object(**parts)
-    return _object(exchanges={"type": "array", "items": _object(id=text, **parts)})
+        return _object(properties)
+    items = {"type": "array", "items": _object({"id": text, **properties}, ["id"])}
+    return _object({"exchanges": items}, ["exchanges"])

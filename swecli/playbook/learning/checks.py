@@ -44,92 +44,102 @@ def find_check(command: str, exit_code: int | None, output: str) -> Check:
     """Find the check that a finished command ran. Commands around it are seen through: those before and after it, and
     what its output was piped into."""
     pipelines = _split(command)
-    names = [[normalize_command(part) for part in parts] for _, parts in pipelines]
-    places = [
-        (row, column)
-        for row, parts in enumerate(names)
-        for column, part in enumerate(parts)
-        if is_check(part)
+    names = [[normalize_command(simple) for simple in commands] for _, commands in pipelines]
+    positions = [
+        (pipeline, index)
+        for pipeline, commands in enumerate(names)
+        for index, simple in enumerate(commands)
+        if is_check(simple)
     ]
-    if not places or "<<" in command:
+    if not positions or "<<" in command:
         return Check()
-    name = " && ".join(names[row][column] for row, column in places)
-    first, column = places[0]
+    name = " && ".join(names[pipeline][index] for pipeline, index in positions)
+    first, index = positions[0]
     passed: bool | None = None
     if first == len(pipelines) - 1:
-        passed = _status_in_pipeline(column, len(names[first]), exit_code, output)
+        passed = _status_in_pipeline(index, len(names[first]), exit_code, output)
     elif all(operator == "&&" for operator, _ in pipelines[first + 1 :]):
         # each one ran only because those before it had succeeded
-        only_checks = len({row for row, _ in places}) == len(pipelines) - first
-        is_plain = all(len(parts) == 1 for _, parts in pipelines[first:])
+        only_checks = len({pipeline for pipeline, _ in positions}) == len(pipelines) - first
+        is_plain = all(len(commands) == 1 for _, commands in pipelines[first:])
         if is_plain and (exit_code == 0 or only_checks):
             passed = exit_code == 0
     return Check(name, _read_summary(output, command) if passed is None else passed)
 
 
-def is_check(part: str) -> bool:
+def is_check(command: str) -> bool:
     """Return True if a normalized simple command, or a program's name, is a check."""
-    return not _NO_CHECK.match(part) and _CHECK.search(part.lower()) is not None
+    return not _NO_CHECK.match(command) and _CHECK.search(command.lower()) is not None
 
 
 def programs(command: str) -> set[str]:
     """Return the names of the programs that a command line runs, without folders."""
-    parts = (
-        _ASSIGNMENT.sub("", f"{part} ").split() for _, line in _split(command) for part in line
-    )
-    return {words[0].rpartition("/")[2] for words in parts if words}
+    names = set[str]()
+    for _, commands in _split(command):
+        for simple in commands:
+            words = _ASSIGNMENT.sub("", f"{simple} ").split()
+            names |= {word.rpartition("/")[2] for word in words[:1]}
+    return names
 
 
 def covers(wide: str, narrow: str) -> bool:
     """Return True if a check runs at least what another one runs: the same program, restricted to nothing but what
-    restricts the other one too. Flags without a value select nothing."""
-    wider, narrower = wide.split(), narrow.split()
-    if wide == narrow or wider[0] != narrower[0] or "&&" in wider or "&&" in narrower:
+    restricts the other one too, as `pytest tests` covers `pytest tests/test_a.py`. Flags without a value select
+    nothing."""
+    wide_words = wide.split()
+    narrow_words = narrow.split()
+    is_joined = "&&" in wide_words or "&&" in narrow_words
+    if wide == narrow or wide_words[0] != narrow_words[0] or is_joined:
         return False
     return all(
-        (word.startswith("-") and "=" not in word) or _is_within(word, narrower[1:])
-        for word in wider[1:]
+        (word.startswith("-") and "=" not in word) or _contains_any(word, narrow_words[1:])
+        for word in wide_words[1:]
     )
 
 
-def _is_within(word: str, others: list[str]) -> bool:
-    folder = word.rstrip("/") + "/"
-    return any(one == word or one.startswith((folder, f"{word}::")) for one in others)
+def _contains_any(target: str, others: list[str]) -> bool:
+    """Return True if a folder, file or test is one of these, or one of these lies within it."""
+    folder = target.rstrip("/") + "/"
+    return any(other == target or other.startswith((folder, f"{target}::")) for other in others)
 
 
-def normalize_command(part: str) -> str:
+def normalize_command(command: str) -> str:
     """Remove assignments, wrappers, redirections and `bin/` folders of a simple command, so that equal checks are
     equal."""
-    part = _REDIRECTION.sub("", part).strip().strip("()").strip()
-    while (shorter := _WRAPPER.sub("", _ASSIGNMENT.sub("", part + " ")).strip()) != part:
-        part = shorter
-    return " ".join(re.sub(r"^\S*/bin/(?=\S)", "", part).split())
+    previous = ""
+    command = _REDIRECTION.sub("", command).strip().strip("()").strip()
+    while command != previous:
+        previous = command
+        command = _WRAPPER.sub("", _ASSIGNMENT.sub("", command + " ")).strip()
+    return " ".join(re.sub(r"^\S*/bin/(?=\S)", "", command).split())
 
 
 def _split(command: str) -> list[tuple[str, list[str]]]:
     """Split a command line into pipelines of simple commands, each pipeline with the operator before it."""
-    found: list[tuple[str, list[str]]] = [("", [])]
-    begin = 0
+    pipelines: list[tuple[str, list[str]]] = [("", [])]
+    start = 0
     for token in _TOKEN.finditer(command):
         operator = token["operator"]
         if operator is None:
             continue
-        found[-1][1].append(command[begin : token.start()])
-        begin = token.end()
+        pipelines[-1][1].append(command[start : token.start()])
+        start = token.end()
         if not operator.startswith("|") or operator == "||":
-            found.append((operator, []))
-    found[-1][1].append(command[begin:])
-    kept = [(operator, [part for part in parts if part.strip()]) for operator, parts in found]
-    return [(operator, parts) for operator, parts in kept if parts]
+            pipelines.append((operator, []))
+    pipelines[-1][1].append(command[start:])
+    visible = [(operator, [*filter(str.strip, commands)]) for operator, commands in pipelines]
+    return [(operator, commands) for operator, commands in visible if commands]
 
 
-def _status_in_pipeline(place: int, length: int, exit_code: int | None, output: str) -> bool | None:
+def _status_in_pipeline(index: int, length: int, exit_code: int | None, output: str) -> bool | None:
     """Return whether a program of the last pipeline succeeded; None if its own status was not recorded."""
     if length == 1:
         return None if exit_code is None else exit_code == 0
     match = _STATUSES.match(output)
-    statuses = [int(one.rpartition(" ")[2]) for one in match[1].split(", ")] if match else []
-    return statuses[place] == 0 if len(statuses) == length else None
+    statuses = match[1].split(", ") if match else []
+    if len(statuses) != length:
+        return None
+    return statuses[index].rpartition(" ")[2] == "0"
 
 
 def _read_summary(output: str, command: str) -> bool | None:
@@ -137,7 +147,7 @@ def _read_summary(output: str, command: str) -> bool | None:
     command itself wrote, as by `echo 3 passed`, is no summary."""
     lines = [line for line in output.splitlines() if not line or line not in command]
     last = "\n".join(lines[-_SUMMARY:])
-    counts = [(int(count), what) for count, what in _COUNTED.findall(last)]
+    counts = _COUNTED.findall(last)
     if counts:
-        return all(count == 0 or what == "passed" for count, what in counts)
+        return all(int(count) == 0 or label == "passed" for count, label in counts)
     return "FAILED (" not in last if _RAN.search(last) else None

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
-from swecli.llm.lenient_json import find_json_values
+from swecli.llm.model_json import read_object
 from swecli.models.doubts import quotations
-from swecli.models.ids import parse_short_id
+from swecli.models.json_value import JsonObject
 from swecli.models.playbook import CONSOLIDATED, Bullet, Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.contradictions import Contradiction
@@ -28,12 +28,12 @@ from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
-What = Literal["same", "replaced", "broad", "stale", "contradiction"]
+FindingKind = Literal["same", "replaced", "broad", "stale", "contradiction"]
 MANY = 30  # strategies in prompts from which a session's end is a reason to look for doubles
-_MOST = 100  # strategies of one question, the newest: about 5,000 tokens
+_MAX_STRATEGIES = 100  # of one question, the newest: about 5,000 tokens
 _MAX_FINDINGS = 20  # of one answer
 _MAX_REWORDED = 2  # what the store allows a model to change in one delta
-_WHY = 120  # characters of a reason
+_MAX_REASON = 120  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,16 @@ class Finding:
     """One thing that a model found: `what` is true of the strategies `ids`. `keep` is the one that stays, "" if the
     finding names none; `text` is the narrower text of one that is too broad."""
 
-    what: What
+    what: FindingKind
     ids: tuple[str, ...]
     keep: str = ""
     text: str = ""
     why: str = ""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The ids of all strategies that it names."""
+        return (*self.ids, self.keep) if self.keep else self.ids
 
 
 @dataclass(slots=True)
@@ -67,15 +72,14 @@ def is_worthwhile(session: Session) -> bool:
 def select_bullets(session: Session) -> list[Bullet]:
     """Return the strategies that a question is about: the newest ones of those in prompts and of those that wait."""
     bullets = session.playbook.bullets
-    live = sorted(
-        (bullet for bullet in bullets.values() if bullet.is_live), key=lambda one: one.number
-    )
-    return [*live[-_MOST:], *list_waiting(bullets)]
+    live = [bullet for bullet in bullets.values() if bullet.is_live]
+    live.sort(key=lambda bullet: bullet.number)
+    return [*live[-_MAX_STRATEGIES:], *list_waiting(bullets)]
 
 
 def fingerprint(session: Session) -> str:
     """Return a hash of a playbook, which changes with each strategy that comes, goes or is reworded."""
-    rows = [[one.id, one.content, one.state] for one in select_bullets(session)]
+    rows = [[bullet.id, bullet.content, bullet.state] for bullet in select_bullets(session)]
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:24]
 
 
@@ -97,47 +101,46 @@ def _row(bullet: Bullet) -> dict[str, Any]:
     return row
 
 
-def findings_schema() -> dict[str, Any]:
-    """Return the JSON schema of an answer."""
+def findings_schema() -> JsonObject:
+    """Return the JSON schema of an answer. What may be left out is empty then."""
     text = {"type": "string"}
-    properties = {
-        "what": {"type": "string", "enum": [*get_args(What)]},
-        "ids": {"type": "array", "items": text},
-        "keep": text,
-        "text": text,
-        "why": text,
+    finding = {
+        "type": "object",
+        "properties": {
+            "what": {"type": "string", "enum": [*get_args(FindingKind)]},
+            "ids": {"type": "array", "items": text},
+            "keep": text,
+            "text": text,
+            "why": text,
+        },
+        "required": ["what", "ids"],
+        "additionalProperties": False,
     }
-    finding = _strict_object(properties)
-    return _strict_object({"findings": {"type": "array", "items": finding}})
-
-
-def _strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": properties,
-        "required": list(properties),
+        "properties": {"findings": {"type": "array", "items": finding}},
+        "required": ["findings"],
         "additionalProperties": False,
     }
 
 
 def read_findings(text: str, asked: Mapping[str, Bullet]) -> tuple[FindingsAnswer, str]:
-    """Parse the last complete JSON object with findings about the strategies `asked`. Returns why the text is unusable,
-    or ""."""
-    objects = [
-        one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut
-    ]
-    fitting = [value for value in objects if isinstance(value.get("findings"), list)]
+    """Read the findings about the strategies `asked`. Returns also what is wrong with the text, or ""."""
     answer = FindingsAnswer()
-    if not fitting:
-        return answer, 'the answer has no complete JSON object with a list of "findings"'
-    items = fitting[-1]["findings"]
+    value, fault = read_object(text, findings_schema())
+    if fault:
+        return answer, fault
+    items = value["findings"]
     for item in items[:_MAX_FINDINGS]:
-        finding = _read_finding(item)
-        problem = (
-            "it has not the form of a finding" if finding is None else _problem(finding, asked)
+        finding = Finding(
+            what=item["what"],
+            ids=tuple(dict.fromkeys(item["ids"])),
+            keep=item.get("keep", ""),
+            text=item.get("text", ""),
+            why=shorten(item.get("why", ""), _MAX_REASON),
         )
-        if problem or finding is None:
-            answer.losses.append(f"{problem}: {shorten(json.dumps(item, default=str), 60)}")
+        if problem := _problem(finding, asked):
+            answer.losses.append(f"{problem}: {shorten(json.dumps(item), 60)}")
         else:
             answer.findings.append(finding)
     if len(items) > _MAX_FINDINGS:
@@ -147,36 +150,11 @@ def read_findings(text: str, asked: Mapping[str, Bullet]) -> tuple[FindingsAnswe
     return answer, ""
 
 
-def _read_finding(item: Any) -> Finding | None:
-    if not isinstance(item, dict) or item.get("what") not in get_args(What):
-        return None
-    ids = item.get("ids")
-    if not isinstance(ids, list):
-        return None
-    names = [_read_id(value) for value in ids]
-    keep = item.get("keep")
-    text = item.get("text")
-    why = item.get("why")
-    return Finding(
-        what=cast(What, item["what"]),
-        ids=tuple(dict.fromkeys(names)),
-        keep=_read_id(keep) if keep else "",
-        text=text if isinstance(text, str) else "",
-        why=shorten(why, _WHY) if isinstance(why, str) else "",
-    )
-
-
-def _read_id(value: Any) -> str:
-    """Return an id as `P-7`; what is none comes back as it is, so that a line can name it."""
-    return parse_short_id("P", str(value).strip().strip("[]")) or shorten(str(value), 20)
-
-
 def _problem(finding: Finding, asked: Mapping[str, Bullet]) -> str:
     """Return why a finding cannot be meant, or ""."""
-    named = [*finding.ids, finding.keep] if finding.keep else [*finding.ids]
-    unknown = [name for name in named if name not in asked]
+    unknown = [name for name in finding.named if name not in asked]
     if unknown:
-        return f"{unknown[0]} was not asked about"
+        return f"{shorten(unknown[0], 20)} was not asked about"
     if not finding.ids:
         return "it names no strategy"
     if finding.what in ("same", "replaced"):
@@ -186,7 +164,7 @@ def _problem(finding: Finding, asked: Mapping[str, Bullet]) -> str:
             return f"{finding.keep} cannot stay and go"
     if finding.what == "broad" and (len(finding.ids) != 1 or not finding.text.strip()):
         return "it gives no narrower text for one strategy"
-    if finding.what == "contradiction" and len(named) < 2:
+    if finding.what == "contradiction" and len(finding.named) < 2:
         return "one strategy alone is no contradiction"
     return ""
 
@@ -208,13 +186,13 @@ class Consolidation:
         earlier finding has settled, stays as it is."""
         bullets = self.session.playbook.bullets
         for finding in findings:
-            named = [*finding.ids, *filter(None, [finding.keep])]
-            gone = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
+            named = finding.named
+            changed = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
             settled = [name for name in named if name in self._touched]
-            if gone:
-                self.refused.append(f"{gone[0]} was changed or removed meanwhile")
+            if changed:
+                self.refused.append(f"{changed[0]} was changed or removed meanwhile")
             elif finding.what == "contradiction":
-                self.contradictions.append(Contradiction(tuple(named), finding.why))
+                self.contradictions.append(Contradiction(named, finding.why))
             elif settled:
                 self.refused.append(f"{settled[0]} is named by two findings; the first one counts")
             elif finding.what == "broad":
@@ -236,19 +214,18 @@ class Consolidation:
 
     def _drop(self, old: Bullet, finding: Finding) -> None:
         """Remove a strategy; what it was learned from goes to the one that is kept."""
-        kept = self.session.playbook.bullets.get(finding.keep)
-        reason = self._why_it_stays(old, finding)
+        reason = self._reason_to_keep(old, finding)
         if reason:
-            said = _SAID[finding.what].format(keep=finding.keep)
-            self.refused.append(f"{old.id} stays, {reason}; a model says that it {said}")
+            clause = _CLAUSES[finding.what].format(keep=finding.keep)
+            self.refused.append(f"{old.id} stays, {reason}; a model says that it {clause}")
             return
         self._touched.add(old.id)
-        if kept is not None and finding.what == "same":
-            self._merge(kept, old)
+        if finding.what == "same":
+            self._merge(self.session.playbook.bullets[finding.keep], old)
         self.ops.append(Op("REMOVE", old.id))
 
-    def _why_it_stays(self, old: Bullet, finding: Finding) -> str:
-        """Return why a model may not remove a strategy, or ""."""
+    def _reason_to_keep(self, old: Bullet, finding: Finding) -> str:
+        """Return why a model may not remove a strategy, as in "it stays, being pinned"; "" if it may."""
         if old.state == "pinned":
             return "being pinned"
         if old.trust == "user":
@@ -259,13 +236,11 @@ class Consolidation:
             return "being written by hand"
         if finding.what != "same" and old.helpful > old.harmful:
             return f"having helped {old.helpful} times"
-        if finding.what == "same" and old.is_live and not self._serves(finding.keep):
-            return f"being in prompts, as {finding.keep} is not"
+        if finding.what == "same" and old.is_live:
+            kept = self.session.playbook.bullets[finding.keep]
+            if not kept.is_live or kept.is_left_out:
+                return f"being in prompts, as {finding.keep} is not"
         return ""
-
-    def _serves(self, name: str) -> bool:
-        bullet = self.session.playbook.bullets[name]
-        return bullet.is_live and not bullet.is_left_out
 
     def _merge(self, kept: Bullet, old: Bullet) -> None:
         """Give the kept strategy the evidence of one that says the same. A proposal that two sessions made on their own
@@ -274,18 +249,19 @@ class Consolidation:
         fields: dict[str, Any] = {"trust": kept.trust}
         waits = kept.state == "quarantined" and not needs_approval(kept, evidence[kept.id])
         if waits and not unknown_name(kept.content, self.session):
-            sessions = [{one.session_id for one in evidence[name]} for name in (kept.id, old.id)]
-            if sessions[0].isdisjoint(sessions[1]):
+            of_kept = {item.session_id for item in evidence[kept.id]}
+            of_old = {item.session_id for item in evidence[old.id]}
+            if of_kept.isdisjoint(of_old):
                 fields = {"state": "unconfirmed"}
-        # no op at all would be refused, and one with the trust alone changes nothing but the evidence
-        # not its doubts, nor what it would replace: they say nothing of the one that is kept
-        given = tuple(replace(one, trust=old.trust) for one in quotations(evidence[old.id]))
-        self.ops.append(Op("UPDATE", kept.id, fields, given))
+        # an UPDATE needs a field, and the same trust changes nothing but the evidence;
+        # doubts of the old one, and what it would replace, say nothing of the one that is kept
+        quotes = (replace(item, trust=old.trust) for item in quotations(evidence[old.id]))
+        self.ops.append(Op("UPDATE", kept.id, fields, tuple(quotes)))
 
     def _narrow(self, old: Bullet, finding: Finding) -> None:
         """Give a strategy that is no one's word the narrower text of a finding."""
         content = clean(finding.text)
-        reason = self._why_it_stays(old, finding) or rejection_reason(content)
+        reason = self._reason_to_keep(old, finding) or rejection_reason(content)
         if not reason and is_same_text(content, old.content):
             reason = "its narrower text says the same"
         reworded = sum("content" in op.fields for op in self.ops)
@@ -298,7 +274,8 @@ class Consolidation:
         self.ops.append(Op("UPDATE", old.id, {"content": content}))
 
 
-_SAID: dict[What, str] = {
+# what a model says of a strategy that it would remove
+_CLAUSES: dict[FindingKind, str] = {
     "same": "says the same as {keep}",
     "replaced": "is replaced by {keep}",
     "stale": "is outdated",

@@ -40,22 +40,18 @@ class UntoldContradictions:
     @classmethod
     def of(
         cls,
-        found: Iterable[Contradiction],
+        contradictions: Iterable[Contradiction],
         bullets: Mapping[str, Bullet],
         turns: TurnRecords,
     ) -> UntoldContradictions:
         """Select those whose texts, in `bullets`, differ from the ones that were told of."""
         untold = cls()
-        for one in found:
-            texts = _fingerprint(one, bullets)
-            if turns.figures([one.figure]).get(one.figure) == texts or one.figure in untold.figures:
-                continue
-            untold.lines += (one.line,)
-            untold.figures[one.figure] = texts
+        for contradiction in contradictions:
+            figure = contradiction.figure
+            texts = [bullets[name].content for name in sorted(contradiction.ids)]
+            fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:24]
+            told = turns.figures([figure]) | untold.figures
+            if told.get(figure) != fingerprint:
+                untold.lines += (contradiction.line,)
+                untold.figures[figure] = fingerprint
         return untold
-
-
-def _fingerprint(found: Contradiction, bullets: Mapping[str, Bullet]) -> str:
-    """Return a hash of the texts that contradict each other."""
-    texts = [bullets[name].content for name in sorted(found.ids)]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:24]

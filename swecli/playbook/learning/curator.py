@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from swecli.models.doubts import (
     ACCEPTED,
@@ -44,9 +44,11 @@ from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
-_OLD = 200  # characters of a strategy in a question
+_MAX_OLD = 200  # characters of a strategy in a question
 _MAX_QUOTE = 300  # characters of stored evidence
-_KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
+_COVERED = (
+    0.75  # share of a text's stems in one line of the instructions from which they contain it
+)
 _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
 
 
@@ -71,13 +73,13 @@ class AddProposal:
     def of(cls, lesson: Lesson) -> AddProposal:
         """Convert a reflector's lesson."""
         return cls(
-            clean(lesson.text),
-            clean(lesson.when),
-            lesson.kind,
-            lesson.quote,
-            lesson.call_id,
-            lesson.scope,
-            lesson.replaces,
+            content=clean(lesson.text),
+            when=clean(lesson.when),
+            kind=lesson.kind,
+            quote=lesson.quote,
+            call_id=lesson.call_id,
+            scope=lesson.scope,
+            replaces=lesson.replaces,
             from_result=lesson.source == "result",
         )
 
@@ -101,12 +103,12 @@ class Curator:
 
     def take(self, lessons: Sequence[Lesson], asked: Mapping[str, Bullet]) -> None:
         """Take a reflector's lessons. Those that name a bullet as it was `asked` about, and is no more, are refused."""
-        bullets = self.session.playbook.bullets
+        bullets = self._bullets
         for lesson in lessons:
             named = [name for name in (lesson.same_as, lesson.replaces) if name]
-            gone = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
-            if gone:
-                self.refused.append(f"{gone[0]} was changed or removed meanwhile")
+            changed = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
+            if changed:
+                self.refused.append(f"{changed[0]} was changed or removed meanwhile")
             elif lesson.same_as:
                 self._confirm_by_id(lesson, bullets[lesson.same_as])
             elif lesson.replaces:
@@ -117,17 +119,15 @@ class Curator:
     def delta(self, author: str, reason: str, salt: str = "") -> Delta:
         """Build a delta whose id is a hash of its turn, author, reason, `salt` and content, so that it is applied
         once."""
-        rows = [
-            [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]]
-            for op in self.ops
-        ]
-        place = (self.digest.session_id, self.digest.interaction)
-        text = json.dumps([*place, author, reason, salt, rows], sort_keys=True)
-        name, refused = (
-            "d-" + hashlib.sha256(text.encode()).hexdigest()[:24],
-            tuple(dict.fromkeys(self.refused)),
-        )
-        return Delta(name, tuple(self.ops), author, *place, reason, refused)
+        rows = []
+        for op in self.ops:
+            quotes = [[item.source, item.quote, item.call_id] for item in op.evidence]
+            rows.append([op.op, op.bullet_id, op.fields, quotes])
+        turn = (self.digest.session_id, self.digest.interaction)
+        text = json.dumps([*turn, author, reason, salt, rows], sort_keys=True)
+        name = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24]
+        refused = tuple(dict.fromkeys(self.refused))
+        return Delta(name, tuple(self.ops), author, *turn, reason, refused)
 
     def _add(self, add: AddProposal) -> None:
         trust = self._source_of_quote(add)
@@ -135,65 +135,63 @@ class Curator:
         if problem or (trust is None and self.author != "remember"):
             self._refuse(add, problem or "its quote is not in this turn")
             return
-        same = self._find_same(add.content)
-        noted = self._find_noted(add)
-        if same is not None:
-            self._repeat(add, same, trust or "tool")
-        elif noted is not None:
-            self._take_noted(add, noted)
-        elif trust != "user" and (
-            gone := most_similar(add.content, self.store.removed(self.session))
-        ):
-            self._refuse(add, f"you removed {gone.id}, which covers it")
-        else:
-            self._add_new(add, trust, self._doubt(add, trust))
+        for same in self._bullets.values():
+            if is_same_text(same.content, add.content):
+                self._repeat(add, same, trust or "tool")
+                return
+        earlier = self._find_earlier(add)
+        if earlier is not None:
+            self._take_again(add, earlier)
+            return
+        if trust != "user":
+            removed = most_similar(add.content, self.store.deleted_bullets(self.session))
+            if removed is not None:
+                self._refuse(add, f"you removed {removed.id}, which covers it")
+                return
+        self._add_new(add, trust, self._doubt(add, trust))
 
-    def _find_noted(self, add: AddProposal) -> Bullet | None:
+    def _find_earlier(self, add: AddProposal) -> Bullet | None:
         """Return the bullet that somebody else learned from the same words of the user, which are a reaction to one
-        turn and the query of the next. What `remember` stores for one quote twice is two bullets."""
-        if add.from_result or add.replaces or self.digest.interaction < 1:
-            return None
+        turn and the query of the next; None without one. What `remember` stores for one quote twice is two bullets."""
         words = normalize(add.quote)
+        if not words or add.from_result or add.replaces or self.digest.interaction < 1:
+            return None
         by_hand = ("user", "remember")
-        for name, item in self._said_nearby():
+        for name, item in self._user_words_nearby():
             if self.author in by_hand and item.source in by_hand:
                 continue
-            bullet = self.session.playbook.bullets.get(name)
-            said = normalize(item.quote)
-            if bullet is not None and words and (words in said or said in words):
-                return bullet
+            quote = normalize(item.quote)
+            if name in self._bullets and (words in quote or quote in words):
+                return self._bullets[name]
         return None
 
-    def _said_nearby(self) -> Iterator[tuple[str, Evidence]]:
+    def _user_words_nearby(self) -> Iterator[tuple[str, Evidence]]:
         """Yield the user's words that strategies were learned from in this turn and beside it, each with its strategy;
         also of those that wait because they are not his words."""
         turns = range(self.digest.interaction - 1, self.digest.interaction + 2)
-        yield from self.store.said_in(self.session, turns[0], turns[-1])
-        waiting = [one.id for one in self._bullets.values() if one.state == "quarantined"]
+        yield from self.store.user_words_in(self.session, turns[0], turns[-1])
+        waiting = [bullet.id for bullet in self._bullets.values() if bullet.state == "quarantined"]
         for name, evidence in self.store.evidence_by_id(waiting).items():
             for item in quotations(evidence) if is_asked(evidence) else ():
                 if item.session_id == self.session.id and item.interaction in turns:
                     yield name, item
 
-    def _take_noted(self, add: AddProposal, noted: Bullet) -> None:
-        """Keep what was noted; the words of the user, or of the model that `remember`s, go before a reflector's. Who
-        says that it holds in all projects is not lost: that is asked about."""
-        instead = replace(add, replaces=noted.id)
+    def _take_again(self, add: AddProposal, earlier: Bullet) -> None:
+        """Take a proposal made of words from which a bullet was learned earlier. That is kept, except that the words of
+        the user, or of the model that `remember`s, go before a reflector's. Who says that it holds in all projects is
+        not lost: that is asked about."""
+        instead = replace(add, replaces=earlier.id)
         doubt = self._doubt(instead, "user")
-        is_wider = add.scope == "user" and noted.scope != "user"
-        waits = noted.state == "quarantined"
+        is_wider = add.scope == "user" and earlier.scope != "user"
+        waits = earlier.state == "quarantined"
         goes_before = self.author in ("user", "remember") or waits
-        if doubt is None and goes_before and not (waits and self._is_to_replace(noted)):
-            self._rewrite(add, noted)
+        if doubt is None and goes_before and not (waits and self._is_to_replace(earlier)):
+            self._rewrite(add, earlier)
         elif is_wider and doubt is not None:
-            known = noted.content if noted.trust == "user" else add.content
-            self._add_new(replace(instead, content=known), "user", doubt)
+            content = earlier.content if earlier.trust == "user" else add.content
+            self._add_new(replace(instead, content=content), "user", doubt)
         else:
-            self._refuse(add, f"what its quote says is kept as {noted.id}")
-
-    def _find_same(self, content: str) -> Bullet | None:
-        bullets = self.session.playbook.bullets.values()
-        return next((one for one in bullets if is_same_text(one.content, content)), None)
+            self._refuse(add, f"what its quote says is kept as {earlier.id}")
 
     def _doubt(self, add: AddProposal, trust: Trust | None) -> Doubt | None:
         """Return why a proposal must wait for the user's approval, None if it need not."""
@@ -210,8 +208,8 @@ class Curator:
     def _reach(self, add: AddProposal) -> Doubt | None:
         """Return why even what the user said must wait, None if nothing speaks against it."""
         replaced = self._bullets.get(add.replaces)
-        why = self.objection(add.content, scope_of(add, replaced), replaced)
-        return Doubt(DoubtKind.REACHING, why) if why else None
+        reason = self.objection(add.content, scope_of(add, replaced), replaced)
+        return Doubt(DoubtKind.REACHING, reason) if reason else None
 
     def objection(self, content: str, scope: Scope, replaced: Bullet | None) -> str:
         """Return why even the user's words need a yes before they become the bullet `content` ("": none) in place of
@@ -221,13 +219,13 @@ class Curator:
         if replaced is None:
             return ""
         verb = "replace" if content else "remove"
-        old = f'it would {verb} {replaced.id} "{shorten(replaced.content, _OLD)}"'
+        clause = f'it would {verb} {replaced.id} "{shorten(replaced.content, _MAX_OLD)}"'
         if replaced.scope == "user":
-            return f"{old}, which applies in all your projects"
+            return f"{clause}, which applies in all your projects"
         if is_hand_written(self.store, replaced):
-            return f"{old}, which you wrote"
+            return f"{clause}, which you wrote"
         if not content and replaced.trust == "user":
-            return f"{old}, which you said"
+            return f"{clause}, which you said"
         return ""
 
     def _is_said(self, content: str) -> bool:
@@ -243,17 +241,18 @@ class Curator:
         }
         evidence = self._evidence(add, fields["trust"])
         if doubt is not None:
-            evidence += self._waiting(add, doubt)
+            evidence += self._doubt_evidence(add, doubt)
         self.ops.append(Op("ADD", fields=fields, evidence=evidence))
         if add.replaces and doubt is None:
             self._remove(add)
 
-    def _waiting(self, add: AddProposal, doubt: Doubt) -> tuple[Evidence, ...]:
+    def _doubt_evidence(self, add: AddProposal, doubt: Doubt) -> tuple[Evidence, ...]:
         """Return the evidence of why a proposal waits, and what it replaces after a yes."""
-        said = self._evidence(add, "tool")[0]
-        found = [replace(said, source=doubt.kind, quote=doubt.why)]
-        found += [replace(said, source=REPLACES, quote=add.replaces)] if add.replaces else []
-        return tuple(found)
+        quotation = self._evidence(add, "tool")[0]
+        reason = replace(quotation, source=doubt.kind, quote=doubt.why)
+        if not add.replaces:
+            return (reason,)
+        return (reason, replace(quotation, source=REPLACES, quote=add.replaces))
 
     def remove(self, add: AddProposal, old: Bullet) -> None:
         """Remove the bullet `old`, which a proposal without content names, if the user says so."""
@@ -276,14 +275,11 @@ class Curator:
             return
         if trust is not None:
             self._repeat(add, old, trust, by_id=True)
-        if not lesson.replaces:
-            return
-        is_in_use = old.is_live or any(
-            op.bullet_id == old.id and op.fields.get("state") in LIVE for op in self.ops
-        )
-        if is_in_use:
+        states = [op.fields.get("state") for op in self.ops if op.bullet_id == old.id]
+        becomes_live = any(state in LIVE for state in states)
+        if lesson.replaces and (old.is_live or becomes_live):
             self.remove(replace(add, replaces=lesson.replaces), self._bullets[lesson.replaces])
-        else:
+        elif lesson.replaces:
             self.refused.append(f"{lesson.replaces} stays as long as {old.id} waits")
 
     def _repeat(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool = False) -> None:
@@ -319,7 +315,7 @@ class Curator:
             if instead:
                 self._remove(same)
         elif old.state == "quarantined":
-            evidence = self._evidence(add, "tool") + self._waiting(same, doubt)
+            evidence = self._evidence(add, "tool") + self._doubt_evidence(same, doubt)
             self.ops.append(Op("UPDATE", old.id, {"trust": old.trust}, evidence))
         elif is_wider:
             self._add_new(replace(same, replaces=old.id), "user", doubt)
@@ -332,13 +328,13 @@ class Curator:
             return  # what it replaces is removed by the caller, and the model repeats its own prompt
         self.ops.append(Op("UPDATE", old.id, {"trust": "user"}, self._evidence(add, "user")))
         if add.replaces:
-            problem = None if add.approved else self._reach(add)
-            if problem is not None:
-                self.refused.append(f"{add.replaces} stays: {problem.why}")
+            doubt = None if add.approved else self._reach(add)
+            if doubt is not None:
+                self.refused.append(f"{add.replaces} stays: {doubt.why}")
             else:
                 self._remove(add)
 
-    def _confirm(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool = False) -> None:
+    def _confirm(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool) -> None:
         """Add evidence to a bullet that a result repeats; `by_id`: the reflector says that it is the same. One that
         waits for a second exchange becomes unconfirmed; of one in prompts, the model repeats its own prompt."""
         if old.state in ("quarantined", "disabled"):
@@ -363,9 +359,9 @@ class Curator:
             return "it would replace another one"
         if trust in ("repository", "web"):
             return "what is read twice is one observation"
-        here = (self.digest.session_id, self.digest.interaction)
-        turns = {(item.session_id, item.interaction) for item in evidence}
-        if here in turns or (not by_id and here[0] in {session for session, _ in turns}):
+        session_id = self.digest.session_id
+        turns = [item.interaction for item in evidence if item.session_id == session_id]
+        if self.digest.interaction in turns or (turns and not by_id):
             return "it comes from here"
         if not self._is_shown_again(evidence):
             return "no result here says what was seen first"
@@ -375,12 +371,12 @@ class Curator:
 
     def _is_shown_again(self, evidence: Sequence[Evidence]) -> bool:
         """Return True if a command's result shows what the newest quotation of a bullet says."""
-        first = quotations(evidence)[-1:]
-        if not first:
+        quotes = [item.quote for item in quotations(evidence)]
+        if not quotes:
             return False
-        quote = first[0].quote.removesuffix("…")  # of a long one, its beginning is stored
+        newest = quotes[-1].removesuffix("…")  # of a long one, its beginning is stored
         results = [_searchable_text(call) for call in self.digest.calls if call.origin == "tool"]
-        return any(_contains_quote(quote, result) for result in results)
+        return any(_contains_quote(newest, result) for result in results)
 
     def _is_to_replace(self, bullet: Bullet) -> bool:
         return any(item.source == REPLACES for item in self.store.evidence(bullet.id))
@@ -410,35 +406,41 @@ class Curator:
         elif trust != "user" and waiting is not None and waiting.kind is DoubtKind.SEEN:
             self._reword(add, old, trust)
         elif trust != "user":
-            why = f"seen in a result; it would replace {old.id}"
-            self._add_new(add, trust, Doubt(DoubtKind.OTHER, why))
+            reason = f"seen in a result; it would replace {old.id}"
+            self._add_new(add, trust, Doubt(DoubtKind.OTHER, reason))
         else:
             self._add_new(add, trust, doubt)
 
     def _rewrite(self, add: AddProposal, old: Bullet) -> None:
         """Give a bullet what the user says now."""
-        is_in_use = old.state in ("active", "pinned")
-        more = {"trust": "user", "state": old.state if is_in_use else "active"}
-        fields = _fields_of(add, old) | more
+        state = old.state if old.state in ("active", "pinned") else "active"
+        fields = _fields_of(add, old) | {"trust": "user", "state": state}
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
 
     def _reword(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
         """Change the content of a proposal that still waits, for a second exchange that shows the new one."""
-        evidence = (*self._evidence(add, trust), *self._waiting(replace(add, replaces=""), SEEN))
+        doubt = self._doubt_evidence(replace(add, replaces=""), SEEN)
+        evidence = self._evidence(add, trust) + doubt
         self.ops.append(Op("UPDATE", old.id, _fields_of(add, old), evidence))
 
-    def _evidence(self, add: AddProposal, trust: str) -> tuple[Evidence, ...]:
+    def _evidence(self, add: AddProposal, trust: Trust) -> tuple[Evidence, ...]:
         """Return the evidence of a proposal: its quote, and the user's yes if there was one."""
-        quote, digest = shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE), self.digest
-        place = (digest.session_id, digest.interaction or None, add.call_id)
+        quotation = Evidence(
+            source=self.author,
+            quote=shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE),
+            session_id=self.digest.session_id,
+            interaction=self.digest.interaction or None,
+            call_id=add.call_id,
+            trust=trust,
+        )
         if not add.approved:
-            return (Evidence(self.author, quote, *place, cast(Trust, trust)),)
+            return (quotation,)
         said: Trust = "user" if self.quotes_user(add.quote) else "tool"
-        accepted = Evidence(ACCEPTED, "yes", *place, "user")
-        return (Evidence(self.author, quote, *place, said), accepted)
+        accepted = replace(quotation, source=ACCEPTED, quote="yes", trust="user")
+        return (replace(quotation, trust=said), accepted)
 
-    def _refuse(self, add: AddProposal, why: str) -> None:
-        self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {why}')
+    def _refuse(self, add: AddProposal, reason: str) -> None:
+        self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {reason}')
 
     def quotes_user(self, quote: str) -> bool:
         """Return True if one of the user's own texts in this turn contains the quote."""
@@ -447,16 +449,18 @@ class Curator:
     def _source_of_quote(self, add: AddProposal) -> Trust | None:
         """Return where a quote comes from, the least trusted place of several; None if the turn does not contain
         it."""
-        if self.author == "user" or (self.quotes_user(add.quote) and not add.from_result):
+        is_users = self.quotes_user(add.quote)
+        if self.author == "user" or (is_users and not add.from_result):
             return "user"
         calls = [call for call in self.digest.calls if call.id == add.call_id] or self.digest.calls
         origins = [
             call.origin for call in calls if _contains_quote(add.quote, _searchable_text(call))
         ]
-        if self.quotes_user(add.quote) and not origins:
-            return "tool"  # the user's words, but not said to be theirs
         least_trusted: tuple[Origin, ...] = ("web", "tool", "repository")
-        return next((origin for origin in least_trusted if origin in origins), None)
+        for origin in least_trusted:
+            if origin in origins:
+                return origin
+        return "tool" if is_users else None  # the user's words, but not said to be theirs
 
 
 def is_hand_written(store: PlaybookStore, bullet: Bullet) -> bool:
@@ -481,13 +485,11 @@ def needs_approval(bullet: Bullet, evidence: Sequence[Evidence]) -> bool:
 def unknown_name(content: str, session: Session, calls: Sequence[CallDigest] = ()) -> str:
     """Return the first path, flag, address or other code in a text that is neither in the workspace nor used by one of
     these calls, which were permitted; "" for none. What results say brings nothing of that kind into prompts."""
-    permitted = [call for call in calls if not call.denied]
-    used = {
-        name
-        for call in permitted
-        for value in call.parameters.values()
-        for name in names_in(str(value))
-    }
+    used = set[str]()
+    for call in calls:
+        if not call.denied:
+            for value in call.parameters.values():
+                used.update(names_in(str(value)))
     lookup = WorkspaceLookup.of(session, deep=False)
     for name in names_in(content):
         if name not in used and (lookup is None or not lookup.has(name)):
@@ -503,9 +505,9 @@ def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:
 def _contains_quote(quote: str, text: str) -> bool:
     """Return True if a text contains the normalized quote; False for quotes that are too short to be evidence."""
     words = normalize(quote)
-    letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
-    long_enough = len(words.split()) >= _MIN_WORDS or letters >= _MIN_LETTERS
-    return long_enough and words in normalize(text)
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in words)
+    is_enough = len(words.split()) >= _MIN_WORDS or len(words) + wide >= _MIN_LETTERS
+    return is_enough and words in normalize(text)
 
 
 def _searchable_text(call: CallDigest) -> str:
@@ -549,6 +551,10 @@ def rejection_reason(
         return problem
     if has_secret(content):
         return "it contains a secret"
-    words, lines = stems(content), instructions().splitlines() if trust != "user" else []
-    known = any(len(words & stems(line)) >= _KNOWN * len(words) for line in lines if line.strip())
-    return "the instructions contain it already" if known else ""
+    if trust == "user":
+        return ""
+    words = stems(content)
+    for line in instructions().splitlines():
+        if line.strip() and len(words & stems(line)) >= _COVERED * len(words):
+            return "the instructions contain it already"
+    return ""

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.ids import NUMBER
-from swecli.models.message import ChatMessage, Origin, Role, ToolCall
+from swecli.models.message import CallStatus, ChatMessage, Origin, Role, ToolCall
 from swecli.models.playbook import Bullet
 from swecli.playbook.learning.checks import (
     Check,
@@ -28,17 +28,17 @@ from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
 from swecli.text import shorten
 
-_EDGE = 400  # characters of each end of a result, and of one argument
-_TEXT = 4_000  # characters of each end of a query
-_ANSWER = 1_500  # characters of each end of an answer
-_REACTION = 2_000  # characters of a reaction
+_RESULT_END = 400  # characters of each end of a result, and of one argument
+_QUERY_END = 4_000  # characters of each end of a query
+_ANSWER_END = 1_500  # characters of each end of an answer
+_MAX_REACTION = 2_000  # characters of a reaction
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL
 )
 # which of several observations is a turn's outcome: a change of state (1.0) before these
-_STILL_GREEN, _STILL_RED, _GREEN = 0.5, 0.3, 0.1
+_STILL_PASSING, _STILL_FAILING, _PASSING = 0.5, 0.3, 0.1
 _SPAN = re.compile(r"`([^`\n]{3,})`")
 _COMMON = 3  # strategies of a prompt; if so many, and half of them, name a thing, it links none of them to a call
 _FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
@@ -127,29 +127,27 @@ class TurnDigest:
     ) -> TurnDigest:
         """Digest the stored messages of one interaction; `shown` are the bullets of its prompt, `reactions` what the
         user did after it. The query is the text as typed, not as sent."""
-        queries = [m.content for m in messages if m.is_query]
-        texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
-        allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
-        named = [
-            f"P-{int(n)}"
-            for group in _CITATION.findall("\n".join(texts))
-            for n in _NUMBER.findall(group)
-        ]
-        calls = tuple(_digest_call(call) for m in messages for call in m.tool_calls)
-        answers = [m.content for m in messages if m.is_answer]
+        queries = [message.content for message in messages if message.is_query]
+        answers = [message.content for message in messages if message.is_answer]
+        texts = [message.content for message in messages if message.role is Role.ASSISTANT]
+        citations = " ".join(_CITATION.findall("\n".join(texts)))
+        cited = dict.fromkeys(f"P-{int(number)}" for number in _NUMBER.findall(citations))
+        prompt_ids = tuple(dict.fromkeys(shown))
+        calls = tuple(_digest_call(call) for message in messages for call in message.tool_calls)
+        after = (
+            replace(reaction, text=_shorten_reaction(redact(reaction.text)))
+            for reaction in reactions
+        )
         return cls(
             session_id=session_id,
-            interaction=max((m.interaction for m in messages), default=0),
-            query=_ends(query, _TEXT),
+            interaction=max((message.interaction for message in messages), default=0),
+            query=_keep_ends(redact("\n".join(queries)), _QUERY_END),
             outcome=outcome,
             calls=calls,
-            shown=allowed,
-            cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
-            reactions=(
-                *_reactions_during(messages, calls, outcome),
-                *(replace(one, text=_cut(redact(one.text))) for one in reactions),
-            ),
-            answer=_ends(redact(answers[-1]), _ANSWER) if answers else "",
+            shown=prompt_ids,
+            cited=tuple(name for name in cited if name in prompt_ids),
+            reactions=(*_reactions_during(messages, calls, outcome), *after),
+            answer=_keep_ends(redact(answers[-1]), _ANSWER_END) if answers else "",
             has_changes=has_changes,
         )
 
@@ -174,15 +172,14 @@ class TurnDigest:
     def observe(self, last: Mapping[str, CheckResult]) -> TurnEvidence:
         """Observe the turn; `last` contains the last results of the checks in this project."""
         runs = self._check_runs()
-        before = {name: _state_before(name, runs, last) for name in runs}
-        found = [
-            one
-            for name, own in runs.items()
-            if (one := _state_change(name, own, before[name])) is not None
+        changes = [
+            _state_change(name, of_check, _state_before(name, runs, last))
+            for name, of_check in runs.items()
         ]
-        found += [_refusal(call) for call in self.calls if call.is_refused_by_user]
-        checks = {name: own[-1].result for name, own in runs.items()}
-        observed = _select_strongest(found)
+        observations = [change for change in changes if change is not None]
+        observations += [_refusal(call) for call in self.calls if call.is_refused_by_user]
+        checks = {name: of_check[-1].result for name, of_check in runs.items()}
+        observed = _select_strongest(observations)
         friction = _has_friction(self) or (observed is not None and not observed.good)
         first_success = any(check.passed and name not in last for name, check in checks.items())
         covered = _covered_failures(runs, last)
@@ -193,13 +190,15 @@ class TurnDigest:
         runs: dict[str, list[_Run]] = {}
         edited = False
         other_command = False
-        for place, call in enumerate(self.calls):
+        for index, call in enumerate(self.calls):
             edited = edited or (call.changes_files and call.ok)
             check = call.check
             if check.passed is not None:
                 # which call changed files is only known of edits; any command before the run may have
                 changed = edited or (self.has_changes and other_command)
-                run = _Run(call, place, check.passed, edited, changed)
+                run = _Run(
+                    call=call, index=index, passed=check.passed, edited=edited, changed=changed
+                )
                 runs.setdefault(check.name, []).append(run)
             elif call.command:
                 other_command = True
@@ -211,26 +210,27 @@ class TurnDigest:
         if observed.call is None:
             return []
         shown = [bullets[name] for name in self.shown if name in bullets]
-        named = {bullet.id: _names(bullet) for bullet in shown}
-        counts = Counter(name for names in named.values() for name in names)
+        names = {bullet.id: _names(bullet) for bullet in shown}
+        counts = Counter(name for of_bullet in names.values() for name in of_bullet)
         enough = max(_COMMON, len(shown) / 2)
         common = {name for name, count in counts.items() if count >= enough}
-        linked = []
-        for bullet in shown:
-            is_used = bullet.is_live and not bullet.is_left_out
-            if is_used and _is_linked(named[bullet.id] - common, observed, observed.call):
-                linked.append(bullet)
-        return linked
+        return [
+            bullet
+            for bullet in shown
+            if bullet.is_live
+            and not bullet.is_left_out
+            and _is_linked(names[bullet.id] - common, observed, observed.call)
+        ]
 
 
-def _ends(text: str, most: int) -> str:
-    """Return a text, or both its ends of at most this many characters."""
-    return text if len(text) <= 2 * most else f"{text[:most]}\n…\n{text[-most:]}"
+def _keep_ends(text: str, limit: int) -> str:
+    """Return a text, or both its ends of at most `limit` characters each."""
+    return text if len(text) <= 2 * limit else f"{text[:limit]}\n…\n{text[-limit:]}"
 
 
-def _cut(text: str) -> str:
+def _shorten_reaction(text: str) -> str:
     """Return the beginning of a reaction; the ellipsis tells that its last sentence may not be whole."""
-    return text if len(text) <= _REACTION else f"{text[:_REACTION]} …"
+    return text if len(text) <= _MAX_REACTION else f"{text[:_MAX_REACTION]} …"
 
 
 def _reactions_during(
@@ -238,33 +238,33 @@ def _reactions_during(
 ) -> Iterator[Reaction]:
     for message in messages:
         if message.role is Role.USER and not message.is_query:
-            yield Reaction("message", _cut(redact(message.content)), "during")
+            yield Reaction("message", _shorten_reaction(redact(message.content)), "during")
     for call in calls:
         if call.is_refused_by_user:
             yield Reaction("refusal", call.reason, "during", call_id=call.id)
         elif call.is_answered_by_user:
-            yield Reaction("answer", _cut(call.reason), "during", call_id=call.id)
+            yield Reaction("answer", _shorten_reaction(call.reason), "during", call_id=call.id)
     if outcome == "cancelled":
         yield Reaction("interrupt", when="during")
 
 
 def _digest_call(call: ToolCall) -> CallDigest:
     text = redact(call.result or "")
-    finished, denied = call.result is not None, call.approved is False
+    is_short = len(text) <= 2 * _RESULT_END
     return CallDigest(
         id=call.id,
         name=call.name,
-        parameters=redact_value(call.parameters, _EDGE),
-        ok=finished and not denied and call.error is None and call.exit_code in (None, 0),
-        error=redact(call.error or "")[:_EDGE],
+        parameters=redact_value(call.parameters, _RESULT_END),
+        ok=call.status is CallStatus.FINISHED and call.exit_code in (None, 0),
+        error=redact(call.error or "")[:_RESULT_END],
         exit_code=call.exit_code,
-        head=text if len(text) <= 2 * _EDGE else text[:_EDGE],
-        tail="" if len(text) <= 2 * _EDGE else text[-_EDGE:],
-        denied=denied,
+        head=text if is_short else text[:_RESULT_END],
+        tail="" if is_short else text[-_RESULT_END:],
+        denied=call.approved is False,
         reason=redact(call.reason),
         decision=call.decision,
-        finished=finished,
-        command=redact_value(call.effects.ran, _EDGE),
+        finished=call.result is not None,
+        command=redact_value(call.effects.ran, _RESULT_END),
         changes_files=bool(call.effects.changed),
         origin=call.effects.origin,
     )
@@ -306,9 +306,9 @@ class TurnEvidence:
         """Whether the user did more than to go on or to answer a question: marked, refused, interrupted, added a line
         or took back."""
         return any(
-            one.kind not in ("message", "answer", "end")
-            or (one.kind == "message" and one.when == "during")
-            for one in self.digest.reactions
+            reaction.kind not in ("message", "answer", "end")
+            or (reaction.kind == "message" and reaction.when == "during")
+            for reaction in self.digest.reactions
         )
 
     @property
@@ -319,11 +319,11 @@ class TurnEvidence:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of a check: its call with its place in the turn, and whether a tool edited a file before it, or anything
-    may have `changed` one."""
+    """One run of a check: its call with its index among the turn's calls, and whether a tool edited a file before it,
+    or anything may have `changed` one."""
 
     call: CallDigest
-    place: int
+    index: int
     passed: bool
     edited: bool
     changed: bool
@@ -337,54 +337,53 @@ def _state_before(
     name: str, runs: Mapping[str, Sequence[_Run]], last: Mapping[str, CheckResult]
 ) -> CheckResult | None:
     """Return a check's state before the turn's edits. One that never ran was failing if a narrower one was."""
-    own = runs[name]
-    before = last.get(name) if own[0].edited or len(own) == 1 else own[0].result
+    first = runs[name][0]
+    newest = runs[name][-1]
+    before = last.get(name) if first.edited or first is newest else first.result
     if before is not None:
         return before
     narrower = [other for other in {**last, **runs} if covers(name, other)]
-    earlier = [
-        run for other in narrower for run in runs.get(other, ()) if run.place < own[-1].place
+    results = [
+        run.result for other in narrower for run in runs.get(other, ()) if run.index < newest.index
     ]
-    failed = [run.result for run in earlier if not run.passed]
-    failed += [last[other] for other in narrower if other in last and not last[other].passed]
-    return failed[0] if failed else None
+    results += [last[other] for other in narrower if other in last]
+    return next((result for result in results if not result.passed), None)
 
 
 def _covered_failures(
     runs: Mapping[str, Sequence[_Run]], last: Mapping[str, CheckResult]
 ) -> dict[str, CheckResult]:
     """Return the failing checks that pass by now, because a wider one passed after them."""
+    newest = {name: of_check[-1] for name, of_check in runs.items()}
     failing = {name: -1 for name, result in last.items() if not result.passed and name not in runs}
-    failing |= {name: own[-1].place for name, own in runs.items() if not own[-1].passed}
-    green = {name: own[-1].place for name, own in runs.items() if own[-1].passed}
+    failing |= {name: run.index for name, run in newest.items() if not run.passed}
+    passing = {name: run.index for name, run in newest.items() if run.passed}
     return {
         name: CheckResult(True)
-        for name, place in failing.items()
-        if any(at > place and covers(wide, name) for wide, at in green.items())
+        for name, failed in failing.items()
+        if any(passed > failed and covers(wide, name) for wide, passed in passing.items())
     }
 
 
 def _state_change(
     name: str, runs: Sequence[_Run], before: CheckResult | None
 ) -> Observation | None:
-    """Compare a check's last run with its state before the turn's edits."""
-    run, after = runs[-1], runs[-1].result
+    """Compare a check's last run with its state before the turn's edits; None if it fails as it did before."""
+    run = runs[-1]
     label = shorten(run.call.command, 60)
-    untouched = before is not None and before.passed == after.passed and not run.changed
-    if before is None or untouched:
+    passes = Observation(run.passed, _PASSING, "check", f"{label} passes", name)
+    if before is None or (before.passed == run.passed and not run.changed):
         # the turn did not decide it, so it has no deciding call
-        passes = Observation(True, _GREEN, "check", f"{label} passes", name)
-        return passes if after.passed else None
-    if before.passed != after.passed:
-        how = "failing to passing" if after.passed else "passing to failing"
-        return Observation(after.passed, 1.0, "check", f"{label} went from {how}", name, run.call)
-    if not after.passed and after.failing == before.failing:
+        return passes if run.passed else None
+    decided = replace(passes, call=run.call)
+    if before.passed != run.passed:
+        change = "failing to passing" if run.passed else "passing to failing"
+        return replace(decided, weight=1.0, why=f"{label} went from {change}")
+    if run.passed:
+        return replace(decided, weight=_STILL_PASSING, why=f"{label} still passes")
+    if run.result.failing == before.failing:
         return None  # the same tests failed before the turn
-    if after.passed:
-        return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, run.call)
-    return Observation(
-        False, _STILL_RED, "check", f"{label} still fails, in another way", name, run.call
-    )
+    return replace(decided, weight=_STILL_FAILING, why=f"{label} still fails, in another way")
 
 
 def _refusal(call: CallDigest) -> Observation:
@@ -393,23 +392,23 @@ def _refusal(call: CallDigest) -> Observation:
     return Observation(False, 1.0, "refusal", why, call=call)
 
 
-def _select_strongest(found: Sequence[Observation]) -> Observation | None:
+def _select_strongest(observations: Sequence[Observation]) -> Observation | None:
     """Return the observation with the largest weight; None if there is none, or if two of that weight disagree."""
-    best = max(found, key=lambda one: one.weight, default=None)
-    if best is None or any(one.weight == best.weight and one.good != best.good for one in found):
-        return None
-    return best
+    weight = max((observation.weight for observation in observations), default=0.0)
+    strongest = [observation for observation in observations if observation.weight == weight]
+    outcomes = {observation.good for observation in strongest}
+    return strongest[0] if len(outcomes) == 1 else None
 
 
 def _has_friction(digest: TurnDigest) -> bool:
     """Return True after a refused call, a repeated failing call, a failing command or a loop stop."""
-    asked: set[str] = set()
+    failed: set[str] = set()
     for call in digest.calls:
-        same = call.name + json.dumps(call.parameters, sort_keys=True, default=str)
-        if call.denied or (same in asked and not call.ok) or call.passed is False:
+        request = call.name + json.dumps(call.parameters, sort_keys=True, default=str)
+        if call.denied or (request in failed and not call.ok) or call.passed is False:
             return True
         if not call.ok:
-            asked.add(same)
+            failed.add(request)
     return digest.outcome == "loop"
 
 
@@ -419,20 +418,16 @@ def _is_linked(names: Set[str], observed: Observation, call: CallDigest) -> bool
     if observed.source == "refusal":
         subject = call.command or str(call.parameters.get("path", ""))
         return normalize_command(subject) in {normalize_command(name) for name in names}
-    text = _text_of(call)
+    text = json.dumps(call.parameters, ensure_ascii=False, default=str)
     return _contains_any(names, text if observed.good else f"{text} {call.output}", call)
-
-
-def _text_of(call: CallDigest) -> str:
-    return json.dumps(call.parameters, ensure_ascii=False, default=str)
 
 
 def _names(bullet: Bullet) -> frozenset[str]:
     """Return what a bullet names: its anchors, and its spans in backticks; without paths of an environment or outside
     of the workspace, which many commands share."""
-    values = {anchor.partition(":")[2] or anchor for anchor in bullet.anchors}  # `kind:value`
-    found = {*values, *_SPAN.findall(bullet.content)}
-    return frozenset(name for name in found if len(name) >= 3 and not is_foreign(name))
+    values = [anchor.partition(":")[2] or anchor for anchor in bullet.anchors]  # `kind:value`
+    names = values + _SPAN.findall(bullet.content)
+    return frozenset(name for name in names if len(name) >= 3 and not is_foreign(name))
 
 
 def _contains_any(names: Set[str], text: str, call: CallDigest) -> bool:

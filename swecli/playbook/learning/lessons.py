@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, Literal
 
 from swecli.models.doubts import replaced_by
@@ -19,7 +19,6 @@ from swecli.models.playbook import (
     Delta,
     Op,
     Scope,
-    Tag,
     Verdict,
     render_bullets,
 )
@@ -41,18 +40,21 @@ from swecli.text import shorten
 
 _TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
-_SUMMARY = 200  # characters of the query and of the answer before
+_MAX_SUMMARY = 200  # characters of the query and of the answer before
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def _parse_remember(query: str) -> list[AddProposal]:
     """Parse `remember that ...` and `remember: ...` in the first lines of a message, except questions. Later lines are
     ignored, because they may quote a log or a page."""
-    lines = takewhile(REMEMBER.match, query.strip().splitlines())
-    said = (REMEMBER.sub("", line, count=1).strip() for line in lines)
-    sentences = (_SENTENCE.split(line)[0].strip() for line in said if line)
-    whole = (one[0].upper() + one[1:].rstrip(".") for one in sentences if not one.endswith("?"))
-    return [AddProposal(sentence, kind="preference", quote=sentence) for sentence in whole]
+    proposals = list[AddProposal]()
+    for line in takewhile(REMEMBER.match, query.strip().splitlines()):
+        statement = REMEMBER.sub("", line, count=1).strip()
+        sentence = _SENTENCE.split(statement)[0].strip()
+        if sentence and not sentence.endswith("?"):
+            sentence = sentence[0].upper() + sentence[1:].rstrip(".")
+            proposals.append(AddProposal(sentence, kind="preference", quote=sentence))
+    return proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class LessonBuilder:
     def _reactions_after(self, turn: StoredTurn, *, ended: bool) -> Iterator[Reaction]:
         """Yield what the user did after a turn."""
         number = turn.interaction
-        following = [m for m in self._messages(number + 1) if m.is_query]
+        following = [message for message in self._messages(number + 1) if message.is_query]
+        # a mark with the words of the next query was inferred from it
         if turn.mark and not (following and turn.why == redact(following[0].content)):
             yield Reaction("mark", turn.why, value=turn.mark)
         if self.sessions.file_changes.is_taken_back(self.session, number):
@@ -94,36 +97,33 @@ class LessonBuilder:
 
     def inspect(self, number: int, *, ended: bool = False) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
-        digest, store = self.digest(number, ended=ended), self.sessions.playbook
+        store = self.sessions.playbook
+        digest = self.digest(number, ended=ended)
         record = self.sessions.turns.turn(self.session.id, number)
+        assert record is not None, "its digest was loaded"
         last = self.sessions.turns.checks(self.session) if digest.checks else {}
         evidence = digest.observe(last)
-        processed = record is not None and bool(record.topic)
-        if record is not None and processed:
-            observed = (
-                Observation(record.good, record.weight, record.signal, record.reason)
-                if record.good is not None
-                else None
-            )
-            evidence = replace(
-                evidence, observed=observed, friction=evidence.friction or record.good is False
-            )
-        if record is not None and record.started_at is not None:
+        if record.topic:
+            observed: Observation | None = None
+            if record.good is not None:
+                observed = Observation(record.good, record.weight, record.signal, record.reason)
+            friction = evidence.friction or record.good is False
+            evidence = replace(evidence, observed=observed, friction=friction)
+        if record.started_at is not None:
             # what was reworded since was not this text then
             reworded = store.reworded_since(record.started_at)
             shown = tuple(name for name in digest.shown if name not in reworded)
-            evidence = replace(evidence, digest=replace(evidence.digest, shown=shown))
-        rows = [
-            row for row in store.deltas_of_turns(self.session, number, number) if not row.undone
-        ]
-        stored = [name for row in rows if row.delta.author in _STATED for name in row.added]
+            evidence = replace(evidence, digest=replace(digest, shown=shown))
+        changes = store.deltas_of_turns(self.session, number, number)
+        changes = [change for change in changes if not change.undone]
+        stated = [change.added for change in changes if change.delta.author in _STATED]
         return replace(
             evidence,
-            is_processed=processed,
-            remembered=any(row.delta.reason == REMEMBERED for row in rows),
-            stored=tuple(stored),
+            is_processed=bool(record.topic),
+            remembered=any(change.delta.reason == REMEMBERED for change in changes),
+            stored=tuple(chain.from_iterable(stated)),
             before=self._summarize(number - 1),
-            started_at=record.started_at if record else None,
+            started_at=record.started_at,
         )
 
     def _summarize(self, number: int) -> str:
@@ -132,54 +132,61 @@ class LessonBuilder:
             return ""
         self.sessions.load_back_to(number)
         digest = TurnDigest.of(self._messages(number))
-        query = shorten(digest.query, _SUMMARY)
-        answer = shorten(digest.answer, _SUMMARY)
+        query = shorten(digest.query, _MAX_SUMMARY)
+        answer = shorten(digest.answer, _MAX_SUMMARY)
         return f"user: {query}\nassistant: {answer or '(no answer)'}"
 
     def from_rules(self, turn: TurnEvidence) -> TurnLessons:
         """Build the lessons that need no model; empty for a processed turn."""
-        digest, observed, turns = turn.digest, turn.observed, self.sessions.turns
+        digest = turn.digest
+        observed = turn.observed
         if turn.is_processed:
             return TurnLessons(digest.interaction)
         verdicts = self._outcome_verdicts(digest, observed)
         curator = self._curator("user", digest)
-        if not turn.remembered and (adds := _parse_remember(digest.query)):
-            curator.curate(adds)
-        choice = turns.choice(self.session.id, digest.interaction) or {}
-        known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
+        if not turn.remembered:
+            curator.curate(_parse_remember(digest.query))
+        choice = self.sessions.turns.choice(self.session.id, digest.interaction) or {}
+        columns: dict[str, Any] = {"topic": _TURN}
         if observed is not None:
-            known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
-            known["reason"] = redact(observed.why)
+            columns = {
+                "topic": observed.kind,
+                "good": observed.good,
+                "weight": observed.weight,
+                "signal": observed.source,
+                "reason": redact(observed.why),
+            }
         curator.ops += self._promotions(verdicts)
-        delta = (
-            curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
-        )
-        checks, held_back = turn.checks, tuple(choice.get("held_back", ()))
+        has_delta = curator.ops or curator.refused or verdicts
         return TurnLessons(
             digest.interaction,
-            delta,
+            curator.delta("rules", _TURN) if has_delta else None,
             verdicts,
-            known=known,
-            checks=checks,
+            known=columns,
+            checks=turn.checks,
             shown=digest.shown,
-            held_back=held_back,
+            held_back=tuple(choice.get("held_back", ())),
         )
 
     def from_mark(self, number: int, *, good: bool, why: str, by_user: bool = True) -> TurnLessons:
         """Build the lessons of a mark, which replaces an earlier mark of the turn; `by_user`: not inferred from the
         next message. It judges the turn; which strategy is to blame, the reflector says. Raises BadInput if the turn
         does not exist."""
-        digest, info = self.digest(number), self.sessions.turns.turn(self.session.id, number)
-        assert info is not None, "its digest was loaded"
-        mark, words = "good" if good else "bad", redact(why)
-        if (info.mark, info.why) == (mark, words):
+        digest = self.digest(number)
+        record = self.sessions.turns.turn(self.session.id, number)
+        assert record is not None, "its digest was loaded"
+        mark = "good" if good else "bad"
+        words = redact(why)
+        if (record.mark, record.why) == (mark, words):
             return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
-        rows = self.sessions.playbook.deltas_of_turns(self.session, number, number)
+        changes = self.sessions.playbook.deltas_of_turns(self.session, number, number)
         earlier = tuple(
-            row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone
+            change.delta.id
+            for change in changes
+            if change.delta.reason in MARKS and not change.undone
         )
-        # a random id: marks may repeat
         author = "user" if by_user else "rules"
+        # a random id: marks may repeat
         delta = Delta(uuid7(), (), author, digest.session_id, number, f"mark {mark}")
         return TurnLessons(number, delta, mark=mark, why=words, replaces=earlier)
 
@@ -204,19 +211,19 @@ class LessonBuilder:
         curator.ops += self._promotions(verdicts)
         delta = curator.delta(call.model, _TURN, call.answer) if curator.ops or verdicts else None
         contradictions = self._untold_contradictions(answer, asked)
-        spent: dict[str, Any] = {"usage": call.usage, "cost": call.cost} if pays else {}
-        known = {"judged": answer.turn, "judged_why": redact(answer.why)} if call.answer else {}
+        columns = {"judged": answer.turn, "judged_why": redact(answer.why)} if call.answer else {}
         lessons = TurnLessons(
             digest.interaction,
             delta,
             verdicts,
             lines=contradictions.lines,
             figures=contradictions.figures,
-            known=known,
+            known=columns,
             final=True,
             failure=call.failure,
-            **spent,
         )
+        if pays:
+            lessons = replace(lessons, usage=call.usage, cost=call.cost)
         return lessons, tuple(curator.refused)
 
     def _untold_contradictions(
@@ -227,19 +234,18 @@ class LessonBuilder:
         bullets = self.session.playbook.bullets
         named = answer.contradiction
         settled = {lesson.replaces for lesson in answer.lessons}
-        stands = settled.isdisjoint(named) and all(
-            reads_as(bullets.get(name), asked.get(name)) for name in named
-        )
-        found = [Contradiction(named)] if named and stands else []
+        is_settled = not settled.isdisjoint(named)
+        is_current = all(reads_as(bullets.get(name), asked.get(name)) for name in named)
+        found = [Contradiction(named)] if named and is_current and not is_settled else []
         return UntoldContradictions.of(found, bullets, self.sessions.turns)
 
     def _promotions(self, verdicts: Sequence[Verdict]) -> list[Op]:
         """Activate the unconfirmed bullets that helped."""
         bullets = self.session.playbook.bullets
-        helped = dict.fromkeys(one.bullet_id for one in verdicts if one.tag == "helpful")
+        helpful = [verdict.bullet_id for verdict in verdicts if verdict.tag == "helpful"]
         return [
             Op("UPDATE", name, {"state": "active"})
-            for name in helped
+            for name in dict.fromkeys(helpful)
             if name in bullets and bullets[name].state == "unconfirmed"
         ]
 
@@ -255,12 +261,16 @@ class LessonBuilder:
         """Return the verdicts of an outcome on the strategies that its deciding call links to it."""
         if observed is None or observed.call is None:
             return ()
-        tag: Tag = "helpful" if observed.good else "harmful"
-        call, source, why = observed.call.id, observed.source, observed.why
-        linked = digest.find_linked(observed, self.session.playbook.bullets)
-        return tuple(
-            Verdict(bullet.id, "outcome", tag, source, why, call_id=call) for bullet in linked
+        verdict = Verdict(
+            bullet_id="",
+            kind="outcome",
+            tag="helpful" if observed.good else "harmful",
+            source=observed.source,
+            quote=observed.why,
+            call_id=observed.call.id,
         )
+        linked = digest.find_linked(observed, self.session.playbook.bullets)
+        return tuple(replace(verdict, bullet_id=bullet.id) for bullet in linked)
 
     def _effect_verdicts(
         self,
@@ -272,14 +282,14 @@ class LessonBuilder:
         """Return the verdicts of a reflector's effects, one per bullet and turn. A bullet whose text has changed since
         the question gets none: it was not this text."""
         bullets = self.session.playbook.bullets
-        known = self.sessions.turns.verdicts_on(self.session.id, turn.digest.interaction)
-        found = list[Verdict]()
-        for name, (effect, why) in answer.effects.items():
+        stored = self.sessions.turns.verdicts_on(self.session.id, turn.digest.interaction)
+        verdicts = list[Verdict]()
+        for name, (effect, reason) in answer.effects.items():
             tag = TAG_OF[effect]
-            is_new = (name, "tag") not in known and reads_as(bullets.get(name), asked.get(name))
+            is_new = (name, "tag") not in stored and reads_as(bullets.get(name), asked.get(name))
             if is_new and not (answer.is_undifferentiated and tag != "neutral"):
-                found.append(Verdict(name, "tag", tag, author, redact(why), effect=effect))
-        return tuple(found)
+                verdicts.append(Verdict(name, "tag", tag, author, redact(reason), effect=effect))
+        return tuple(verdicts)
 
 
 @dataclass(slots=True)
@@ -311,12 +321,13 @@ class PlaybookMemory:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
         `scope` "" is that of the bullet, else the project. `approved`: the user was asked and said yes. Returns a line
         for the model. Raises BadInput if nothing can be stored or removed."""
-        session, curator = self._session(), self._curator()
+        session = self._session()
+        curator = self._curator()
         old = self.sessions.playbook.find(replaces, session) if replaces else None
         add = AddProposal(
-            text,
-            when,
-            "preference",
+            content=text,
+            when=when,
+            kind="preference",
             quote=quote,
             scope=scope,
             replaces=old.id if old else "",
@@ -330,20 +341,17 @@ class PlaybookMemory:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
         note_anchors(self.sessions, session, applied.reworded)
-        lines = [
-            *(self._result_line(op, name, session) for name, op in applied.ops_by_id()),
-            *curator.refused,
-        ]
-        return "; ".join(lines)
+        lines = [self._result_line(op, name, session) for name, op in applied.ops_by_id()]
+        return "; ".join(lines + curator.refused)
 
     def _curator(self) -> Curator:
-        session, store = self._session(), self.sessions.turns
+        session = self._session()
         digest = LessonBuilder(self.sessions, session).digest(session.interactions)
         # what the user said of the turn before is said in this one too
-        before = store.turn(session.id, session.interactions - 1)
+        before = self.sessions.turns.turn(session.id, session.interactions - 1)
         if before is not None and before.why:
-            said = Reaction("mark", before.why, value=before.mark)
-            digest = replace(digest, reactions=(*digest.reactions, said))
+            mark = Reaction("mark", before.why, value=before.mark)
+            digest = replace(digest, reactions=(*digest.reactions, mark))
         return Curator(REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
@@ -352,17 +360,18 @@ class PlaybookMemory:
         bullet = session.playbook.bullets.get(name)
         if bullet is None or bullet.is_live:
             return f"kept as {name}"
+        line = f"kept as {name}, and needs the user's approval: /playbook review"
         replaced = replaced_by(op.evidence)
-        stays = f"; {replaced[0]} stays until then" if replaced else ""
-        return f"kept as {name}, and needs the user's approval: /playbook review{stays}"
+        return f"{line}; {replaced[0]} stays until then" if replaced else line
 
     def recall(self, query: str) -> str:
         """Return the bullets that match a query as prompt text, "" if none, and record them as shown in this turn."""
         bullets = self._session().get_playbook().bullets
-        found = SelectionRequest(bullets, query, self.count, self.index, RECALLED).recall().bullets
-        if found:
-            self.sessions.add_shown([bullet.id for bullet in found])
-        return render_bullets(found).strip()
+        request = SelectionRequest(bullets, query, self.count, self.index, budget=RECALLED)
+        recalled = request.recall().bullets
+        if recalled:
+            self.sessions.add_shown([bullet.id for bullet in recalled])
+        return render_bullets(recalled).strip()
 
     def _session(self) -> Session:
         session = self.sessions.session

@@ -11,23 +11,23 @@ from swecli.models.playbook import Bullet
 from swecli.playbook.learning.evidence import CallDigest, TurnEvidence
 from swecli.redact import redact, redact_value
 
-_OUTPUT = 10_000  # characters of results in one question, shared by its calls
-_LEAST = 60  # characters of each end of a result that are always sent
+_MAX_RESULTS = 10_000  # characters of results in one question, shared by its calls
+_MIN_END = 60  # characters of each end of a result that are always sent
 MAX_WAITING = 20  # proposals that a question lists, the newest ones
 
 
 def build_question(exchanges: Sequence[TurnEvidence], bullets: Mapping[str, Bullet]) -> str:
     """Format exchanges, oldest first and without secrets, as one fenced JSON object."""
     calls = sum(len(turn.digest.calls) for turn in exchanges)
-    room = max(_LEAST, _OUTPUT // (2 * max(1, calls)))
+    max_end = max(_MIN_END, _MAX_RESULTS // (2 * max(1, calls)))
     known = {name for turn in exchanges for name in turn.known}
-    value = {
-        "exchanges": [_exchange(turn, bullets, room) for turn in exchanges],
-        "waiting": [
-            _strategy(bullet) for bullet in list_waiting(bullets) if bullet.id not in known
-        ],
-    }
-    return fence(value)
+    waiting = [bullet for bullet in list_waiting(bullets) if bullet.id not in known]
+    return fence(
+        {
+            "exchanges": [_exchange(turn, bullets, max_end) for turn in exchanges],
+            "waiting": [_strategy(bullet) for bullet in waiting],
+        }
+    )
 
 
 def fence(value: Mapping[str, Any]) -> str:
@@ -44,47 +44,48 @@ def list_waiting(bullets: Mapping[str, Bullet]) -> list[Bullet]:
     return sorted(waiting, key=lambda bullet: bullet.number)[-MAX_WAITING:]
 
 
-def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], room: int) -> dict[str, Any]:
+def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], max_end: int) -> dict[str, Any]:
+    """Return an exchange as data, with at most `max_end` characters of each end of a result."""
     digest = turn.digest
     observed = turn.observed
     outcome = "unknown"
     if observed is not None:
         outcome = f"{'good' if observed.good else 'bad'}: {observed.why}"
-    parts = {
+    fields = {
         "id": f"T{digest.interaction}",
         "before": turn.before,
         "query": digest.query,
-        "calls": [_call(call, room) for call in digest.calls],
+        "calls": [_call(call, max_end) for call in digest.calls],
         "ended": digest.outcome,
         "answer": digest.answer,
-        "reactions": [one.to_json() for one in digest.reactions],
+        "reactions": [reaction.to_json() for reaction in digest.reactions],
         "outcome": redact(outcome),
         "shown": [_strategy(bullets[name]) for name in digest.shown if name in bullets],
         "cited": list(digest.cited),
         "stored": [_strategy(bullets[name]) for name in turn.stored if name in bullets],
     }
-    return {name: part for name, part in parts.items() if part}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _strategy(bullet: Bullet) -> dict[str, str]:
     return {"id": bullet.id, "text": redact(bullet.content)}
 
 
-def _call(call: CallDigest, room: int) -> dict[str, Any]:
+def _call(call: CallDigest, max_end: int) -> dict[str, Any]:
     head = call.head
     tail = call.tail
     error = "" if call.head.startswith(call.error) else call.error
     if call.denied:
         error = f"refused by the {call.decision or 'user'}: {call.reason}"
         head = tail = ""  # they say the same
-    if len(head) + len(tail) > 2 * room:
-        tail = (tail or head)[-room:]
-        head = head[:room]
-    said = {"error": error, "exit_code": call.exit_code, "head": head, "tail": tail}
+    if len(head) + len(tail) > 2 * max_end:
+        tail = (tail or head)[-max_end:]
+        head = head[:max_end]
+    result = {"error": error, "exit_code": call.exit_code, "head": head, "tail": tail}
     return {
         "id": call.id,
         "name": call.name,
-        "parameters": redact_value(call.parameters, 2 * room),
+        "parameters": redact_value(call.parameters, 2 * max_end),
         "ok": call.ok,
-        **{name: value for name, value in said.items() if value not in ("", None)},
+        **{name: value for name, value in result.items() if value not in ("", None)},
     }

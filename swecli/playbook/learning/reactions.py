@@ -29,4 +29,4 @@ class Reaction:
 
 def words_of(reactions: Iterable[Reaction]) -> tuple[str, ...]:
     """Return what the user wrote."""
-    return tuple(one.text for one in reactions if one.text)
+    return tuple(reaction.text for reaction in reactions if reaction.text)

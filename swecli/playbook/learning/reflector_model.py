@@ -8,26 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from swecli.llm.base import ChatModel
+from swecli.llm.model_json import ask_again, require_all
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
+from swecli.models.json_value import JsonObject
 from swecli.models.message import ModelReply, ModelRequest, RequestRecord, Usage
 from swecli.models.money import format_dollars
 from swecli.redact import redact
 from swecli.store.records import UsageTotals
 from swecli.text import shorten
 
-_MAX_TOKENS = 2_000
+_MAX_TOKENS = 2_000  # of one answer
 _TIMEOUT = 60.0  # seconds for all attempts of one question
-_ANSWER = 32_000  # characters read of one answer
+_MAX_ANSWER = 32_000  # characters read of one answer
 _ATTEMPTS = 2
 REFLECTING: Final = "reflect"  # the purpose in request records
 _MIN_UNITS = 20_000  # tokens of input that any session may use: a share of a short one is less than one question
 _SMOOTH = 2 / 3  # share of the budget for turns without friction
-_CACHED, _WRITTEN, _ANSWERED = (
-    0.1,
-    1.25,
-    5.0,
-)  # units per token read from the cache, written to it, and of output
+# units per token: read from the cache, written to it, and of output
+_CACHE_READ = 0.1
+_CACHE_WRITE = 1.25
+_OUTPUT = 5.0
 _MIN_LETTERS = 3  # characters per token; most texts have four
 _EXPECTED_ANSWER = 400  # tokens
 
@@ -60,7 +61,7 @@ class Question(Generic[Found]):
     """The system prompt."""
     text: str
     """The data, as the user message."""
-    schema: dict[str, Any]
+    schema: JsonObject
     """The JSON schema of the answer."""
     read: Callable[[str], tuple[Found, str]]
     """Parses an answer; returns what it says, and why it cannot be used, or ""."""
@@ -95,18 +96,19 @@ class ReflectorModel:
         letters = len(question.text) + len(question.template)
         expected = Usage(input=letters // _MIN_LETTERS, output=_EXPECTED_ANSWER)
         price = self.model.profile.price
-        smallest, next_cost = cost_of(Usage(input=_MIN_UNITS), price), cost_of(expected, price)
-        part = 1 if friction else _SMOOTH
+        smallest = cost_of(Usage(input=_MIN_UNITS), price)
+        next_cost = cost_of(expected, price)
+        share = 1 if friction else _SMOOTH
         kind = "" if friction else " for turns without trouble"
         budget = f"reflect_percent = {percent}"
         if totals.cost is None or reflected.cost is None or smallest is None or next_cost is None:
             used = _units(reflected.usage)
-            allowed = part * max(_MIN_UNITS, (_units(totals.usage) - used) * percent / 100)
+            allowed = share * max(_MIN_UNITS, (_units(totals.usage) - used) * percent / 100)
             if used + _units(expected) <= allowed:
                 return ""
             amounts = f"{used:,.0f} of {allowed:,.0f} weighted tokens{kind}, as no price is known"
         else:
-            allowed = part * max(smallest, (totals.cost - reflected.cost) * percent / 100)
+            allowed = share * max(smallest, (totals.cost - reflected.cost) * percent / 100)
             if reflected.cost + next_cost <= allowed:
                 return ""
             amounts = f"{format_dollars(reflected.cost)} of {format_dollars(allowed)}{kind}"
@@ -127,10 +129,7 @@ class ReflectorModel:
                         call.answer = answer
                         call.found = found
                         break
-                    again = "Answer with the JSON object only."
-                    text = (
-                        f"{question.text}\n\nYour last answer could not be used: {problem}. {again}"
-                    )
+                    text = f"{question.text}\n\n{ask_again(problem)}"
         except TimeoutError:
             call.failure = f"the model did not answer within {_TIMEOUT:g} s"
         except SwecliError as error:
@@ -154,13 +153,13 @@ class ReflectorModel:
             ],
             max_tokens=min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS),
             purpose=REFLECTING,
-            schema=question.schema,
+            schema=require_all(question.schema),
         )
         call.attempts += 1
         reply = await send(
-            model, request, call.spend, attempts=1, max_characters=_ANSWER, keeps_broken=True
+            model, request, call.spend, attempts=1, max_characters=_MAX_ANSWER, keeps_broken=True
         )
-        return reply.text[:_ANSWER]
+        return reply.text[:_MAX_ANSWER]
 
 
 @dataclass(slots=True)
@@ -187,7 +186,7 @@ def _units(usage: Usage) -> float:
     """Weigh tokens by usual prices: one uncached input token is 1 unit."""
     return (
         usage.input
-        + usage.cache_read * _CACHED
-        + usage.cache_write * _WRITTEN
-        + usage.output * _ANSWERED
+        + usage.cache_read * _CACHE_READ
+        + usage.cache_write * _CACHE_WRITE
+        + usage.output * _OUTPUT
     )

@@ -42,9 +42,10 @@ from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
 
 _MANY_PROPOSALS = 3  # from which a start reminds of them
-_TOLD: tuple[Effect, ...] = ("helped", "hurt", "refuted", "ignored")  # effects that a line names
+# effects that a line names
+_NAMED_EFFECTS: tuple[Effect, ...] = ("helped", "hurt", "refuted", "ignored")
 _JOINED = ("added", "tagged", "removed", "refused", "waiting", "answer")  # fields of an event
-_TOGETHER = 4  # exchanges in one request
+_MAX_EXCHANGES = 4  # in one request
 _SESSION = 13  # characters that identify a session
 _MAX_ELSEWHERE = 20  # pending turns of other sessions that one start catches up with
 _log = logging.getLogger(__name__)
@@ -53,8 +54,8 @@ LearningEvent = PlaybookUpdated | ReflectionFailed
 
 
 @dataclass(frozen=True, slots=True)
-class _RulesPart:
-    """A turn whose rules' lessons are stored. If `needs_model`, `reflect` is due."""
+class RulesResult:
+    """A turn whose lessons from rules are stored. If `needs_model`, `reflect` is due."""
 
     interaction: int
     events: tuple[LearningEvent, ...] = ()
@@ -117,31 +118,30 @@ class LearningService:
     ) -> list[LearningEvent]:
         """Reflect on a turn of the current session (None: the newest) now, by rules and by the model. `asked`: the
         user requested it, so the model is asked whatever the settings say."""
-        part = self.after_turn(interaction, asked=asked)
-        return [
-            *part.events,
-            *(await self.reflect(part.interaction, asked=asked) if part.needs_model else ()),
-        ]
+        result = self.after_turn(interaction, asked=asked)
+        events = [*result.events]
+        if result.needs_model:
+            events += await self.reflect(result.interaction, asked=asked)
+        return events
 
-    def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> _RulesPart:
+    def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> RulesResult:
         """Store a turn's lessons from rules, once, so that the next request contains them whatever the model takes."""
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
-            return _RulesPart(0)
+            return RulesResult(0)
         number = interaction or session.interactions
         try:
             turn = self._inspect(session, number)
             needs_model = self._needs_model(session, turn, asked)
-            events = self._record(
-                session, replace(self._lessons(session).from_rules(turn), final=not needs_model)
-            )
+            learned = self._lessons(session).from_rules(turn)
+            events = self._record(session, replace(learned, final=not needs_model))
             # a model reads by itself what a message says of the turn before
             inferred = turn.digest.corrects_previous and not self.reflector.reads_reactions
             if inferred and not turn.is_processed:
                 events += self._mark_corrected(session, number - 1, turn.digest.query)
-            return _RulesPart(number, tuple(events), needs_model)
+            return RulesResult(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
-            return _RulesPart(number, (_failure(number, error),))
+            return RulesResult(number, (_failure(number, error),))
 
     async def reflect(
         self, *interactions: int, asked: bool = False, ended: bool = False
@@ -149,11 +149,12 @@ class LearningService:
         """Ask the model about exchanges of the current session, several in one request, and store its lessons.
         `ended`: no reaction to the newest will follow. They stay pending if there is no budget or model. Cancellable;
         the tokens used are recorded then too."""
-        session, events = self.sessions.current_session, list[LearningEvent]()
+        session = self.sessions.current_session
+        events = list[LearningEvent]()
         if session is None:
-            return []
-        for at in range(0, len(interactions), _TOGETHER):
-            numbers = interactions[at : at + _TOGETHER]
+            return events
+        for start in range(0, len(interactions), _MAX_EXCHANGES):
+            numbers = interactions[start : start + _MAX_EXCHANGES]
             try:
                 events += await self._reflect_together(session, numbers, asked=asked, ended=ended)
             except Exception as error:  # noqa: BLE001 - as in `after_turn`
@@ -163,10 +164,11 @@ class LearningService:
     async def _reflect_together(
         self, session: Session, numbers: Sequence[int], *, asked: bool, ended: bool
     ) -> list[LearningEvent]:
-        turns = [self._inspect(session, number, ended=ended) for number in numbers]
-        due = [turn for turn in turns if self._needs_model(session, turn, asked)]
-        for turn in turns:
-            if turn not in due:
+        due = list[TurnEvidence]()
+        for turn in [self._inspect(session, number, ended=ended) for number in numbers]:
+            if self._needs_model(session, turn, asked):
+                due.append(turn)
+            else:
                 self._record(session, TurnLessons(turn.digest.interaction, final=True))
         if not due:
             return []
@@ -177,21 +179,21 @@ class LearningService:
             [bullet.id for bullet in list_waiting(bullets)],
         )
         question = Question(
-            self.reflector.template,
-            build_question(due, bullets),
-            answer_schema(len(due)),
-            lambda answer: read_answer(answer, asked_about),
+            template=self.reflector.template,
+            text=build_question(due, bullets),
+            schema=answer_schema(len(due)),
+            read=lambda answer: read_answer(answer, asked_about),
         )
         friction = any(turn.friction or turn.is_reacted_to for turn in due)
-        if blocked := self.reflector.blocked_reason(
-            question, self.sessions.totals(), self.percent, friction=friction
-        ):
+        totals = self.sessions.totals()
+        problem = self.reflector.blocked_reason(question, totals, self.percent, friction=friction)
+        if problem:
             # a missing model is the program's cause, a budget the session's
-            cause = blocked if self.reflector.model is None else session.id
+            cause = problem if self.reflector.model is None else session.id
             if cause in self._reported:
                 return []
             self.mark_reported(cause)
-            return [ReflectionFailed(newest, blocked, kept=True, paused=True)]
+            return [ReflectionFailed(newest, problem, kept=True, paused=True)]
         call = await self._ask(newest, question)
         self.sessions.playbook.refresh(session)
         return self._store_answers(session, due, call, bullets)
@@ -204,16 +206,20 @@ class LearningService:
         asked: Mapping[str, Bullet],
     ) -> list[LearningEvent]:
         """Store the lessons of an answer, except of turns that were undone meanwhile, and return one event."""
-        store, events = self.sessions.turns, list[LearningEvent]()
+        events = list[LearningEvent]()
+        answers = call.found or {}
         for turn in turns:
-            number, pays = turn.digest.interaction, turn is turns[-1]
-            record = store.turn(session.id, number)
+            number = turn.digest.interaction
+            pays = turn is turns[-1]
+            record = self.sessions.turns.turn(session.id, number)
             if record is not None and record.started_at == turn.started_at:
-                learned = self._lessons(session).from_answer(turn, call, asked, pays=pays)
-                events += self._record(session, *learned, (call.found or {}).get(number))
+                builder = self._lessons(session)
+                learned, refused = builder.from_answer(turn, call, asked, pays=pays)
+                events += self._record(session, learned, refused, answers.get(number))
             elif pays:
-                gone, spent = ("was undone meanwhile",), call.usage.total
-                events.append(PlaybookUpdated(number, "", gone, cost=call.cost, tokens=spent))
+                lines = ("was undone meanwhile",)
+                tokens = call.usage.total
+                events.append(PlaybookUpdated(number, "", lines, cost=call.cost, tokens=tokens))
         return _join(events)
 
     def pop_restated(self) -> list[Restated]:
@@ -224,16 +230,19 @@ class LearningService:
             return []
         self.sessions.playbook.refresh(session)
         bullets = session.playbook.bullets
-        names = [one.id for one in bullets.values() if one.state == "quarantined"]
-        waiting = [name for name in names if name not in self._asked]
-        found = list[Restated]()
+        waiting = [
+            bullet.id
+            for bullet in sorted(bullets.values(), key=lambda bullet: bullet.number)
+            if bullet.state == "quarantined" and bullet.id not in self._asked
+        ]
+        restated = list[Restated]()
         for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
-            said = quotations(evidence)[-1:]
-            if said and said[0].session_id == session.id and is_asked(evidence):
-                replaced = [bullets[one] for one in replaced_by(evidence) if one in bullets]
-                found.append(Restated(bullets[name], said[0].quote, tuple(replaced)))
-        self._asked.update(one.bullet.id for one in found)
-        return sorted(found, key=lambda one: one.bullet.number)
+            quotes = quotations(evidence)
+            if quotes and quotes[-1].session_id == session.id and is_asked(evidence):
+                replaced = [bullets[old] for old in replaced_by(evidence) if old in bullets]
+                restated.append(Restated(bullets[name], quotes[-1].quote, tuple(replaced)))
+                self._asked.add(name)
+        return restated
 
     def due(self) -> list[int]:
         """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
@@ -242,8 +251,8 @@ class LearningService:
         if session is None or not self.enabled or not session.interactions:
             return []
         newest = session.interactions
-        waiting = {one.interaction for one in self.sessions.turns.pending(session.id)}
-        due = {number for number in waiting if number < newest}
+        pending = [turn.interaction for turn in self.sessions.turns.pending(session.id)]
+        due = {number for number in pending if number < newest}
         has_model = self.reflector.model is not None
         if has_model and self._lessons(session).digest(newest).corrects_previous:
             due.add(newest - 1)
@@ -255,12 +264,15 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled or self.reflector.model is None:
             return []
-        store, newest = self.sessions.turns, session.interactions
-        turn = store.turn(session.id, newest)
+        newest = session.interactions
+        turn = self.sessions.turns.turn(session.id, newest)
         if turn is None or turn.status == "running":
             return []
-        is_pending = StoredTurn(session.id, newest) in store.pending(session.id)
-        return [newest] if is_pending or why or not good else []
+        return [newest] if why or not good or self._is_pending(session, newest) else []
+
+    def _is_pending(self, session: Session, number: int) -> bool:
+        pending = self.sessions.turns.pending(session.id)
+        return any(turn.interaction == number for turn in pending)
 
     def pending(self) -> list[StoredTurn]:
         """Return the pending turns, newest first: this session's, then those of the project's closed sessions."""
@@ -272,10 +284,10 @@ class LearningService:
 
     def pending_by_session(self) -> list[tuple[str, list[int]]]:
         """Return the pending turns, oldest first, of each session, newest session first."""
-        found: dict[str, list[int]] = {}
-        for one in self.pending():
-            found.setdefault(one.session_id, []).insert(0, one.interaction)
-        return [*found.items()]
+        by_session: dict[str, list[int]] = {}
+        for turn in self.pending():
+            by_session.setdefault(turn.session_id, []).insert(0, turn.interaction)
+        return [*by_session.items()]
 
     async def resume(self, session_id: str, interactions: Sequence[int]) -> list[LearningEvent]:
         """Reflect on those turns of a session that are still pending. The newest of the current session waits for the
@@ -283,25 +295,29 @@ class LearningService:
         session = self.sessions.current_session
         if session is None:
             return []
-        pending = [one.interaction for one in self.sessions.turns.pending(session_id)]
+        pending = [turn.interaction for turn in self.sessions.turns.pending(session_id)]
         numbers = [number for number in interactions if number in pending]
         if session_id == session.id:
             events = [event for number in numbers for event in self.after_turn(number).events]
-            return events + await self.reflect(*(n for n in numbers if n < session.interactions))
+            finished = [number for number in numbers if number < session.interactions]
+            return events + await self.reflect(*finished)
         if not numbers:
             return []
         others = SessionManager(self.sessions.database)
         other = others.resume(session_id, "")
         service = replace(self, sessions=others, enabled=True, _reported=set())
-        parts = [service.after_turn(number) for number in numbers]
-        events = [event for part in parts for event in part.events]
-        due = [part.interaction for part in parts if part.needs_model]
+        results = [service.after_turn(number) for number in numbers]
+        events = [event for result in results for event in result.events]
+        due = [result.interaction for result in results if result.needs_model]
         events += await service.reflect(*due, ended=True)
         self.sessions.playbook.refresh(session)
-        # the other session's budget is no news here: its turns wait
-        told = [e for e in events if not (isinstance(e, ReflectionFailed) and e.paused)]
         name = f'"{other.title}"' if other.title else other.id[:_SESSION]
-        return [replace(event, elsewhere=name) for event in told]
+        return [
+            replace(event, elsewhere=name)
+            for event in events
+            # the other session's budget is no news here: its turns wait
+            if not (isinstance(event, ReflectionFailed) and event.paused)
+        ]
 
     async def consolidate(self) -> list[LearningEvent]:
         """Ask the model, for the session of this project that was left last, what of the playbook says the same or no
@@ -314,48 +330,41 @@ class LearningService:
             self.sessions.playbook.refresh(session)
             if not consolidation.is_worthwhile(session) or self._is_consolidated(session):
                 return []
-            left = self._find_left_session(session)
-            if left is None:
+            folder = session.project or session.working_directory
+            newest = self.sessions.catalog.list_sessions(folder, 2)
+            left = [other.id for other in newest if other.id != session.id]
+            if not left:
                 return []
             others = SessionManager(self.sessions.database)
             service = replace(self, sessions=others, _reported=set())
-            events = await service._consolidate(others.resume(left, ""))
+            events = await service._consolidate(others.resume(left[0], ""))
             self.sessions.playbook.refresh(session)
         except Exception as error:  # noqa: BLE001 - as in `after_turn`
             return [_failure(0, error)]
         return events
 
-    def _find_left_session(self, session: Session) -> str | None:
-        """Return the id of the newest session of the project but the current one."""
-        newest = self.sessions.catalog.list_sessions(
-            session.project or session.working_directory, 2
-        )
-        return next((one.id for one in newest if one.id != session.id), None)
-
     def _is_consolidated(self, session: Session) -> bool:
-        name = _consolidated_name(session)
-        known = self.sessions.turns.figures([name]).get(name)
-        return bool(known == consolidation.fingerprint(session))
+        [(name, fingerprint)] = _consolidated_figure(session).items()
+        return self.sessions.turns.figures([name]).get(name) == fingerprint
 
     async def _consolidate(self, session: Session) -> list[LearningEvent]:
         asked = {bullet.id: bullet for bullet in consolidation.select_bullets(session)}
         question = Question(
-            self.tidy_template,
-            consolidation.build_question(asked.values()),
-            consolidation.findings_schema(),
-            lambda answer: consolidation.read_findings(answer, asked),
+            template=self.tidy_template,
+            text=consolidation.build_question(asked.values()),
+            schema=consolidation.findings_schema(),
+            read=lambda answer: consolidation.read_findings(answer, asked),
         )
-        if self.reflector.blocked_reason(
-            question, self.sessions.totals(), self.percent, friction=True
-        ):
+        totals = self.sessions.totals()
+        if self.reflector.blocked_reason(question, totals, self.percent, friction=True):
             return []  # the end of the next session asks again
-        done = {_consolidated_name(session): consolidation.fingerprint(session)}
+        figure = _consolidated_figure(session)
         call = await self._ask(session.interactions, question)
         if call.found is None:
             # an answer that was paid for and cannot be used would be no better the next time
             is_paid = call.usage.total > 0
             if is_paid:
-                self._record(session, TurnLessons(0, figures=done))
+                self._record(session, TurnLessons(0, figures=figure))
             return [ReflectionFailed(0, call.failure or "", kept=not is_paid, cost=call.cost)]
         self.sessions.playbook.refresh(session)
         tidied = consolidation.Consolidation(session, self.sessions.playbook, call.model)
@@ -368,27 +377,27 @@ class LearningService:
             0,
             tidied.delta() if tidied.ops else None,
             lines=contradictions.lines,
-            figures=done | contradictions.figures,
+            figures=figure | contradictions.figures,
             usage=call.usage,
             cost=call.cost,
         )
         events = self._record(session, learned, tidied.refused)
         # what it changed itself is no reason to ask again
-        again = {_consolidated_name(session): consolidation.fingerprint(session)}
-        self._record(session, TurnLessons(0, figures=again))
+        self._record(session, TurnLessons(0, figures=_consolidated_figure(session)))
         return events
 
     async def backfill(
-        self, sessions: Sequence[str], epochs: int = 1
+        self, sessions: Sequence[str], times: int = 1
     ) -> AsyncIterator[tuple[str, int, list[LearningEvent]]]:
-        """Reflect `epochs` times on every turn of these sessions, oldest first; yields (session id, interaction,
-        events). Changes the current session. Raises BadInput, before the first reflection, for an unknown session."""
-        ids = [self.sessions.resume(ref, "").id for ref in sessions]
-        for epoch in range(1, epochs + 1):
-            for name in ids:
-                for number in range(1, self.sessions.resume(name, "").interactions + 1):
-                    if self.sessions.turns.count_reflections(name, number) < epoch:
-                        yield name, number, await self.learn(number)
+        """Reflect on every turn of these sessions, oldest first, until each was reflected on so many times; yields
+        (session id, interaction, events). Changes the current session. Raises BadInput, before the first reflection,
+        for an unknown session."""
+        ids = [self.sessions.resume(reference, "").id for reference in sessions]
+        for count in range(times):
+            for session_id in ids:
+                for number in range(1, self.sessions.resume(session_id, "").interactions + 1):
+                    if self.sessions.turns.count_reflections(session_id, number) <= count:
+                        yield session_id, number, await self.learn(number)
 
     async def check_anchors(self) -> list[LearningEvent]:
         """Check the anchors of all strategies and report those that became stale. Asks no model."""
@@ -431,8 +440,8 @@ class LearningService:
     def _mark_corrected(self, session: Session, number: int, words: str) -> list[LearningEvent]:
         """Mark a turn as corrected by the user's next message, which says nothing of single strategies."""
         learned = self._lessons(session).from_mark(number, good=False, why=words, by_user=False)
-        line = "counts as corrected"
-        return self._record(session, replace(learned, lines=(*learned.lines, line)))
+        lines = (*learned.lines, "counts as corrected")
+        return self._record(session, replace(learned, lines=lines))
 
     def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
         """Return True if a model is due for the turn: for every turn if it is cheap, else after friction, a statement
@@ -441,8 +450,7 @@ class LearningService:
         if model is None and not self.reflector.missing:
             return False
         if turn.is_processed and not asked:
-            waiting = StoredTurn(session.id, turn.digest.interaction)
-            return waiting in self.sessions.turns.pending(session.id)
+            return self._is_pending(session, turn.digest.interaction)
         success = turn.first_success and (model is None or self.reflector.reads_reactions)
         reason = turn.friction or turn.remembered or success
         return asked or self.reflector.every_turn or reason
@@ -484,19 +492,17 @@ class LearningService:
         if applied is not None:
             note_anchors(self.sessions, session, applied.reworded)
         if learned.failure:
-            kept = StoredTurn(session.id, learned.interaction) in self.sessions.turns.pending(
-                session.id
-            )
-            reason, cost = learned.failure, learned.cost
-            return [ReflectionFailed(learned.interaction, reason, kept, cost=cost)]
+            kept = self._is_pending(session, learned.interaction)
+            return [ReflectionFailed(learned.interaction, learned.failure, kept, cost=learned.cost)]
         if applied is not None or learned.lines or refused or learned.usage.total or answer:
             return [_report(learned, applied, refused, answer)]
         return []
 
 
-def _consolidated_name(session: Session) -> str:
-    """Return the name of the figure that holds the state in which a project's playbook was consolidated."""
-    return f"consolidated:{session.project or session.working_directory}"
+def _consolidated_figure(session: Session) -> dict[str, str]:
+    """Return the figure that says in which state a project's playbook was consolidated, by its name."""
+    name = f"consolidated:{session.project or session.working_directory}"
+    return {name: consolidation.fingerprint(session)}
 
 
 def _failure(interaction: int, error: Exception) -> ReflectionFailed:
@@ -512,28 +518,36 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
     ones. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
     lookup = WorkspaceLookup.of(session)
-    wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
-    if lookup is None or not wanted:
+    checked = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
+    if lookup is None or not checked:
         return ()
-    found = await asyncio.to_thread(
-        lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted}
+    checks = await asyncio.to_thread(
+        lambda: {bullet.id: lookup.check(bullet) for bullet in checked}
     )
     # what never existed makes nothing stale: the user may speak of a file that is still to come
     stale = {
-        name: missing for name, missing in found.items() if missing and bullets[name].was_there
+        name: check.missing
+        for name, check in checks.items()
+        if check.missing and bullets[name].was_there
     }
-    sessions.playbook.record_anchor_checks(
-        session, stale, [name for name, missing in found.items() if missing == ""]
-    )
-    new = {name: why for name, why in stale.items() if not bullets[name].stale}
-    pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
-    rest = {name: why for name, why in new.items() if name not in pinned}
-    said = {name: why for name, why in rest.items() if bullets[name].trust == "user"}
-    others = {name: why for name, why in rest.items() if name not in said}
+    present = [name for name, check in checks.items() if check.exists]
+    sessions.playbook.record_anchor_checks(session, stale, present)
+    others = StaleStrategies()
+    pinned = StaleStrategies()
+    users = StaleStrategies()
+    for name, missing in stale.items():
+        bullet = bullets[name]
+        group = others
+        if bullet.state == "pinned":
+            group = pinned
+        elif bullet.trust == "user":
+            group = users
+        if not bullet.stale:
+            group.unreported[name] = missing
     return (
-        *StaleStrategies(others).notices(),
-        *StaleStrategies(pinned).notices("in prompts, being pinned"),
-        *StaleStrategies(said).notices("in prompts, being your word"),
+        *others.notices(),
+        *pinned.notices("in prompts, being pinned"),
+        *users.notices("in prompts, being your word"),
     )
 
 
@@ -553,15 +567,13 @@ def _report(
         for name, op in ops
         if name in waiting and is_asked(op.evidence)
     ]
-    effects = _format_effects(learned.verdicts) if applied else ()
+    verdicts = learned.verdicts if applied else ()
     return PlaybookUpdated(
         learned.interaction,
         applied.delta.id if applied else "",
-        (*effects, *news, *learned.lines),
+        (*_format_effects(verdicts), *news, *learned.lines),
         added=applied.added if applied else (),
-        tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in learned.verdicts))
-        if applied
-        else (),
+        tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in verdicts)),
         removed=tuple(name for name, op in ops if op.op == "REMOVE"),
         refused=tuple(refused),
         cost=learned.cost,
@@ -577,18 +589,18 @@ def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:
     if len(updates) < 2:
         return [*events]
     *earlier, last = updates
-    lines = [f"T{one.interaction}: {line}" for one in earlier for line in one.lines]
-    joined: dict[str, Any] = {
-        name: tuple(item for one in updates for item in getattr(one, name)) for name in _JOINED
-    }
-    whole = replace(last, lines=(*lines, *last.lines), **joined)
-    return [*(event for event in events if event not in updates), whole]
+    lines = [f"T{update.interaction}: {line}" for update in earlier for line in update.lines]
+    joined: dict[str, Any] = {"lines": (*lines, *last.lines)}
+    for name in _JOINED:
+        joined[name] = tuple(item for update in updates for item in getattr(update, name))
+    others = [event for event in events if event not in updates]
+    return [*others, replace(last, **joined)]
 
 
 def _format_effects(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Yield which strategies had which effect, by a model's answer."""
-    for effect in _TOLD:
-        names = [one.bullet_id for one in verdicts if one.effect == effect]
+    for effect in _NAMED_EFFECTS:
+        names = [verdict.bullet_id for verdict in verdicts if verdict.effect == effect]
         if names:
             yield f"{', '.join(names)} {effect}"
 
@@ -596,16 +608,14 @@ def _format_effects(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def _describe_answer(number: int, answer: ExchangeAnswer, refused: Sequence[str]) -> Iterator[str]:
     """Yield what a reflector answered about an exchange, line by line."""
     yield f"T{number} {answer.turn}" + (f": {answer.why}" if answer.why else "")
-    for name, (effect, why) in answer.effects.items():
-        yield f"{name} {effect}" + (f": {why}" if why else "")
+    for name, (effect, reason) in answer.effects.items():
+        yield f"{name} {effect}" + (f": {reason}" if reason else "")
     for lesson in answer.lessons:
-        link = (
-            f" (same as {lesson.same_as})"
-            if lesson.same_as
-            else f" (replaces {lesson.replaces})"
-            if lesson.replaces
-            else ""
-        )
+        link = ""
+        if lesson.same_as:
+            link = f" (same as {lesson.same_as})"
+        elif lesson.replaces:
+            link = f" (replaces {lesson.replaces})"
         yield f"lesson{link}: {shorten(lesson.text or lesson.quote, 200)}"
     if not answer.lessons:
         yield "nothing to learn"

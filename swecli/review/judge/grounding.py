@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from swecli.models.finding import (
     SMELLS,
@@ -21,10 +22,11 @@ from swecli.models.finding import (
 from swecli.review.judge.sources import Before, Block, Source, Sources, strip_whitespace
 
 _NEARBY = 3  # lines around a finding in which its quote may be, and between two places that may be the same
-_MAX_ANCHOR = 400
+_MAX_ANCHOR = 400  # characters of a finding's line that are stored
 _MIN_QUOTE = 6  # characters of a quote that can place a finding
+Cause = Literal["there", "reported again", "refuted", "vanished", "fixed"]
 # cause → state before → state after; other states stay. Only the user moves a dismissed finding.
-_MOVES: Mapping[str, Mapping[str, FindingState]] = {
+_MOVES: Mapping[Cause, Mapping[FindingState, FindingState]] = {
     "there": {"gone": "open"},
     # only if confirmed, if nothing is verified, or if it is not refuted once more
     "reported again": {"gone": "open", "fixed": "regressed", "refuted": "open"},
@@ -34,10 +36,10 @@ _MOVES: Mapping[str, Mapping[str, FindingState]] = {
 }
 
 
-def move(finding: Finding, cause: str, why: str = "") -> Finding:
+def move(finding: Finding, cause: Cause, reason: str = "") -> Finding:
     """Return the finding in the state that a cause leads to, with the reason; unchanged if the state stays."""
-    state = _MOVES[cause].get(finding.state, finding.state)
-    return finding if state == finding.state else replace(finding, state=state, reason=why)
+    state = _MOVES[cause].get(finding.state)
+    return finding if state is None else replace(finding, state=state, reason=reason)
 
 
 # Grounding
@@ -48,9 +50,8 @@ def ground(
 ) -> list[Finding]:
     """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
     exactly once elsewhere corrects the line, and one of code that the change has removed is placed where that stood;
-    without a valid line it is refuted. A path that does not exist is resolved
-    among `names`, which maps old and new names of the reviewed files to their paths; other files are read only if the
-    project does not ignore them."""
+    without a valid line it is refuted. A path that does not exist is resolved among `names`, which maps old and new
+    names of the reviewed files to their paths; other files are read only if the project does not ignore them."""
     grounded = list[Finding]()
     for finding in findings:
         source = sources.reviewed(finding.path)
@@ -66,14 +67,16 @@ def _resolve_path(path: str, names: Mapping[str, str]) -> str:
     """Return the only file whose name is the end of the path (`a/shop/x.py`, absolute paths) or ends with it (`x.py`);
     otherwise the path."""
     wanted = f"/{strip_whitespace(path)}"
-    ends = [
-        name
-        for name in names
-        if wanted.endswith(f"/{strip_whitespace(name).replace(chr(92), '/')}")
-    ]
-    longer = {file for name, file in names.items() if f"/{strip_whitespace(name)}".endswith(wanted)}
-    found = {names[max(ends, key=len)]} if ends else longer
-    return found.pop() if len(found) == 1 and ".." not in path.split("/") else path
+    shorter = list[str]()
+    longer = set[str]()
+    for name, file in names.items():
+        stripped = f"/{strip_whitespace(name)}"
+        if wanted.endswith(stripped.replace("\\", "/")):
+            shorter.append(name)
+        if stripped.endswith(wanted):
+            longer.add(file)
+    matches = {names[max(shorter, key=len)]} if shorter else longer
+    return matches.pop() if len(matches) == 1 and ".." not in path.split("/") else path
 
 
 def _ground_one(finding: Finding, source: Source, before: Before | None) -> Finding:
@@ -85,30 +88,21 @@ def _ground_one(finding: Finding, source: Source, before: Before | None) -> Find
         finding = _place_at(finding, min(max(1, finding.line), len(source.lines)))
     finding = _leave_blank_line(finding, source)
     line = finding.line
-    why = "" if removal else _find_mismatch(finding, source)
-    anchor = (
-        collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR]
-        if 1 <= line <= len(source.lines)
-        else ""
-    )
+    mismatch = "" if removal else _find_mismatch(finding, source)
+    anchors = [collapse_whitespace(text)[:_MAX_ANCHOR] for text in source.lines[: max(0, line)]]
+    anchor = anchors[-1] if 1 <= line <= len(source.lines) else ""
     # without a line, only their words tell two findings apart
-    mark = (
-        anchor or f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
-    )
-    # the how-manieth line with this text it is
-    count = (
-        sum(collapse_whitespace(text)[:_MAX_ANCHOR] == anchor for text in source.lines[:line])
-        if anchor
-        else 1
-    )
-    smell = finding.code_smell_type
+    words = f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
+    # of several lines with this text, the second is told apart from the first
+    occurrence = anchors.count(anchor) if anchor else 1
+    identity = fingerprint(finding.code_smell_type, path, anchor or words, occurrence)
     placed = replace(
-        finding, path=path, verified=not why, why=why, anchor=anchor, file_hash=source.hash, block="", symbol="",
-        fingerprint=fingerprint(smell, path, mark, count), removed=removal > 0 or is_gone,
+        finding, path=path, verified=not mismatch, why=mismatch, anchor=anchor, file_hash=source.hash,
+        block="", symbol="", fingerprint=identity, removed=removal > 0 or is_gone,
     )  # fmt: skip
     if not anchor:
-        judgement = Judgement("refuted", why=why, by="rule")
-        return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
+        judgement = Judgement("refuted", why=mismatch, by="rule")
+        return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", mismatch)
     symbol = source.symbol_at(line)
     last = finding.end_line or line
     block = Block.make(source.lines[line - 1 : last], source.layout_of(line, last))
@@ -150,21 +144,21 @@ def _move_to_quote(finding: Finding, source: Source) -> Finding:
     quote = finding.evidence
     if not quote.strip("` \n"):
         return finding
-    exact = source.find_quote(quote, _MIN_QUOTE, whole=True)
-    places = exact if len(exact) == 1 else source.find_quote(quote)
+    whole_lines = source.find_quote(quote, _MIN_QUOTE, whole=True)
+    lines = whole_lines if len(whole_lines) == 1 else source.find_quote(quote)
     first = finding.line
     last = finding.end_line or finding.line
-    if first in places:
+    if first in lines:
         return finding
     if len(strip_whitespace(quote)) < _MIN_QUOTE:
         return _drop_suggestion(finding)
-    inside = [line for line in places if first < line <= last]
+    inside = [line for line in lines if first < line <= last]
     quoted = sum(bool(text.strip("` ")) for text in quote.split("\n"))
     is_whole_range = quoted > 1 and quoted == last - first + 1
-    if len(places) == 1 and (is_whole_range or not inside):
-        return _shift(finding, places[0], source)
-    gap = min((abs(line - first) for line in places), default=0)
-    nearest = [line for line in places if abs(line - first) == gap <= _NEARBY]
+    if len(lines) == 1 and (is_whole_range or not inside):
+        return _shift(finding, lines[0], source)
+    gap = min((abs(line - first) for line in lines), default=0)
+    nearest = [line for line in lines if abs(line - first) == gap <= _NEARBY]
     if len(nearest) == 1 and not inside:
         finding = _shift(finding, nearest[0], source)
     return _drop_suggestion(finding)
@@ -199,10 +193,10 @@ def _find_mismatch(finding: Finding, source: Source) -> str:
 
 def _is_misquoted(finding: Finding, source: Source) -> bool:
     """Return whether the finding quotes code that does not begin at its lines or near them."""
+    if not finding.evidence.strip("` \n"):
+        return False
     nearby = range(finding.line - _NEARBY, (finding.end_line or finding.line) + _NEARBY + 1)
-    return bool(finding.evidence.strip("` \n")) and not any(
-        n in nearby for n in source.find_quote(finding.evidence)
-    )
+    return not any(line in nearby for line in source.find_quote(finding.evidence))
 
 
 # Identity: which finding of the ledger a reported one is, whatever its words and line
@@ -217,8 +211,9 @@ _LITERAL = re.compile(r"`[^`\n]+`|\b\d+(?:\.\d+)?\b|'[^'\n]+'|\"[^\"\n]+\"")
 
 def smell_family(smell: str) -> str:
     """Return the family of a type of `families.toml` by the words of its name, or ""."""
-    found = [_FAMILY_OF[word] for word in re.split(r"[^A-Z]+", smell.upper()) if word in _FAMILY_OF]
-    return max(found, key=found.count, default="")
+    words = re.split(r"[^A-Z]+", smell.upper())
+    families = [_FAMILY_OF[word] for word in words if word in _FAMILY_OF]
+    return max(families, key=families.count, default="")
 
 
 def _word_overlap(one: str, other: str) -> float:
@@ -233,45 +228,46 @@ def _word_overlap(one: str, other: str) -> float:
 
 
 def _identify(
-    candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()
+    candidate: Finding, known: Sequence[Finding], reported: Collection[str] = ()
 ) -> tuple[str, str]:
     """Return the id of the known finding that a candidate is, and of the one that it may be, which a model has to
-    decide; "" for none. `mine` are ids that this review has reported: only overlapping lines match one of those."""
-    rows = [row for row in known if row.path == candidate.path]
+    decide; "" for none. `reported` are ids that this review has reported: only overlapping lines match one of those."""
+    in_file = [old for old in known if old.path == candidate.path]
     certain = [
-        *(row for row in known if row.path != candidate.path and _is_moved(row, candidate)),
-        *(row for row in rows if row.key == candidate.key),
-        *(row for row in rows if row.id == candidate.same_as and _is_same_place(row, candidate)),
-        *(row for row in rows if candidate.alias in row.aliases),
+        *(old for old in known if old.path != candidate.path and _is_moved(old, candidate)),
+        *(old for old in in_file if old.key == candidate.key),
+        *(old for old in in_file if old.id == candidate.same_as and _is_nearby(old, candidate)),
+        *(old for old in in_file if candidate.alias in old.aliases),
     ]
     if certain:
         return certain[0].id, ""
-    best = maybe = (0.0, "")
-    for row in rows:
-        families = smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)
+    same = (0.0, "")  # the share of common words, and the id
+    similar = (0.0, "")
+    for old in in_file:
+        families = smell_family(old.code_smell_type), smell_family(candidate.code_smell_type)
         if all(families) and families[0] != families[1]:
             continue
-        wordings = [alias.split("|", 2)[2] for alias in row.aliases if alias.count("|") > 1]
-        shared = max(_word_overlap(candidate.message, text) for text in (row.message, *wordings))
-        is_alike = row.code_smell_type == candidate.code_smell_type or shared > _NEW
-        if _overlaps(row, candidate) and ((all(families) and is_alike) or shared >= _SAME):
-            best = max(best, (1.0 + shared, row.id))
-        elif shared > _NEW and row.id not in mine and _is_same_place(row, candidate):
+        wordings = [alias.split("|", 2)[2] for alias in old.aliases if alias.count("|") > 1]
+        shared = max(_word_overlap(candidate.message, text) for text in (old.message, *wordings))
+        is_alike = old.code_smell_type == candidate.code_smell_type or shared > _NEW
+        if _overlaps(old, candidate) and ((all(families) and is_alike) or shared >= _SAME):
+            same = max(same, (1.0 + shared, old.id))
+        elif shared > _NEW and old.id not in reported and _is_nearby(old, candidate):
             if shared >= _SAME:
-                best = max(best, (shared, row.id))
+                same = max(same, (shared, old.id))
             else:
-                maybe = max(maybe, (shared, row.id))
-    return best[1], "" if best[1] else maybe[1]
+                similar = max(similar, (shared, old.id))
+    return same[1], "" if same[1] else similar[1]
 
 
-def _is_moved(row: Finding, candidate: Finding) -> bool:
+def _is_moved(old: Finding, candidate: Finding) -> bool:
     """Return whether a finding that is gone from its file was told again in another file, of the same code."""
-    is_same_line = bool(row.anchor) and row.anchor == candidate.anchor
-    is_same_block = bool(row.block and candidate.block) and _load(row).has_text_of(_load(candidate))
-    if row.state != "gone" or not (is_same_line or is_same_block):
+    is_same_line = bool(old.anchor) and old.anchor == candidate.anchor
+    is_same_block = bool(old.block and candidate.block) and _load(old).has_text_of(_load(candidate))
+    if old.state != "gone" or not (is_same_line or is_same_block):
         return False
-    families = {smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)}
-    return len(families) == 1 or _word_overlap(row.message, candidate.message) >= _SAME
+    families = {smell_family(old.code_smell_type), smell_family(candidate.code_smell_type)}
+    return len(families) == 1 or _word_overlap(old.message, candidate.message) >= _SAME
 
 
 def _load(finding: Finding) -> Block:
@@ -279,24 +275,27 @@ def _load(finding: Finding) -> Block:
 
 
 def identify_all(
-    found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()
+    findings: Iterable[Finding], known: Sequence[Finding], reported: Collection[str] = ()
 ) -> list[Finding]:
     """Return the findings of one reply, a problem that it reports twice only once, each with the id of the known
-    finding that it is, or of the one that it may be in `same_as`."""
-    out = list(found)
-    taken = set(mine)
-    exact = {row.key for row in known}
-    for number, candidate in sorted(enumerate(out), key=lambda pair: pair[1].key not in exact):
-        row, maybe = _identify(candidate, known, taken)
-        out[number] = replace(candidate, id=row, same_as=maybe)
-        taken |= {row} - {""}
+    finding that it is, or of the one that it may be in `same_as`. `reported` are ids that earlier replies of this
+    review have reported."""
+    identified = list(findings)
+    taken = set(reported)
+    keys = {old.key for old in known}
+    in_order = sorted(enumerate(identified), key=lambda pair: pair[1].key not in keys)
+    for index, candidate in in_order:  # those with a known key first
+        same, similar = _identify(candidate, known, taken)
+        identified[index] = replace(candidate, id=same, same_as=similar)
+        taken.add(same)
     unique: list[Finding] = []
-    for candidate in out:
-        twin = next((n for n, first in enumerate(unique) if _is_repeated(first, candidate)), None)
-        if twin is None:
-            unique.append(candidate)
+    for candidate in identified:
+        for index, first in enumerate(unique):
+            if _is_repeated(first, candidate):
+                unique[index] = merge_report(first, candidate, stays=True)
+                break
         else:
-            unique[twin] = merge_report(unique[twin], candidate, stays=True)
+            unique.append(candidate)
     return unique
 
 
@@ -306,15 +305,17 @@ def _is_repeated(first: Finding, again: Finding) -> bool:
     types = {first.code_smell_type, again.code_smell_type}
     if first.id or again.id or again.line < 1 or (len(types) > 1 and types <= SMELLS.keys()):
         return False
-    row = replace(first, id="first")
-    return _identify(again, [row], {row.id})[0] == row.id
+    named = replace(first, id="first")
+    return _identify(again, [named], {"first"})[0] == "first"
 
 
-def _overlaps(row: Finding, other: Finding, margin: int = 0) -> bool:
-    first = row.line - margin
-    last = (row.end_line or row.line) + margin
+def _overlaps(finding: Finding, other: Finding, margin: int = 0) -> bool:
+    first = finding.line - margin
+    last = (finding.end_line or finding.line) + margin
     return first <= (other.end_line or other.line) and other.line <= last
 
 
-def _is_same_place(row: Finding, other: Finding) -> bool:
-    return _overlaps(row, other, _NEARBY) or bool(row.symbol and row.symbol == other.symbol)
+def _is_nearby(finding: Finding, other: Finding) -> bool:
+    """Return whether two findings of a file are within a few lines of each other, or in one function."""
+    is_same_symbol = bool(finding.symbol and finding.symbol == other.symbol)
+    return is_same_symbol or _overlaps(finding, other, _NEARBY)

@@ -37,9 +37,9 @@ def read_forms(path: str, lines: tuple[str, ...]) -> tuple[str, ...]:
         return exact
     layout = _Layout()
     forms: list[str] = []
-    for line, kept in zip(_split_lines(tokens), exact, strict=False):
+    for line, exact_form in zip(_split_lines(tokens), exact, strict=False):
         form = layout.read(line)
-        forms.append(kept if form is None else form)
+        forms.append(exact_form if form is None else form)
     return tuple(forms)
 
 

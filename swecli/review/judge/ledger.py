@@ -14,34 +14,30 @@ from swecli.review.judge.sources import Block, Source, Sources, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.tools.git import run_git
 
-_LAYOUT = "its code stands there with another indentation, or other text in quotes"
+_OTHER_LAYOUT = "its code stands there with another indentation, or other text in quotes"
 
 
 def recheck(
-    store: ReviewStore, here: Path | Sources, refs: Sequence[str] = (), paths: Iterable[str] = ()
+    store: ReviewStore, here: Path | Sources, names: Sequence[str] = (), paths: Iterable[str] = ()
 ) -> list[tuple[Finding, Finding]]:
     """Compare the named findings (default: all, or those in `paths`) with files, or with those of the project that
     `here` belongs to. Store what changed and return the visible changes as (before, after). Raises BadInput for an
     unknown id."""
     sources = here if isinstance(here, Sources) else project_sources(here)
-    found = [store.get(ref) for ref in refs] or store.findings(paths=paths)
-    by_path = sorted(found, key=lambda finding: finding.path)  # so that each file is read once
-    changed = [
-        (before, after)
-        for before in by_path
-        if (after := recheck_finding(before, sources)) != before
-    ]
+    findings = [store.get(name) for name in names] or store.findings(paths=paths)
+    findings.sort(key=lambda finding: finding.path)  # so that each file is read once
+    pairs = [(finding, recheck_finding(finding, sources)) for finding in findings]
+    changed = [(before, after) for before, after in pairs if before != after]
     store.update((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if format_change(before, after)]
 
 
-def set_state(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
+def set_state(store: ReviewStore, name: str, state: FindingState, reason: str = "") -> Finding:
     """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
-    before = store.get(ref)
+    before = store.get(name)
     if before.state == state != "dismissed":  # dismissed again: for another reason
-        raise UsageError(
-            f"{before.id} is {before.state}, it cannot become {state}.", "See: /findings show"
-        )
+        problem = f"{before.id} is {before.state}, it cannot become {state}."
+        raise UsageError(problem, "See: /findings show")
     finding = replace(before, state=state, reason=reason)
     store.update([finding], "user", "user")
     return finding
@@ -58,47 +54,56 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     if finding.removed and not source.lines:
         return finding
     if not (finding.anchor or finding.block):
-        return (
-            replace(ground([finding], sources)[0], fingerprint=finding.fingerprint)
-            if source.hash
-            else finding
-        )
+        if not source.hash:
+            return finding
+        return replace(ground([finding], sources)[0], fingerprint=finding.fingerprint)
     if source.missing:
         return _recheck_missing_file(finding, sources)
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
     block = Block.load(finding.block, finding.anchor)
-    place = _find_place(finding, block, source)
-    if place is None:
+    lines = _find_lines(finding, block, source)
+    if lines is None:
         return replace(move(finding, "vanished", "its code is in no file"), file_hash=source.hash)
-    return _follow(finding, block, source, place)
+    return _follow(finding, block, source, lines)
 
 
-def _find_place(finding: Finding, block: Block, source: Source) -> tuple[int, int] | None:
+def _find_lines(finding: Finding, block: Block, source: Source) -> tuple[int, int] | None:
     """Return the first and last line of a finding's block: of several places one in its function, then one that does
     the same, then the nearest. None if it is nowhere."""
 
-    def rank(place: tuple[int, int]) -> tuple[bool, bool, int]:
-        is_elsewhere = source.symbol_at(place[0]).name != finding.symbol
-        return is_elsewhere, not source.is_same(block, place), abs(place[0] - finding.line)
+    def rank(lines: tuple[int, int]) -> tuple[bool, bool, int]:
+        is_elsewhere = source.symbol_at(lines[0]).name != finding.symbol
+        return is_elsewhere, not source.is_same(block, lines), abs(lines[0] - finding.line)
 
     return min(source.find_block(block, finding.anchor), key=rank, default=None)
 
 
-def _follow(finding: Finding, block: Block, source: Source, place: tuple[int, int]) -> Finding:
-    """Return the finding at the place where its code stands now; it is gone where that does something else there."""
-    moved = _move_to_line(finding, source, *place)
-    if source.is_same(block, place):
+def _follow(finding: Finding, block: Block, source: Source, lines: tuple[int, int]) -> Finding:
+    """Return the finding at the first and last line where its code stands now; it is gone where that does something
+    else there."""
+    first, last = lines
+    moved = replace(
+        finding,
+        line=first,
+        end_line=last if finding.end_line else None,
+        anchor=finding.anchor or collapse_whitespace(source.lines[first - 1]),
+        file_hash=source.hash,
+        verified=True,
+        why="",
+    )
+    if source.is_same(block, lines):
         return move(moved, "there", "its code is back")
-    return move(moved, "vanished", _LAYOUT)
+    return move(moved, "vanished", _OTHER_LAYOUT)
 
 
 def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
     block = Block.load(finding.block, finding.anchor)
     for path in sources.similar_files(finding.path):
         source = sources.get(path)
-        if (place := _find_place(finding, block, source)) is not None:
-            return replace(_follow(finding, block, source, place), path=path)
+        lines = _find_lines(finding, block, source)
+        if lines is not None:
+            return replace(_follow(finding, block, source, lines), path=path)
     finding = replace(finding, file_hash="")
     elsewhere = ""
     with suppress(BadInput):  # no repository, or no commit
@@ -110,24 +115,11 @@ def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
     return move(finding, "fixed", "the file was deleted, and its code is in no other file")
 
 
-def _move_to_line(finding: Finding, source: Source, line: int, last: int) -> Finding:
-    end = last if finding.end_line else None
-    anchor = finding.anchor or collapse_whitespace(source.lines[line - 1])
-    return replace(
-        finding,
-        line=line,
-        end_line=end,
-        anchor=anchor,
-        file_hash=source.hash,
-        verified=True,
-        why="",
-    )
-
-
 def format_change(before: Finding, after: Finding) -> str:
     """Return the change as a line; "" for one that no user would see."""
     if before.state != after.state:
-        return f"{after.id} {after.place}: {before.state} → {after.state}{f' ({after.reason})' if after.reason else ''}"
+        reason = f" ({after.reason})" if after.reason else ""
+        return f"{after.id} {after.place}: {before.state} → {after.state}{reason}"
     if before.key[:2] != after.key[:2]:
         return f"{after.id} {before.place} → {after.place}"
     if before.doubt == after.doubt:

@@ -21,7 +21,7 @@ def propose_lesson(
     if session is None or finding.state != "dismissed":
         return ""
     name = f"review:{store.project}:dismissed:{finding.id}"
-    if sessions.playbook.made(name):  # a proposal that was taken back is not repeated
+    if sessions.playbook.was_applied(name):  # a proposal that was taken back is not repeated
         return ""
     reason = f"{finding.id} was dismissed"
     delta = Delta(name, (_build_op(finding, session),), "rules", reason=reason)

@@ -19,18 +19,22 @@ _REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix
 def build_repair_prompt(finding: Finding, here: Path) -> str:
     """Return the prompt that asks the agent, whose workspace is `here`, to repair a finding. The finding's own text is
     quoted as material. Raises BadInput where its file is not in the workspace."""
-    parts = [
-        f"Repair the review finding {finding.id} in {_workspace_path(here, finding)}, line {finding.line}"
-        f"{f' to {finding.end_line}' if finding.end_line else ''}: {finding.code_smell_type} ({finding.severity}).",
+    lines = f"line {finding.line}" + (f" to {finding.end_line}" if finding.end_line else "")
+    place = f"{_workspace_path(here, finding)}, {lines}"
+    paragraphs = [
+        f"Repair the review finding {finding.id} in {place}: {finding.code_smell_type} ({finding.severity}).",
         "Read the place first, since it may have moved. Change only what this finding needs, keep the behaviour "
         "otherwise, and say so if the finding is wrong. What the reviewer said:",
         _quote(finding.message),
     ]
-    more = {"Improvement": finding.improvement, "Suggested replacement": finding.suggestion}
-    more["The code was"] = finding.anchor
-    return "\n\n".join(
-        [*parts, *(f"{label}:\n{_quote(text)}" for label, text in more.items() if text)]
-    )
+    for label, text in (
+        ("Improvement", finding.improvement),
+        ("Suggested replacement", finding.suggestion),
+        ("The code was", finding.anchor),
+    ):
+        if text:
+            paragraphs.append(f"{label}:\n{_quote(text)}")
+    return "\n\n".join(paragraphs)
 
 
 def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
@@ -38,37 +42,29 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
     Python file could no longer be parsed."""
     sources = project_sources(here)
-    now = recheck_finding(finding, sources)
+    present = recheck_finding(finding, sources)
     source = sources.get(finding.path)
-    first = now.line
-    last = now.end_line or now.line
+    first = present.line
+    last = present.end_line or present.line
     lines = source.lines
     if not finding.suggestion:
-        raise BadInput(
-            f"{finding.id} has no suggestion to apply.",
-            f"Let the agent repair it: /review --fix {now.id}",
-        )
-    has_place = (
-        now.state in ("open", "regressed")
-        and now.path == finding.path
-        and 1 <= first <= last <= len(lines)
-    )
-    if not has_place or last - first != (finding.end_line or finding.line) - finding.line:
-        raise BadInput(
-            f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT
-        )
+        hint = f"Let the agent repair it: /review --fix {finding.id}"
+        raise BadInput(f"{finding.id} has no suggestion to apply.", hint)
+    is_there = present.state in ("open", "regressed") and present.path == finding.path
+    has_lines = 1 <= first <= last <= len(lines)
+    has_length = last - first == (finding.end_line or finding.line) - finding.line
+    if not (is_there and has_lines and has_length):
+        problem = f"{finding.id} is {present.status}: its code has changed since the review."
+        raise BadInput(problem, _REVIEW_HINT)
     path = _workspace_path(here, finding)
     new = finding.suggestion.split("\n")
     after = (*lines[: first - 1], *new, *lines[last:])
     if after == lines:
-        raise BadInput(
-            f"The suggestion of {finding.id} equals the present code.",
-            f"/findings check {finding.id}",
-        )
+        hint = f"/findings check {finding.id}"
+        raise BadInput(f"The suggestion of {finding.id} equals the present code.", hint)
     if source.tree is not None and Source(path, after).tree is None:
-        raise BadInput(
-            f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT
-        )
+        problem = f"With that {path} would not be valid Python: nothing was changed."
+        raise BadInput(problem, _REVIEW_HINT)
     whole = "\n".join([*lines, ""])
     above = first - 1
     below = last
@@ -79,9 +75,8 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
         old = "\n".join(lines[above:below])
     text = "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
     edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
-    applied = replace(
-        move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1
-    )
+    applied = move(present, "vanished", "its suggestion was applied")
+    applied = replace(applied, end_line=first + len(new) - 1)
     return ToolCall(f"apply_{finding.id}", edit_file.name, edit), applied
 
 
@@ -92,9 +87,8 @@ def _workspace_path(here: Path, finding: Finding) -> str:
     try:
         return (top / finding.path).relative_to(here).as_posix()
     except ValueError as error:
-        raise BadInput(
-            f"{finding.id} is in {finding.path}, outside of this folder.", f"Start there: -C {top}"
-        ) from error
+        problem = f"{finding.id} is in {finding.path}, outside of this folder."
+        raise BadInput(problem, f"Start there: -C {top}") from error
 
 
 def _quote(text: str) -> str:

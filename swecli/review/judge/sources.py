@@ -10,7 +10,7 @@ import re
 import warnings
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,9 +24,9 @@ from swecli.review.judge.layout import digest_code, read_forms
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import SECONDS
+from swecli.tools.guard import Guard
 from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.searching import files_below
-from swecli.tools.sensitive import is_sensitive
 from swecli.tools.text_files import decode, split_lines
 
 _MAX_BYTES = 5_000_000  # of a file that is read
@@ -37,8 +37,8 @@ _CONTEXT = 15  # lines on each side where no block is found
 _MAX_SECTION = 80  # lines; a longer one, such as a class, says little about where a line is
 _SECTION = re.compile(r"[A-Za-z_$]")  # how the first line of a section begins: without indentation
 _NAME = re.compile(
-    r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
-    r"|(?P<b>[\w$]+)\s*[=(]"
+    r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?"
+    r"(?P<declared>[\w$]+)|(?P<assigned>[\w$]+)\s*[=(]"
 )
 
 
@@ -61,8 +61,8 @@ class Block(NamedTuple):
 
     @classmethod
     def make(cls, lines: Iterable[str], layout: str = "") -> Block:
-        whole = strip_whitespace("".join(lines))
-        return cls(len(whole), _digest(whole), layout)
+        text = strip_whitespace("".join(lines))
+        return cls(len(text), _digest(text), layout)
 
     @classmethod
     def load(cls, text: str, anchor: str) -> Block:
@@ -141,28 +141,30 @@ class Source:
             if len(wanted) < shortest:
                 continue
             spans = [match.span() for match in re.finditer(re.escape(wanted), text)]
-            found = [first for first, end in spans if not whole or {first, end} <= bounds]
-            if found:
-                return [bisect_right(starts, first) for first in found]
+            if whole:
+                spans = [span for span in spans if bounds.issuperset(span)]
+            if spans:
+                return [bisect_right(starts, start) for start, _ in spans]
         return []
 
     def find_block(self, block: Block, anchor: str = "") -> list[tuple[int, int]]:
         """Return (first, last) line of each place of a block's text, whatever its white space: `is_same` tells whether
         that matters. `anchor` is how its text begins, or "" if unknown."""
-        whole, starts = self._stripped
-        line_at = {start: n for n, start in enumerate(starts, 1)}
-        head = strip_whitespace(anchor)
-        return [
-            (first, bisect_right(starts, start + block.length - 1))
-            for start, first in line_at.items()
-            if (start + block.length in line_at or start + block.length == len(whole))
-            and whole.startswith(head, start)
-            and _digest(whole[start : start + block.length]) == block.digest
-        ]
+        text, starts = self._stripped
+        beginning = strip_whitespace(anchor)
+        line_at = {start: line for line, start in enumerate(starts, 1)}
+        bounds = {*starts, len(text)}
+        places = []
+        for start, first in line_at.items():
+            end = start + block.length
+            may_be_there = end in bounds and text.startswith(beginning, start)
+            if may_be_there and _digest(text[start:end]) == block.digest:
+                places.append((first, bisect_right(starts, end - 1)))
+        return places
 
-    def is_same(self, block: Block, place: tuple[int, int]) -> bool:
-        """Return whether the code at a place of a block does the same as the block."""
-        return block.layout in ("", self.layout_of(*place))
+    def is_same(self, block: Block, lines: tuple[int, int]) -> bool:
+        """Return whether the code at the first and last line of a place of a block does the same as the block."""
+        return block.layout in ("", self.layout_of(*lines))
 
     @cached_property
     def _stripped(self) -> tuple[str, list[int]]:
@@ -173,39 +175,38 @@ class Source:
     @cached_property
     def _sections(self) -> list[Symbol]:
         """The lines from an unindented one, where git finds the header of a hunk, to the next, if some are indented."""
-        headers = [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] + [
-            len(self.lines) + 1
-        ]
-        found = list[Symbol]()
-        for first, end in pairwise(headers):
-            has_body = any(
-                text[:1].isspace() and text.strip() for text in self.lines[first : end - 1]
-            )
-            if has_body and end - 1 - first < _MAX_SECTION:
-                name = _NAME.search(self.lines[first - 1])
-                found.append(Symbol((name["a"] or name["b"]) if name else "", first, end - 1))
-        return found
+        headers = [line for line, text in enumerate(self.lines, 1) if _SECTION.match(text)]
+        sections = list[Symbol]()
+        for first, following in pairwise([*headers, len(self.lines) + 1]):
+            last = following - 1
+            body = self.lines[first:last]
+            has_body = any(text[:1].isspace() and text.strip() for text in body)
+            if has_body and last - first < _MAX_SECTION:
+                match = _NAME.search(self.lines[first - 1])
+                name = match["declared"] or match["assigned"] if match else ""
+                sections.append(Symbol(name, first, last))
+        return sections
 
 
 @dataclass(frozen=True)
 class Before:
-    """A changed file before the change. `places` has for each of its lines the line where it stands now, which for a
-    removed one is the next that was kept."""
+    """A changed file before the change. `present_lines` has for each of its lines the line where it stands now, which
+    for a removed one is the next that was kept."""
 
     source: Source
-    places: tuple[int, ...]
+    present_lines: tuple[int, ...]
     removed: frozenset[int]  # its lines that the change removed
     is_gone: bool  # the change removed all of them
 
     def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
         """Return the lines of now at which quoted code stood."""
-        return [self.places[line - 1] for line in self.source.find_quote(quote, shortest)]
+        return [self.present_lines[line - 1] for line in self.source.find_quote(quote, shortest)]
 
     @property
     def removals(self) -> list[tuple[int, str]]:
         """The removed lines, each with the line of now where it stood."""
-        rows = enumerate(zip(self.places, self.source.lines, strict=True), 1)
-        return [row for line, row in rows if line in self.removed]
+        pairs = enumerate(zip(self.present_lines, self.source.lines, strict=True), 1)
+        return [pair for line, pair in pairs if line in self.removed]
 
 
 class Sources:
@@ -215,9 +216,16 @@ class Sources:
     end of the object removes."""
 
     def __init__(
-        self, root: Path, before: Mapping[str, Before] | None = None, *, is_snapshot: bool = False
+        self,
+        root: Path,
+        before: Mapping[str, Before] | None = None,
+        *,
+        is_snapshot: bool = False,
+        barrier: Callable[[str], str] | None = None,
     ) -> None:
         self.root = root
+        # why a path of the project is not read, "" if it is; None: by its name, and the project's ignore files
+        self.barrier = barrier or (lambda path: Guard(root).judge(path).read_reason)
         self.before = before or {}
         self.is_snapshot = is_snapshot
         self.get = lru_cache(_CACHE_SIZE)(self._read)
@@ -230,7 +238,7 @@ class Sources:
 
     def reread(self) -> Sources:
         """Return the same files, none of them read yet. They end with this object if it is a snapshot."""
-        return Sources(self.root, self.before)
+        return Sources(self.root, self.before, barrier=self.barrier)
 
     def close(self) -> None:
         if self._remove is not None:
@@ -246,10 +254,10 @@ class Sources:
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""
         wanted = Path(path)
-        found = [
+        others = [
             name for name in self._names if Path(name).suffix == wanted.suffix and name != path
         ]
-        return sorted(found[:_MAX_SIMILAR], key=lambda name: Path(name).name != wanted.name)
+        return sorted(others[:_MAX_SIMILAR], key=lambda name: Path(name).name != wanted.name)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -266,25 +274,23 @@ class Sources:
             name = relative_path(self.root, located)
             if not located.exists():
                 return Source(name, problem="there is no such file", missing=True)
-            if is_sensitive(path) or is_sensitive(name):
-                return Source(name, problem="it may contain secrets")
+            if why := self.barrier(path) or self.barrier(name):
+                return Source(name, problem=why)
             data = read_bytes(self.root, located, _MAX_BYTES)
         except ToolError as error:
-            return Source(
-                path, problem=str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-            )
+            sentence = str(error).partition("\n")[0].partition(". ")[0]
+            return Source(path, problem=sentence.rstrip("."))
         file = decode(data)
         if file is None:
             return Source(name, hash=digest(data), problem="it is not a text file")
-        text = file.text.encode("utf-8", "surrogateescape").decode(
-            "utf-8", "replace"
-        )  # decoded as git's diffs are
+        # decoded as git's diffs are
+        text = file.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return Source(name, tuple(split_lines(text)), digest(data))
 
 
-def project_sources(here: Path) -> Sources:
+def project_sources(here: Path, barrier: Callable[[str], str] | None = None) -> Sources:
     """Return the files of the project that a folder belongs to."""
-    return Sources(project_root(here))
+    return Sources(project_root(here), barrier=barrier)
 
 
 def strip_whitespace(text: str) -> str:
@@ -302,14 +308,14 @@ def _digest(text: str) -> str:
 
 
 def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:
-    found: list[Symbol] = []
+    symbols: list[Symbol] = []
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found += _collect_symbols(child, prefix)
+            symbols += _collect_symbols(child, prefix)
             continue
         name = f"{prefix}{child.name}"
         last = child.end_lineno or child.lineno
         first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
-        found.append(Symbol(name, first, last))
-        found += _collect_symbols(child, f"{name}.")
-    return found
+        symbols.append(Symbol(name, first, last))
+        symbols += _collect_symbols(child, f"{name}.")
+    return symbols

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from swecli.agent.sender import send
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.llm.lenient_json import find_json_values
+from swecli.llm.model_json import ask_again, find_fault, read_object
 from swecli.llm.price_table import cost_of
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, worst_first
+from swecli.models.json_value import Json, JsonObject
 from swecli.models.message import (
     ApiMessage,
     ModelReply,
@@ -40,10 +40,13 @@ TOKEN_SHARE = 2 / 3  # of the reviewer's tokens: 40 % of all
 MIN_TOKENS = 40_000  # that verification may use in a small review
 _REPLY_TOKENS = 120  # estimated, for a judgement
 _TOOL = "judge_findings"
+_ATTEMPTS = 2  # for an answer that can be read
 _MIN_QUOTE = 3  # characters of a quote that is evidence
 _MAX_LINES = 80  # of the enclosing symbol
 _MAX_CALLERS = 5
 _MAX_DEFINITIONS = 3
+_MAX_DEFINITION = 12  # lines of each
+_MAX_PLACES = 2  # that a verifier may ask to see
 _MAX_MOVED = 2  # places that the code of a claim may have been moved to
 _MIN_MOVED = 12  # characters of code that is searched for in other files
 _MAX_FILES = 400  # searched for callers
@@ -91,121 +94,127 @@ class Verifier:
     ) -> tuple[FindingsJudged, Verification]:
         """Verify findings and store the verdicts. `reported` are the ids of those that the running review reported."""
         claims = _select_claims(findings, reported)
-        done = await self.verify(claims)
+        result = await self.verify(claims)
         judged = tuple(
-            _apply_judgement(f, done.judgements[f.id], again=f.id in reported)
-            for f in claims
-            if f.id in done.judgements
+            _apply_judgement(finding, result.judgements[finding.id], again=finding.id in reported)
+            for finding in claims
+            if finding.id in result.judgements
         )
         self.store.update(judged, "check", self.model.name)
-        for ref, known in done.duplicates.items():
-            self.store.merge(ref, known)
+        for name, known in result.duplicates.items():
+            self.store.merge(name, known)
         session = sessions.current_session
-        if session is not None and session.interactions and done.requests:
-            figures = (done.requests, done.usage, done.cost, 0)
+        if session is not None and session.interactions and result.requests:
+            figures = (result.requests, result.usage, result.cost, 0)
             sessions.record_request(
                 RequestRecord(self.model.name, "verify", session.interactions, *figures)
             )
-        count = Counter(finding.verdict for finding in judged)
-        return FindingsJudged(
-            count["confirmed"], count["refuted"], count["cannot_tell"], judged
-        ), done
+        counts = Counter(finding.verdict for finding in judged)
+        event = FindingsJudged(
+            counts["confirmed"], counts["refuted"], counts["cannot_tell"], judged
+        )
+        return event, result
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
-        out = Verification(self._judge_without_request(claims))
-        for batch in _make_batches(
-            [finding for finding in claims if finding.id not in out.judgements]
-        ):
-            if self._is_over_budget(out):
-                out.problems.append("not all findings were checked: the cost limit is reached")
+        result = Verification(self._earlier_judgements(claims))
+        asked = [finding for finding in claims if finding.id not in result.judgements]
+        for batch in _make_batches(asked):
+            if self._is_over_budget(result):
+                result.problems.append("not all findings were checked: the cost limit is reached")
                 break
-            if out.usage.total >= self.tokens or not await self._judge(batch, out):
+            if result.usage.total >= self.tokens or not await self._judge(batch, result):
                 break
-        return out
+        return result
 
-    def _is_over_budget(self, out: Verification) -> bool:
-        if self.max_cost is None or out.cost is None:
-            return False
-        return out.cost >= self.max_cost
+    def _is_over_budget(self, result: Verification) -> bool:
+        cost = result.cost
+        return self.max_cost is not None and cost is not None and cost >= self.max_cost
 
-    def _judge_without_request(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
-        """Return the judgements that need no request: the model's own on the same claim and code."""
-        ruled = dict[str, Judgement]()
+    def _earlier_judgements(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
+        """Return the judgements that need no request, by finding id: the model's own on the same claim and code."""
+        judgements = dict[str, Judgement]()
         for finding in claims:
-            known = finding.judgement
-            if (
-                known is not None
-                and known.by == self.model.name
-                and known.digest == self._digest(finding)
-            ):
-                ruled[finding.id] = known
-        return ruled
+            judgement = finding.judgement
+            if judgement is None or judgement.by != self.model.name:
+                continue
+            if judgement.digest == self._digest(finding):
+                judgements[finding.id] = judgement
+        return judgements
 
     def _digest(self, finding: Finding) -> str:
-        shown = f"{_PROMPT}\n{self._describe(finding)}"
-        return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
+        text = f"{_PROMPT}\n{self._describe(finding)}"
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
     def estimate(self, findings: Iterable[Finding]) -> tuple[list[Finding], str]:
         """Return the findings that can be checked, and a line with the expected requests, tokens and price."""
-        ruled = self._judge_without_request(claims := _select_claims(findings))
-        asked = [finding for finding in claims if finding.id not in ruled]
+        claims = _select_claims(findings)
+        judgements = self._earlier_judgements(claims)
+        asked = [finding for finding in claims if finding.id not in judgements]
         batches = _make_batches(asked)
-        evidence = sum(self.counter.count(self._describe(finding)) for finding in asked)
-        usage = Usage(
-            evidence + len(batches) * self.counter.count(_PROMPT), len(asked) * _REPLY_TOKENS
-        )
+        tokens = len(batches) * self.counter.count(_PROMPT)
+        tokens += sum(self.counter.count(self._describe(finding)) for finding in asked)
+        usage = Usage(tokens, len(asked) * _REPLY_TOKENS)
         cost = cost_of(usage, self.model.profile.price)
         price = "price unknown" if cost is None else f"about ${cost:.4f}"
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
         return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 
     async def _judge(
-        self, batch: Sequence[Finding], out: Verification, see: Mapping[str, list[str]] = {}
+        self, batch: Sequence[Finding], result: Verification, see: Mapping[str, list[str]] = {}
     ) -> bool:
         """Send one request, and a second for the places it asks to `see`. Returns False if the service failed."""
         try:
-            reply = await self._ask(batch, see, out)
+            answers = await self._ask(batch, see, result)
         except SwecliError as error:
-            out.problems.append(f"findings could not be checked: {error.message}")
+            result.problems.append(f"findings could not be checked: {error.message}")
             failure = Judgement("cannot_tell", why=error.message, by="failure")
-            out.judgements = {finding.id: failure for finding in batch} | out.judgements
+            result.judgements = {finding.id: failure for finding in batch} | result.judgements
             return False
-        rows = _parse_rows(reply, batch[0].id if len(batch) == 1 else "")
         more: dict[str, list[str]] = {}
         for finding in batch:
-            row = rows.get(finding.id)
-            if row is None:
-                why = "the verifier gave no answer"
-                out.judgements[finding.id] = Judgement("cannot_tell", why=why, by="failure")
+            answer = answers.get(finding.id)
+            if answer is None:
+                reason = "the verifier gave no answer"
+                result.judgements[finding.id] = Judgement("cannot_tell", why=reason, by="failure")
                 continue
-            judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
-            places = _parse_places(row)
+            judgement = _parse_judgement(answer, self.sources, self.model.name, finding.path)
+            places = answer.get("see", [])[:_MAX_PLACES]
             if places and not see and judgement.verdict == "cannot_tell":
                 more[finding.id] = places
-            if known := _parse_same_as(finding, batch, rows):
-                out.duplicates[finding.id] = known
-                why = f"it is {known}, in other words"
-                judgement = Judgement("refuted", why=why, by=self.model.name)
+            same = _parse_same_as(finding, batch, answers)
+            if same:
+                result.duplicates[finding.id] = same
+                reason = f"it is {same}, in other words"
+                judgement = Judgement("refuted", why=reason, by=self.model.name)
             digest = f"{self._digest(finding)}{_SAW_MORE if see else ''}"
-            out.judgements[finding.id] = replace(judgement, digest=digest)
-        if not more or self._is_over_budget(out):
+            result.judgements[finding.id] = replace(judgement, digest=digest)
+        if not more or self._is_over_budget(result):
             return True
-        return await self._judge([finding for finding in batch if finding.id in more], out, more)
+        again = [finding for finding in batch if finding.id in more]
+        return await self._judge(again, result, more)
 
     async def _ask(
-        self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification
-    ) -> ModelReply:
+        self, batch: Sequence[Finding], see: Mapping[str, list[str]], result: Verification
+    ) -> dict[str, JsonObject]:
+        """Return the first judgement of each id. An answer without any that follows the schema is asked for once more,
+        with what is wrong; then there is none. Raises SwecliError."""
         evidence = [
             await asyncio.to_thread(self._describe, finding, see.get(finding.id, ()))
-            for finding in asked
+            for finding in batch
         ]
-        messages: list[ApiMessage] = [
-            {"role": "system", "content": _PROMPT},
-            {"role": "user", "content": "\n\n".join(evidence)},
-        ]
-        request = ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
-        return await send(self.model, request, out.spend)
+        for _ in range(_ATTEMPTS):
+            messages: list[ApiMessage] = [
+                {"role": "system", "content": _PROMPT},
+                {"role": "user", "content": "\n\n".join(evidence)},
+            ]
+            request = ModelRequest(self.model.name, messages, [_SPEC], self.max_tokens, "verify")
+            answer, fault = _read_judgements(await send(self.model, request, result.spend))
+            if not fault:
+                judgements = reversed(answer["judgements"])
+                return {judgement["id"]: judgement for judgement in judgements}
+            evidence.append(ask_again(fault))
+        return {}
 
     def _describe(self, finding: Finding, see: Sequence[str] = ()) -> str:
         """Return the claim with its code, what the change removed there, what that code calls and who calls it, and
@@ -213,44 +222,44 @@ class Verifier:
         source = self.sources.reviewed(finding.path)
         before = self.sources.before.get(finding.path)
         is_gone = before is not None and before.is_gone
-        out: list[str] = []
+        text: list[str] = []
         if finding.same_as:
             known = self.store.get(finding.same_as)
             claim = (
                 f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
             )
-            out.append(f"{finding.id} may be {known.id}, which is known: {claim}")
+            text.append(f"{finding.id} may be {known.id}, which is known: {claim}")
         symbol = source.symbol_at(min(max(1, finding.line), max(1, len(source.lines))))
         first = symbol.first
         if symbol.last - first >= _MAX_LINES:
             first = max(first, finding.line - _MAX_LINES // 2)
-        out.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
-        out.append(f"Claim: {collapse_whitespace(finding.message)}")
+        text.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
+        text.append(f"Claim: {collapse_whitespace(finding.message)}")
         if finding.state == "gone":
-            out += self._show_moved(finding)
+            text += self._show_moved(finding)
         last = min(symbol.last, first + _MAX_LINES - 1)
         title = f"{finding.path}, which the change deletes" if is_gone else finding.path
-        out.append(_format_code(source, title, first, last))
+        text.append(_format_code(source, title, first, last))
         if before is not None and not is_gone:
-            out += _show_removed(finding, before, range(first, last + 2))
+            text += _show_removed(finding, before, range(first, last + 2))
         lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
         names = set(_NAME.findall("\n".join([*lines, finding.message])))
-        named = [s for s in source.symbols if s.name.rpartition(".")[2] in names]
-        for used in [s for s in named if not symbol.first <= s.first <= symbol.last][
-            :_MAX_DEFINITIONS
-        ]:
-            out.append(
-                f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}"
-            )
-        out += [
-            f"Used in {line}"
-            for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)
+        definitions = [
+            other
+            for other in source.symbols
+            if other.name.rpartition(".")[2] in names
+            and not symbol.first <= other.first <= symbol.last
         ]
+        for other in definitions[:_MAX_DEFINITIONS]:
+            end = min(other.last, other.first + _MAX_DEFINITION - 1)
+            text.append(f"It names: {_format_code(source, finding.path, other.first, end)}")
+        callers = islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)
+        text += [f"Used in {line}" for line in callers]
         if is_gone:
             mentions = islice(_find_mentions(finding.path, self.sources), _MAX_CALLERS)
-            out += [f"Named in {line}" for line in mentions]
-        out += [self._show_place(place) for place in see]
-        return "\n".join(out)
+            text += [f"Named in {line}" for line in mentions]
+        text += [self._show_place(place) for place in see]
+        return "\n".join(text)
 
     def _show_moved(self, finding: Finding) -> list[str]:
         """Return where the code of a finding that is gone stands now, if it was moved into another file."""
@@ -277,51 +286,44 @@ class Verifier:
 
 
 def _parse_judgement(
-    row: Mapping[str, Any], sources: Sources, by: str, claimed: str = ""
+    answer: Mapping[str, Json], sources: Sources, by: str, claimed: str = ""
 ) -> Judgement:
-    """Return the judgement of an answer's row. Without a quote that its file, or the `claimed` one, contains, it is
-    cannot_tell, and one with another verdict is a failure. A quote of what the change removed can confirm a claim; it
-    cannot refute one, since it stands no longer."""
-    given = re.sub(r"^\W+", "", str(row.get("verdict")).lower())
-    why = collapse_whitespace(str(row.get("why") or ""))[:400]
-    verdict: Verdict = ""
-    if given.startswith("confirm"):
-        verdict = "confirmed"
-    elif given.startswith("refut"):
-        verdict = "refuted"
-    if not verdict:
-        return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
-    quote = str(row.get("quote") or "")
-    path = str(row.get("path") or claimed).removeprefix("./")
+    """Return the judgement of an answer. Without a quote that its file, or the `claimed` one, contains, it is
+    cannot_tell. A quote of what the change removed can confirm a claim; it cannot refute one, since it stands no
+    longer."""
+    verdict: Verdict = answer["verdict"]
+    reason = collapse_whitespace(answer.get("why", ""))[:400]
+    if verdict == "cannot_tell":
+        return Judgement(verdict, why=reason, by=by)
+    quote = answer.get("quote", "")
+    path = (answer.get("path") or claimed).removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     source = sources.get(path) if path == claimed else sources.find(path)
-    found = source.find_quote(quote, _MIN_QUOTE) if path else []
+    lines = source.find_quote(quote, _MIN_QUOTE) if path else []
     before = sources.before.get(path)
-    if not found and before is not None and verdict == "confirmed":
-        found = before.find_quote(quote, _MIN_QUOTE)
-    if not found:
-        return Judgement("cannot_tell", why=f"{why} (its quote is in no file)".strip(), by=by)
-    return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
+    if not lines and before is not None and verdict == "confirmed":
+        lines = before.find_quote(quote, _MIN_QUOTE)
+    if not lines:
+        return Judgement("cannot_tell", why=f"{reason} (its quote is in no file)".strip(), by=by)
+    return Judgement(verdict, path, lines[0], quote.strip().strip("`")[:400], reason, by)
 
 
 def _parse_same_as(
-    finding: Finding, batch: Sequence[Finding], rows: Mapping[str, Mapping[str, Any]]
+    finding: Finding, batch: Sequence[Finding], answers: Mapping[str, JsonObject]
 ) -> str:
     """Return the id of the finding that an answer calls the same problem, or "": the one that it was asked about, or an
     older one of the same request. One that the answer refutes takes no other along."""
-    named = re.search(r"\d+", str(rows[finding.id].get("same_as") or ""))
-    known = f"F-{int(named[0])}" if named else ""
+    answer = answers[finding.id]
+    same = answer.get("same_as", "")
     older = {other.id for other in batch if _number(other.id) < _number(finding.id)}
-    if known not in {finding.same_as, *older} - {""}:
+    if not same or same not in {finding.same_as, *older}:
         return ""
-    refuted = [
-        str(rows.get(ref, {}).get("verdict")).startswith("refut") for ref in (known, finding.id)
-    ]
-    return "" if refuted == [True, False] else known
+    is_refuted = answers.get(same, {}).get("verdict") == "refuted"
+    return "" if is_refuted and answer["verdict"] != "refuted" else same
 
 
-def _number(ref: str) -> int:
-    return int(ref.removeprefix("F-"))
+def _number(name: str) -> int:
+    return int(name.removeprefix("F-"))
 
 
 def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
@@ -329,31 +331,29 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
     reported it: a fixed finding that is confirmed then has regressed."""
     verdict = judgement.verdict
     undecided = finding.same_as if verdict == "cannot_tell" else ""
-    found = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
+    judged = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
     if verdict == "refuted":
         is_repaired = finding.state in ("gone", "regressed") or _has_changed(finding, judgement)
-        return move(found, "fixed" if is_repaired else "refuted", judgement.why or "checked")
+        return move(judged, "fixed" if is_repaired else "refuted", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
-        back = move(found, "there", judgement.why)
+        present = move(judged, "there", judgement.why)
         if not judgement.line:
-            return back
-        is_moved_out = judgement.path != finding.path
-        file_hash = (
-            "" if is_moved_out else back.file_hash
-        )  # then the next comparison finds its lines
-        return replace(back, path=judgement.path, line=judgement.line, file_hash=file_hash)
+            return present
+        present = replace(present, path=judgement.path, line=judgement.line)
+        # in another file, the next comparison has to find its lines
+        return present if present.path == finding.path else replace(present, file_hash="")
     is_reopened = again and (verdict == "confirmed" or finding.state == "refuted")
-    return move(found, "reported again", judgement.why) if is_reopened else found
+    return move(judged, "reported again", judgement.why) if is_reopened else judged
 
 
 def _has_changed(finding: Finding, judgement: Judgement) -> bool:
     """Return whether a finding was confirmed for other code than that of this judgement."""
     before = finding.judgement
-    is_same_code = before is not None and _shown(before) in ("", _shown(judgement))
+    is_same_code = before is not None and _first_digest(before) in ("", _first_digest(judgement))
     return finding.verdict == "confirmed" and not is_same_code
 
 
-def _shown(judgement: Judgement) -> str:
+def _first_digest(judgement: Judgement) -> str:
     """Return the digest of what was shown at first."""
     return judgement.digest.removesuffix(_SAW_MORE)
 
@@ -361,9 +361,15 @@ def _shown(judgement: Judgement) -> str:
 def _select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
     """Return the findings that can be checked: those that the running review `reported`, also if they were fixed or
     refuted before, then the others, the worst first."""
-    known = {f.id: f for f in findings if (f.anchor or f.block) and f.state != "dismissed"}
-    listed = (f for f in known.values() if f.state not in ("fixed", "refuted") or f.id in reported)
-    return sorted(listed, key=lambda f: (f.id not in reported, worst_first(f)[1]))
+    claims: dict[str, Finding] = {}
+    for finding in findings:
+        has_code = finding.anchor or finding.block
+        is_settled = finding.state in ("fixed", "refuted") and finding.id not in reported
+        if has_code and finding.state != "dismissed" and not is_settled:
+            claims[finding.id] = finding
+    return sorted(
+        claims.values(), key=lambda claim: (claim.id not in reported, worst_first(claim)[1])
+    )
 
 
 def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:
@@ -372,59 +378,34 @@ def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:
     for finding in claims:
         by_path.setdefault(finding.path, []).append(finding)
     return [
-        some[at : at + _MAX_CLAIMS]
-        for some in by_path.values()
-        for at in range(0, len(some), _MAX_CLAIMS)
+        in_file[start : start + _MAX_CLAIMS]
+        for in_file in by_path.values()
+        for start in range(0, len(in_file), _MAX_CLAIMS)
     ]
 
 
-def _parse_rows(reply: ModelReply, only: str) -> dict[str, dict[str, Any]]:
-    """Return the first row of each id, which may be written `F-3`, `3` or `f3: LEAK`; without one it is `only`."""
-    values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
-    for text in (*reply.broken.values(), reply.text):
-        values += [found.value for found in find_json_values(text)]
-    by_id: dict[str, dict[str, Any]] = {}
-    for value in values:
-        for row in _rows_of(value):
-            number = re.search(r"\d+", str(row.get("id")))
-            by_id.setdefault(f"F-{int(number[0])}" if number else only, row)
-    return by_id
-
-
-def _rows_of(value: Any) -> list[dict[str, Any]]:
-    """Return the rows in one JSON value: a list of them, one row, or rows by id, also under `judgements`."""
-    listed = value.get("judgements", value) if isinstance(value, dict) else value
-    if isinstance(listed, dict):
-        if "verdict" in listed:
-            return [listed]
-        return [{"id": key, **row} for key, row in listed.items() if isinstance(row, dict)]
-    if isinstance(listed, list):
-        return [row for row in listed if isinstance(row, dict)]
-    return []
-
-
-def _parse_places(row: Mapping[str, Any]) -> list[str]:
-    """Return the places, at most two, that the model asks to see before it judges."""
-    named = row.get("see")
-    if not isinstance(named, list):
-        return []
-    return [place for place in named if isinstance(place, str)][:2]
+def _read_judgements(reply: ModelReply) -> tuple[JsonObject, str]:
+    """Return the judgements in a call or in the text of an answer, and ""; or {} and what is wrong with them."""
+    call = next((call for call in reply.calls if call.name == _TOOL), None)
+    if call is None:
+        return read_object(reply.text, _SPEC.parameters)
+    fault = reply.malformed.get(call.id) or find_fault(call.parameters, _SPEC.parameters)
+    return ({}, fault) if fault else (call.parameters, "")
 
 
 def _format_code(source: Source, path: str, first: int, last: int) -> str:
-    rows = range(first, min(last, len(source.lines)) + 1)
-    return "\n".join(
-        [f"{path}:", *(f"{number:>6} {source.lines[number - 1][:400]}" for number in rows)]
-    )
+    numbers = range(first, min(last, len(source.lines)) + 1)
+    lines = [f"{number:>6} {source.lines[number - 1][:400]}" for number in numbers]
+    return "\n".join([f"{path}:", *lines])
 
 
 def _show_removed(finding: Finding, before: Before, lines: range) -> list[str]:
     """Return what the change removed at these lines, each with the line before which it stood; of a claim about removed
     code what stood nearest to it."""
-    rows = [row for row in before.removals if finding.removed or row[0] in lines]
-    nearest = sorted(rows, key=lambda row: abs(row[0] - finding.line))[:_MAX_LINES]
-    shown = [f"{place:>6} - {text[:400]}" for place, text in rows if (place, text) in nearest]
-    return ["Removed by the change:", *shown[:_MAX_LINES]] if shown else []
+    removals = [pair for pair in before.removals if finding.removed or pair[0] in lines]
+    nearest = sorted(removals, key=lambda pair: abs(pair[0] - finding.line))[:_MAX_LINES]
+    text = [f"{pair[0]:>6} - {pair[1][:400]}" for pair in removals if pair in nearest]
+    return ["Removed by the change:", *text[:_MAX_LINES]] if text else []
 
 
 def _find_mentions(path: str, sources: Sources) -> Iterator[str]:

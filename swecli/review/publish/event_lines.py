@@ -73,14 +73,15 @@ def _describe_estimate(expected: Estimate) -> str:
     cost = "price unknown"
     if expected.cost:
         cost = f"${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}"
-    loops, most = expected.loops
+    fewest, most = expected.loops
     low, high = expected.tokens
     requests = f"{expected.requests[0]} to {expected.requests[1]} requests"
-    return f"estimated from {expected.basis}: {loops} to {most} loops, {requests}, {low:,} to {high:,} tokens, {cost}"
+    return f"estimated from {expected.basis}: {fewest} to {most} loops, {requests}, {low:,} to {high:,} tokens, {cost}"
 
 
 def _describe_progress(event: ReviewProgressed) -> str:
-    got = event.coverage
+    coverage = event.coverage
+    unit = coverage.get("unit", "lines")
     named = ", ".join(event.paths[:_MAX_PATHS])
     more = ", …" if len(event.paths) > _MAX_PATHS else ""
     return " · ".join(
@@ -88,7 +89,7 @@ def _describe_progress(event: ReviewProgressed) -> str:
             f"loop {event.loop} of {event.loops}",
             f"part {event.part} of {event.parts}",
             f"{named}{more}",
-            f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}",
+            f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
             pluralize(event.findings, "finding"),
             pluralize(event.tokens, "token"),
             "cost unknown" if event.cost is None else f"${event.cost:.4f}",
@@ -105,11 +106,11 @@ def _describe_end(event: ReviewFinished) -> list[str]:
     if event.end in _STOPS:
         counts.append(_STOPS[event.end])
     cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
-    taken = f"took {event.usage.total:,} tokens, {cost}"
+    expense = f"took {event.usage.total:,} tokens, {cost}"
     if event.estimate is not None:
         low, high = event.estimate.tokens
-        taken += f" (expected {low:,} to {high:,} tokens)"
-    return [" · ".join(counts), format_coverage(event), taken]
+        expense += f" (expected {low:,} to {high:,} tokens)"
+    return [" · ".join(counts), format_coverage(event), expense]
 
 
 def format_incomplete(end: ReviewFinished) -> str:
@@ -119,8 +120,8 @@ def format_incomplete(end: ReviewFinished) -> str:
     if end.coverage.read < end.coverage.total:
         return "the review is incomplete: code that was not read may contain more findings"
     if end.coverage.unverified:
-        left = pluralize(end.coverage.unverified, "finding")
-        return f"the review is incomplete: everything was read, but {left} could not be verified"
+        count = pluralize(end.coverage.unverified, "finding")
+        return f"the review is incomplete: everything was read, but {count} could not be verified"
     return "the review is incomplete: it ended early"
 
 
@@ -133,8 +134,8 @@ def format_coverage(end: ReviewFinished) -> str:
     if coverage.shown:
         parts.append(f"{coverage.shown:,} shown, no report")
     if coverage.not_read:
-        left = [file for file in coverage.files if file.not_read]
-        parts.append(f"{coverage.not_read:,} not read{_describe_unread(left)}")
+        unread = [file for file in coverage.files if file.not_read]
+        parts.append(f"{coverage.not_read:,} not read{_describe_unread(unread)}")
     if coverage.unverified:
         parts.append(f"{coverage.unverified:,} not verified")
     refuted = sum(finding.state == "refuted" for finding in end.findings)
@@ -143,13 +144,13 @@ def format_coverage(end: ReviewFinished) -> str:
     return " · ".join(parts)
 
 
-def _describe_unread(left: list[FileCoverage]) -> str:
-    """Return why lines of these files were not read, and which."""
-    whys = ", ".join(dict.fromkeys(file.why for file in left if file.why))
-    reason = f" ({whys})" if whys else ""
-    listed = ", ".join(_describe_spans(file) for file in left[:_MAX_NAMED])
-    more = ", …" if len(left) > _MAX_NAMED else ""
-    return f"{reason}: {listed}{more}"
+def _describe_unread(files: list[FileCoverage]) -> str:
+    """Return why lines of these files were not read, and which: ` (loop limit): a.py 40-80`."""
+    reasons = ", ".join(dict.fromkeys(file.why for file in files if file.why))
+    clause = f" ({reasons})" if reasons else ""
+    listed = ", ".join(_describe_spans(file) for file in files[:_MAX_NAMED])
+    more = ", …" if len(files) > _MAX_NAMED else ""
+    return f"{clause}: {listed}{more}"
 
 
 def _describe_spans(file: FileCoverage) -> str:

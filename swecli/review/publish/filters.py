@@ -27,13 +27,13 @@ def filter_findings(findings: Sequence[Finding], words: Sequence[str]) -> list[F
     states = [word for word in words if word in STATES] or list(OPEN_STATES)
     if "all" in words:
         states = list(STATES)
-    wanted = [word for word in words if word not in STATES and word != "all"]
-    kept = [
+    others = [word for word in words if word not in STATES and word != "all"]
+    matching = [
         finding
         for finding in findings
-        if finding.state in states and all(_matches(finding, word) for word in wanted)
+        if finding.state in states and all(_matches(finding, word) for word in others)
     ]
-    return sorted(kept, key=worst_first)
+    return sorted(matching, key=worst_first)
 
 
 def _matches(finding: Finding, word: str) -> bool:
@@ -41,9 +41,9 @@ def _matches(finding: Finding, word: str) -> bool:
     name, sign, value = word.partition(">=" if ">=" in word else ":")
     if not sign:
         return _contains(finding, word)
-    known = _CHOICES.get(name, ())
-    if known and value not in known:
-        raise BadInput(f"Unknown {name} {value!r}.", f"Choose: {', '.join(known)}")
+    choices = _CHOICES.get(name, ())
+    if choices and value not in choices:
+        raise BadInput(f"Unknown {name} {value!r}.", f"Choose: {', '.join(choices)}")
     match name:
         case "severity":
             return finding.at_least(value)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from swecli.models.counts import pluralize
 from swecli.models.finding import Finding
+from swecli.models.review_events import ReviewFinished
+
+# exit codes of a review
+_SEVERE = 1  # a finding fails it
+_INCOMPLETE = 3  # not everything was read
+FAILED = 4  # it could not be done, or not be posted
+_MAX_NAMED = 10  # findings that fail a review and are named in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,12 @@ class Gate:
         is_severe = finding.at_least(self.post_min)
         return self.counts(finding) and (is_severe or self.fails(finding))
 
+    def exit_code(self, end: ReviewFinished, *, is_incomplete_allowed: bool) -> int:
+        """Return 1 for a finding that fails the review, else 3 if it is incomplete, else 0."""
+        if any(map(self.fails, end.findings)):
+            return _SEVERE
+        return 0 if end.complete or is_incomplete_allowed else _INCOMPLETE
+
     def describe(self, findings: Iterable[Finding]) -> str:
         """Return `2 findings fail the review (--fail-on high)`, "" if none does."""
         failing = sum(map(self.fails, findings))
@@ -39,3 +52,9 @@ class Gate:
             return ""
         verb = "fails" if failing == 1 else "fail"
         return f"{pluralize(failing, 'finding')} {verb} the review (--fail-on {self.fail_on})"
+
+    def name_failing(self, findings: Sequence[Finding]) -> str:
+        """Return what `describe` does, with the ids of the first of them."""
+        ids = [finding.id for finding in findings if self.fails(finding)]
+        more = ", …" if len(ids) > _MAX_NAMED else ""
+        return f"{self.describe(findings)}: {', '.join(ids[:_MAX_NAMED])}{more}" if ids else ""

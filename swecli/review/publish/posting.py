@@ -48,18 +48,13 @@ class Push:
     @property
     def lines(self) -> list[str]:
         """The plan as lines for the user, the counts last."""
-        lists = {
-            "inline": self.inline,
-            "in the summary": self.rest,
-            "fixed": [f for f, _ in self.fixed],
-        }
-        rows = [
-            f"{name.split()[-1]} {row_view(finding).line}"
-            for name, listed in lists.items()
-            for finding in listed
-        ]
-        counts = [f"{len(listed)} {name}" for name, listed in lists.items()]
-        return [*rows, ", ".join([*counts, f"{len(self.known)} already posted"])]
+        lines = [f"inline {row_view(finding).line}" for finding in self.inline]
+        lines += [f"summary {row_view(finding).line}" for finding in self.rest]
+        lines += [f"fixed {row_view(finding).line}" for finding, _ in self.fixed]
+        counts = (
+            f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
+        )
+        return [*lines, f"{counts}, {len(self.known)} already posted"]
 
     @property
     def summary(self) -> str:
@@ -81,15 +76,14 @@ class Push:
         problems: list[str] = []
         if self.inline:
             count = pluralize(len(self.inline), "finding")
-            body = f"swecli: {count}; the rest, and the coverage, is in the summary comment."
-            comments = [
-                _build_comment(finding, self.target.diffs[finding.path]) for finding in self.inline
-            ]
+            diffs = self.target.diffs
             review = {
                 "commit_id": self.target.head,
                 "event": "COMMENT",
-                "body": body,
-                "comments": comments,
+                "body": f"swecli: {count}; the rest, and the coverage, is in the summary comment.",
+                "comments": [
+                    _build_comment(finding, diffs[finding.path]) for finding in self.inline
+                ],
             }
             try:
                 self.github.request("POST", f"pulls/{self.target.pr}/reviews", review)
@@ -102,9 +96,11 @@ class Push:
                 )
         problems += _close_fixed(push)
         comment = self.target.earlier.comment
-        text = push.summary
-        where = f"issues/comments/{comment}" if comment else f"issues/{self.target.pr}/comments"
-        self.github.request("PATCH" if comment else "POST", where, {"body": text})
+        body = {"body": push.summary}
+        if comment:
+            self.github.request("PATCH", f"issues/comments/{comment}", body)
+        else:
+            self.github.request("POST", f"issues/{self.target.pr}/comments", body)
         return [*problems, f"posted: {push.lines[-1]}"]
 
 
@@ -130,36 +126,37 @@ def plan_push(
     known: list[Finding] = []
     fixed: list[tuple[Finding, int]] = []
     for finding in end.findings:
-        mark = finding.fingerprint
-        if mark in comments:
+        fingerprint = finding.fingerprint
+        if fingerprint in comments:
             if finding.is_open:
                 known.append(finding)
-            elif finding.state == "fixed" and mark not in replied:
-                fixed.append((finding, comments[mark]))
+            elif finding.state == "fixed" and fingerprint not in replied:
+                fixed.append((finding, comments[fingerprint]))
         elif gate.is_posted(finding):
             new.append(finding)
 
     new.sort(key=worst_first)
-    tabled = {finding.fingerprint for finding in target.earlier.findings}
+    in_summary = {finding.fingerprint for finding in target.earlier.findings}
     fit = [
         finding
         for finding in new
-        if finding.fingerprint not in tabled
+        if finding.fingerprint not in in_summary
         and finding.at_least(gate.post_min)
         and (not finding.late or finding.severity == "critical")
-        and _is_in_diff(finding, target.diffs)
+        and finding.path in target.diffs
+        and finding.line in target.diffs[finding.path].lines
     ]
-    inline = tuple(fit[:MAX_INLINE])
+    inline = fit[:MAX_INLINE]
     return Push(
-        github,
-        target,
-        end,
-        tuple(dict.fromkeys([*target.earlier.digests, *read])),
-        gate,
-        inline,
-        tuple(finding for finding in new if finding not in inline),
-        tuple(known),
-        tuple(fixed),
+        github=github,
+        target=target,
+        end=end,
+        read=tuple(dict.fromkeys([*target.earlier.digests, *read])),
+        gate=gate,
+        inline=tuple(inline),
+        rest=tuple(finding for finding in new if finding not in inline),
+        known=tuple(known),
+        fixed=tuple(fixed),
     )
 
 
@@ -169,19 +166,15 @@ def _own_comments(github: GitHub, number: int) -> tuple[dict[str, int], set[str]
     comments: dict[str, int] = {}
     replied: set[str] = set()
     login = github.login() if github.token else ""
-    for row in github.get_list(f"pulls/{number}/comments", "id", int):
-        author = (row.get("user") or {}).get("login")
+    for comment in github.get_list(f"pulls/{number}/comments", "id", int):
+        author = (comment.get("user") or {}).get("login")
         if not login or author != login:
             continue
-        for fixed, mark in MARK.findall(str(row.get("body") or "")):
-            if fixed:
-                replied.add(mark)
-            comments.setdefault(mark, row["id"])
+        for is_fixed, fingerprint in MARK.findall(str(comment.get("body") or "")):
+            if is_fixed:
+                replied.add(fingerprint)
+            comments.setdefault(fingerprint, comment["id"])
     return comments, replied
-
-
-def _is_in_diff(finding: Finding, diffs: Mapping[str, FileDiff]) -> bool:
-    return finding.path in diffs and finding.line in diffs[finding.path].lines
 
 
 def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
@@ -194,8 +187,10 @@ def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     claim = "\n\n".join(_format_claim(finding, with_suggestion=is_whole))
     text = f"**{_escape(finding.code_smell_type)}** ({finding.severity}) {claim}"
     body = f"{text[:_MAX_TABLE]}\n\n<!-- swecli {finding.fingerprint} -->"
-    row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
-    return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
+    comment: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
+    if last > finding.line:
+        comment |= {"start_line": finding.line, "start_side": "RIGHT"}
+    return comment
 
 
 def _close_fixed(push: Push) -> list[str]:
@@ -206,9 +201,8 @@ def _close_fixed(push: Push) -> list[str]:
     replied = set[int]()
     problems: list[str] = []
     for finding, comment in push.fixed:
-        why = _escape(finding.reason)
         mark = f"<!-- swecli-fixed {finding.fingerprint} -->"
-        text = f"fixed in {push.target.head[:12]}: {why}\n\n{mark}"
+        text = f"fixed in {push.target.head[:12]}: {_escape(finding.reason)}\n\n{mark}"
         try:
             github.request("POST", f"pulls/{number}/comments/{comment}/replies", {"body": text})
             replied.add(comment)
@@ -232,29 +226,31 @@ def _build_summary(push: Push) -> str:
     open_ones = pluralize(inline + len(push.rest), "open finding")
     dismissed = sum(finding.state == "dismissed" for finding in push.end.findings)
     failing = push.gate.describe(push.end.findings)
-    told = [f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline."]
-    told += [f"{failing}."] if failing else []
-    told += [f"{dismissed} dismissed."] if dismissed else []
-    lines.append(" ".join(told))
+    line = f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline."
+    line += f" {failing}." if failing else ""
+    line += f" {dismissed} dismissed." if dismissed else ""
+    lines.append(line)
     listed = [*push.rest, *(finding for finding in push.known if finding.state == "gone")]
     if listed:
-        lines += [f"\n<details><summary>{len(listed)} more</summary>\n"]
         lines += [
+            f"\n<details><summary>{len(listed)} more</summary>\n",
             "| place | type | severity | state | problem |",
             "| --- | --- | --- | --- | --- |",
         ]
-    for at, finding in enumerate(listed):
+    for number, finding in enumerate(listed, 1):
         cells = [
             f"`{finding.place.replace('`', '')}`",
             _escape(finding.code_smell_type),
             finding.severity,
+            finding.status,
+            _escape(finding.message)[:160],
         ]
-        cells += [finding.status, _escape(finding.message)[:160]]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _MAX_TABLE:
-            lines.append(f"| … | | | | and {len(listed) - at - 1} more |")
+            lines.append(f"| … | | | | and {len(listed) - number} more |")
             break
-    lines += ["\n</details>"] if listed else []
+    if listed:
+        lines.append("\n</details>")
     return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
 
 
@@ -264,26 +260,24 @@ def _build_summary(push: Push) -> str:
 def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
     """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`. The response
     is the reviewer's last answer in words; if it only called its tools, the report."""
-    told = [finding for finding in end.findings if finding.state != "refuted"]
+    findings = [finding for finding in end.findings if finding.state != "refuted"]
     issues = []
-    for finding in told:
-        suggestion = [_fence(finding.suggestion, "suggestion")] if finding.suggestion else []
+    for finding in findings:
+        suggestion = _fence(finding.suggestion, "suggestion") if finding.suggestion else ""
         issues.append({
             "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
             "line": finding.line,
             "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
             "severity": finding.severity, "message": finding.message,
-            "improvement": "\n\n".join([*filter(None, [finding.improvement]), *suggestion]),
+            "improvement": "\n\n".join(filter(None, [finding.improvement, suggestion])),
         })  # fmt: skip
-    response = end.text or as_markdown(told, end=end)
-    workflow = {"postedCount": posted, "failedCount": failed}
-    out = {
-        "response": response,
+    value = {
+        "response": end.text or as_markdown(findings, end=end),
         "loops": end.loops,
         "structured": {"issues": issues},
-        "suggestionWorkflow": workflow,
+        "suggestionWorkflow": {"postedCount": posted, "failedCount": failed},
     }
-    return dict(redact_value(out))
+    return dict(redact_value(value))
 
 
 def as_markdown(
@@ -291,32 +285,33 @@ def as_markdown(
 ) -> str:
     """Return a report: counts, what was not read, then the findings by severity, the worst first. Foreign text is
     escaped, and secrets are redacted."""
-    parts = [f"# {collapse_whitespace(title)}"]
+    paragraphs = [f"# {collapse_whitespace(title)}"]
     if end is not None and not end.coverage.complete:
-        parts.append(f"**Incomplete:** {_escape(format_coverage(end))}")
+        paragraphs.append(f"**Incomplete:** {_escape(format_coverage(end))}")
     open_ones = sum(finding.is_open for finding in findings)
     count = pluralize(len(findings), "finding")
-    parts.append(f"{count}, {open_ones} of them open." if findings else "No findings.")
+    paragraphs.append(f"{count}, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):
-        chosen = [finding for finding in findings if finding.severity == severity]
-        parts += [f"## {severity.capitalize()} ({len(chosen)})"] if chosen else []
-        for finding in chosen:
+        of_severity = [finding for finding in findings if finding.severity == severity]
+        if of_severity:
+            paragraphs.append(f"## {severity.capitalize()} ({len(of_severity)})")
+        for finding in of_severity:
             place = collapse_whitespace(finding.place).replace("`", "")
-            parts.append(
-                f"### {f'{finding.id} '.lstrip()}{_escape(finding.code_smell_type)} in `{place}`"
-            )
+            title = f"{finding.id} {_escape(finding.code_smell_type)} in `{place}`"
+            paragraphs.append(f"### {title.lstrip()}")
             facts = [finding.kind, finding.state, _escape(finding.doubt)]
-            facts += [f"reason: {_escape(finding.reason)}"] if finding.reason else []
-            parts += [", ".join(filter(None, facts)), *_format_claim(finding)]
-    return "\n\n".join(parts) + "\n"
+            if finding.reason:
+                facts.append(f"reason: {_escape(finding.reason)}")
+            paragraphs += [", ".join(filter(None, facts)), *_format_claim(finding)]
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str]:
     """Return the paragraphs of a finding's message, improvement and suggestion."""
-    code = (
-        _fence(finding.suggestion, "suggestion") if finding.suggestion and with_suggestion else ""
-    )
-    return [text for text in (_escape(finding.message), _escape(finding.improvement), code) if text]
+    paragraphs = [_escape(finding.message), _escape(finding.improvement)]
+    if finding.suggestion and with_suggestion:
+        paragraphs.append(_fence(finding.suggestion, "suggestion"))
+    return [*filter(None, paragraphs)]
 
 
 _NO_MENTION = (

@@ -27,19 +27,18 @@ def as_sarif(
     """Return a log of one run. Dismissed findings are suppressed, fixed and refuted ones omitted; fingerprints contain
     no line numbers, and secrets are redacted. `code` is the exit code of the program, `gate` says which findings count
     in it."""
-    settled = ("fixed", "refuted")
-    kept = [finding for finding in findings if finding.state not in settled]
-    rules = list(dict.fromkeys(_rule_of(finding) for finding in kept))
+    present = [finding for finding in findings if finding.state not in ("fixed", "refuted")]
+    rules = list(dict.fromkeys(_rule_of(finding) for finding in present))
     driver = {
         "name": "swecli",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_build_rule(name, kept) for name in rules],
+        "rules": [_build_rule(name, present) for name in rules],
     }
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_build_result(finding, rules, gate) for finding in kept],
+        "results": [_build_result(finding, rules, gate) for finding in present],
     }
     if end is not None:
         run["invocations"] = [_build_invocation(end, code)]
@@ -62,32 +61,32 @@ def _build_rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
 
 def _build_invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
     """Return how the review ended, with a notification for each file that was not wholly read."""
-    notes = [_build_notification(file) for file in end.coverage.files if not file.whole]
+    unread = [file for file in end.coverage.files if not file.whole]
     return {
         "executionSuccessful": end.complete,
         "exitCode": code,
-        "toolExecutionNotifications": notes,
+        "toolExecutionNotifications": [_build_notification(file) for file in unread],
     }
 
 
 def _build_notification(file: FileCoverage) -> dict[str, Any]:
-    why = file.why or "no report of it could be read"
+    reason = file.why or "no report of it could be read"
     spans = (*file.shown, *file.not_read)
     return {
         "level": "error",
-        "message": {"text": f"{file.path} was not wholly read: {why}"},
+        "message": {"text": f"{file.path} was not wholly read: {reason}"},
         "locations": [_build_location(file.path, first, last) for first, last in spans],
     }
 
 
 def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
     artifact = {"uri": quote(path, safe=_SAFE), "uriBaseId": "%SRCROOT%"}
-    place: dict[str, Any] = {"artifactLocation": artifact}
+    location: dict[str, Any] = {"artifactLocation": artifact}
     if first > 0:
-        place["region"] = {"startLine": first}
+        location["region"] = {"startLine": first}
     if last and last >= first > 0:
-        place["region"]["endLine"] = last
-    return {"physicalLocation": place}
+        location["region"]["endLine"] = last
+    return {"physicalLocation": location}
 
 
 def _build_result(finding: Finding, rules: Sequence[str], gate: Gate) -> dict[str, Any]:

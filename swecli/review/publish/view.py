@@ -64,16 +64,19 @@ def _list_facts(finding: Finding, history: Sequence[StateChange]) -> list[tuple[
         facts.append(("reason", finding.reason))
     if finding.judgement is not None:
         facts.append(_describe_judgement(finding.judgement))
-    for row in history:
-        facts.append((row.at, f"{row.before} → {row.after} by {row.by} {row.why}".strip()))
+    for change in history:
+        line = f"{change.before} → {change.after} by {change.by} {change.why}"
+        facts.append((change.at, line.strip()))
     return facts
 
 
-def _describe_judgement(judged: Judgement) -> tuple[str, str]:
-    if judged.by == "failure":
-        return "not verified", judged.why
-    place = f" {judged.path}:{judged.line} `{judged.quote}`" if judged.quote else ""
-    return "checked", f"{judged.verdict.replace('_', ' ')} by {judged.by}: {judged.why}{place}"
+def _describe_judgement(judgement: Judgement) -> tuple[str, str]:
+    if judgement.by == "failure":
+        return "not verified", judgement.why
+    verdict = f"{judgement.verdict.replace('_', ' ')} by {judgement.by}: {judgement.why}"
+    if not judgement.quote:
+        return "checked", verdict
+    return "checked", f"{verdict} {judgement.path}:{judgement.line} `{judgement.quote}`"
 
 
 def _show_code(finding: Finding, lines: Sequence[str]) -> list[str]:
@@ -81,11 +84,11 @@ def _show_code(finding: Finding, lines: Sequence[str]) -> list[str]:
     if finding.line <= 0:
         return []
     last = finding.end_line or finding.line
-    shown: list[str] = []
+    code: list[str] = []
     for number in range(max(1, finding.line - _CONTEXT), min(len(lines), last + _CONTEXT) + 1):
         sign = ">" if finding.line <= number <= last else " "
-        shown.append(f"{sign}{number:>5} {lines[number - 1]}")
-    return shown
+        code.append(f"{sign}{number:>5} {lines[number - 1]}")
+    return code
 
 
 def _show_suggestion(finding: Finding, lines: Sequence[str]) -> list[str]:
@@ -99,5 +102,5 @@ def _show_suggestion(finding: Finding, lines: Sequence[str]) -> list[str]:
     diff = list(unified_diff(present, new, lineterm="", n=len(lines)))
     if not diff:
         return []
-    place = f"@@ -{finding.line},{len(present)} +{finding.line},{len(new)} @@"
-    return [f"--- {finding.path}", f"+++ {finding.path}", place, *diff[3:]]
+    header = f"@@ -{finding.line},{len(present)} +{finding.line},{len(new)} @@"
+    return [f"--- {finding.path}", f"+++ {finding.path}", header, *diff[3:]]

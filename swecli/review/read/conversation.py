@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from swecli.context.budget import RequestLimits
-from swecli.context.fit import Ladder
+from swecli.context.fit import RequestReducer
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import loop_window
 from swecli.models.events import ContextMeasured, ContextReduced, Event
@@ -61,7 +61,7 @@ class Conversation:
         system, *rest = self.messages
         if all(asked not in str(message.get("content")) for message in rest):
             rest = _restore(asked, rest)
-        sent, reduced = Ladder(limits, counter).fit([system, *rest])
+        sent, reduced = RequestReducer(limits, counter).fit([system, *rest])
         if reduced:  # what was removed does not come back
             self.messages = sent
         size = limits.measure(sent, counter)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from swecli.agent.sender import Outgoing
 from swecli.agent.turn_state import TurnState
 from swecli.context.budget import RequestLimits
-from swecli.context.observed_limits import ModelLimits
+from swecli.context.observed_limits import ModelLimits, RequestShape
 from swecli.context.system_message import cache_marks
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Event, ToolFinished
@@ -35,14 +35,14 @@ from swecli.review.read.report_tool import REPORT_TOOL
 from swecli.review.target.plan import Part
 
 _PARTIAL = "partial"  # the reports of an interrupted reply, in what a review has spent
-_LAST = "This is the last loop: report everything you have not reported yet."
+_LAST_LOOP = "This is the last loop: report everything you have not reported yet."
 
 
 @dataclass(frozen=True, slots=True)
 class _SentRequest:
     """What is known of a request, should the provider refuse it as too long."""
 
-    shape: tuple[str, int, int | None]  # model, tokens of the tools, and the limit of an answer
+    shape: RequestShape
     tokens: int
     reserve: int
     messages: list[ApiMessage]
@@ -60,13 +60,13 @@ class ReviewDialogue:
     names: dict[str, str]
     """The paths that a finding may name, each with the path of today."""
     text: str = ""  # the reviewer's last words
-    _asked: str = ""  # the message of the running part
+    _question: str = ""  # the message of the running part
     _part: Part | None = None  # the part of the running step, also after it was closed
-    _shown: str = ""  # all code that the model was shown, normalized
+    _shown_code: str = ""  # all code that the model was shown, normalized
     _is_report_only: bool = False
-    _known: ModelLimits = field(default_factory=ModelLimits)
+    _limits: ModelLimits = field(default_factory=ModelLimits)
     _sent: _SentRequest | None = None
-    _read: Extraction = field(default_factory=Extraction)
+    _extraction: Extraction = field(default_factory=Extraction)
 
     @classmethod
     def begin(cls, job: ReviewJob, specs: list[ToolSpec]) -> ReviewDialogue:
@@ -109,40 +109,39 @@ class ReviewDialogue:
         self.open_part()
         is_last = 1 < state.steps == self.last_loop
         if is_last and self.progress.steps:
-            self._say(_LAST)
+            self._say(_LAST_LOOP)
         self._is_report_only = is_last or self.progress.is_report_due
 
     def open_part(self) -> None:
         """Ask for the next part, unless one is running."""
-        at = self.progress
+        progress = self.progress
         plan = self.job.plan
         store = self.job.store
-        if at.part is None:
-            part = at.waiting[0]
+        if progress.part is None:
+            part = progress.waiting[0]
             known = plan.select(store.findings(["open", "regressed"], part.paths))
-            dismissed = store.findings(["dismissed"], part.paths)
-            at.start_part(part)
-            self._asked = write_part_message(plan, part, self.record.label, [*known, *dismissed])
-            self._shown += normalize_code(self._asked)
-            self._say(self._asked)
-        self._part = at.part
+            known += store.findings(["dismissed"], part.paths)
+            progress.start_part(part)
+            self._question = write_part_message(plan, part, self.record.label, known)
+            self._shown_code += normalize_code(self._question)
+            self._say(self._question)
+        self._part = progress.part
 
     async def prepare(self, *, refused: bool) -> Outgoing:
         """Fit the conversation into the model's window. Raises ContextFull."""
         agent = self.job.agent
-        known = self._known
         model = agent.model
         counter = agent.counter
         max_tokens = agent.settings.max_tokens
-        shape = (model.name, counter.count_tools(self.specs), max_tokens)
-        reserve = known.answer_tokens(model.name, model.profile.reserve(max_tokens))
+        shape = RequestShape(model.name, counter.count_tools(self.specs), max_tokens)
+        reserve = self._limits.answer_tokens(model.name, model.profile.reserve(max_tokens))
         limits = RequestLimits(
             model.profile.window,
             reserve,
-            allowed=known.limits.get(shape),
-            tools_tokens=shape[1],
+            allowed=self._limits.limits.get(shape),
+            tools_tokens=shape.tools_tokens,
         )
-        fitted = self.conversation.fit(self._asked, limits, counter)
+        fitted = self.conversation.fit(self._question, limits, counter)
         self._sent = _SentRequest(shape, fitted.tokens, reserve, fitted.sent)
         specs = self.specs
         if self._is_report_only:
@@ -155,7 +154,7 @@ class ReviewDialogue:
         """Lower the limit that requests are fitted to."""
         sent = self._sent
         if sent is not None:
-            self._known = self._known.record_refusal(sent.shape, sent.tokens, sent.reserve, error)
+            self._limits = self._limits.record_refusal(sent.shape, sent.tokens, sent.reserve, error)
 
     def check(self, reply: ModelReply, usage: Usage | None) -> list[str]:
         """Do nothing: counts are not compared."""
@@ -163,49 +162,52 @@ class ReviewDialogue:
 
     async def read_reply(self, state: TurnState, reply: ModelReply) -> list[Event]:
         """Store the findings of a reply, and return their event if there are any."""
-        at = self.progress
+        part = self.progress.part
         sent = self._sent.messages if self._sent else []
-        if at.part is not None and any(
-            self._asked in str(message.get("content")) for message in sent
-        ):
-            at.answered.add(at.part.number)
+        texts = [str(message.get("content")) for message in sent]
+        if part and any(self._question in text for text in texts):
+            self.progress.answered.add(part.number)
         self.text = reply.text.strip() or self.text
-        read = self._read = extract(reply, state.steps, self._shown)
+        self._extraction = extract(reply, state.steps, self._shown_code)
         sources = self.job.plan.target.sources.reread()
-        found = await asyncio.to_thread(ground, read.findings, sources, self.names)
-        accumulated = self._store_findings(found, read.lost, state.steps)
-        return [accumulated] if read.findings else []
+        reported = self._extraction.findings
+        findings = await asyncio.to_thread(ground, reported, sources, self.names)
+        event = self._store_findings(findings, self._extraction.lost, state.steps)
+        return [event] if findings else []
 
     def store_partial(self, text: str) -> None:
         """Store the findings of an interrupted reply."""
-        read = extract(ModelReply(text), self.record.loops + 1)
-        found = ground(read.findings, self.job.plan.target.sources.reread(), self.names)
-        self._store_findings(found, (), self.record.loops, partial=True)
+        extraction = extract(ModelReply(text), self.record.loops + 1)
+        sources = self.job.plan.target.sources.reread()
+        findings = ground(extraction.findings, sources, self.names)
+        self._store_findings(findings, (), self.record.loops, partial=True)
 
-    def see(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """Note the code that a tool shows."""
         if not isinstance(event, ToolFinished) or event.call.name == REPORT_TOOL:
             return
         if event.result.ok:
-            self._shown += normalize_code(event.result.for_model)
+            self._shown_code += normalize_code(event.result.for_model)
 
     async def end_step(
         self, state: TurnState, message: ChatMessage, reply: ModelReply
     ) -> list[Event]:
         """Continue with the next message, store what was read so far, and return the events about it."""
-        at = self.progress
+        progress = self.progress
         part = self._part
         loop = state.steps
         last_loop = self.last_loop  # before a part is read
         assert part is not None, "a step begins with a part"
         self.conversation.hear(reply.text, message.tool_calls)
-        if (text := at.advance(reply, self._read, part)) is not None:
+        text = progress.advance(reply, self._extraction, part)
+        if text is not None:
             self._say(text)
-        lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
-        spent = {**self.record.spent, LOOPS_OF_READ: at.loops_of_read}
-        self.record = replace(self.record, seen=tuple(at.read), lost=lost, spent=spent)
+        lost = tuple(dict.fromkeys([*self.record.lost, *progress.lost]))
+        spent = {**self.record.spent, LOOPS_OF_READ: progress.loops_of_read}
+        self.record = replace(self.record, seen=tuple(progress.read), lost=lost, spent=spent)
         events: list[Event] = []
-        if removed := self.conversation.forget(loop):
+        removed = self.conversation.forget(loop)
+        if removed:
             kept = len(self.conversation.messages)
             events.append(LoopWindowApplied(loop, removed, kept, self.record.id))
         self.record = self.job.store.record(self.record, []).review
@@ -236,17 +238,18 @@ class ReviewDialogue:
         their number is kept until then."""
         store = self.job.store
         plan = self.job.plan
-        mine = {finding.id for finding in store.findings_of(self.record.id)}
+        reported_ids = {finding.id for finding in store.findings_of(self.record.id)}
         known: list[Finding] = []
         if findings:
             known = store.findings(paths={finding.path for finding in findings})
-            known += [row for row in store.findings(["gone"]) if row not in known]
+            known += [finding for finding in store.findings(["gone"]) if finding not in known]
         part = self.progress.part or plan.parts[0]
-        old = {(hunk.path, line) for hunk in plan.earlier for line in hunk.lines}
-        placed = [
-            replace(one, late=(one.path, one.line) in old, hunk=plan.find_hunk(one, part))
-            for one in findings
-        ]
+        earlier_lines = {(hunk.path, line) for hunk in plan.earlier for line in hunk.lines}
+        placed = []
+        for finding in findings:
+            is_late = (finding.path, finding.line) in earlier_lines
+            hunk = plan.find_hunk(finding, part)
+            placed.append(replace(finding, late=is_late, hunk=hunk))
         spent = dict(self.record.spent)
         counted = int(spent.pop(_PARTIAL, 0))
         reported = max(0, len(findings) - counted)
@@ -255,9 +258,9 @@ class ReviewDialogue:
             reported = len(findings)
         lines = [f"loop {loop}: {line}" for line in lost]
         record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spent)
-        recorded = store.record(record, identify_all(placed, known, mine), reported)
+        recorded = store.record(record, identify_all(placed, known, reported_ids), reported)
         self.record = recorded.review
-        new = tuple(recorded.new)
+        new = tuple(recorded.new_findings)
         total = self.record.total
         return FindingsAccumulated(len(new), total, loop, new, self.record.id, reported)
 

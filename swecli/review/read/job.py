@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.agent import Agent
+from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
@@ -16,10 +17,11 @@ from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.read.rules import build_system_prompt, load_rules
-from swecli.review.target.plan import Hunk, Plan, build_plan
+from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+from swecli.tools.errors import ToolError
 
 _PART_SHARE = 0.3  # of the model's window, for one part
 
@@ -53,29 +55,29 @@ class ReviewJob:
         """Return the findings of the review, the worst first: what it reported, and what the ledger has of the reviewed
         lines, since the reviewer is told not to report that again."""
         known = self.store.findings((*OPEN_STATES, "dismissed", "fixed", "refuted"))
-        kept = [f for f in self.plan.select(known) if self._is_kept(f)]
-        reported = self.store.findings_of(self.record.id)
-        found = {finding.id: finding for finding in (*kept, *reported)}
-        return sorted(found.values(), key=worst_first)
-
-    def _is_kept(self, finding: Finding) -> bool:
-        """Return whether a known finding still matters: it is settled only if the pull request is to be told so."""
-        carried = {known.fingerprint for known in self.plan.target.earlier.findings}
-        is_settled = finding.state in ("fixed", "refuted")
-        return not is_settled or finding.fingerprint in carried
+        carried = {finding.fingerprint for finding in self.plan.target.earlier.findings}
+        by_id = {
+            finding.id: finding
+            for finding in self.plan.select(known)
+            # a settled one only if the pull request is to be told so
+            if finding.state not in ("fixed", "refuted") or finding.fingerprint in carried
+        }
+        by_id |= {finding.id: finding for finding in self.store.findings_of(self.record.id)}
+        return sorted(by_id.values(), key=worst_first)
 
     def _find_changed(self, known: Sequence[Finding], read: Collection[str]) -> list[Finding]:
         """Return the confirmed findings that the read hunks may repair: those in the same function. What repairs one of
         removed code may be in any hunk, or in none: the code may stand there again."""
         hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read]
-        chosen: list[Finding] = []
+        changed: list[Finding] = []
         for finding in known:
-            is_repaired = any(self._is_around(hunk, finding) for hunk in hunks)
+            source = self.plan.target.sources.reviewed(finding.path)
+            may_be_repaired = any(hunk.is_around(finding, source) for hunk in hunks)
             if finding.removed and self.plan.select([finding]):
-                is_repaired = bool(hunks) or not self._is_still_removed(finding)
-            if is_repaired and finding.verdict == "confirmed":
-                chosen.append(finding)
-        return chosen
+                may_be_repaired = bool(hunks) or not self._is_still_removed(finding)
+            if may_be_repaired and finding.verdict == "confirmed":
+                changed.append(finding)
+        return changed
 
     def _is_still_removed(self, finding: Finding) -> bool:
         """Return whether the change removes code at the place of a finding, with no more than blank lines between."""
@@ -84,15 +86,11 @@ class ReviewJob:
         if before is None or before.is_gone:
             return before is not None
         lines = sources.get(finding.path).lines
-        gaps = [
-            lines[place - 1 : finding.line - 1] or lines[finding.line : place - 1]
-            for place, _ in before.removals
-        ]
-        return any(not "".join(gap).strip() for gap in gaps)
-
-    def _is_around(self, hunk: Hunk, finding: Finding) -> bool:
-        source = self.plan.target.sources.reviewed(finding.path)
-        return hunk.path == finding.path and hunk.is_around(finding, source)
+        for line, _ in before.removals:
+            between = lines[line - 1 : finding.line - 1] or lines[finding.line : line - 1]
+            if not "".join(between).strip():
+                return True
+        return False
 
     async def verify(
         self, read: Collection[str], used: int, cost: float | None
@@ -102,29 +100,29 @@ class ReviewJob:
         have `used`, and what their `cost` left of the budget."""
         store = self.store
         plan = self.plan
-        found = self.store.findings_of(self.record.id)
+        reported = store.findings_of(self.record.id)
         if not self.options.verify:  # a reported finding is open again, whatever its state was
-            store.update(
-                [move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer"
-            )
+            reopened = [move(finding, "reported again") for finding in reported if finding.anchor]
+            store.update(reopened, "reported again", "reviewer")
             return FindingsJudged(0, 0, 0), Verification()
         known = store.findings(["open", "regressed"])
-        unchecked = [f for f in plan.select(known) if f.is_unchecked]
-        claims = [*found, *unchecked, *self._find_changed(known, read)]
+        unchecked = [finding for finding in plan.select(known) if finding.is_unchecked]
+        claims = [*reported, *unchecked, *self._find_changed(known, read)]
         is_snapshot = plan.target.sources.is_snapshot
-        gone = store.findings(["gone"], plan.files if is_snapshot else ())
-        claims += [
-            f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files
-        ]  # undecided ones are paid once
-        claims += [
-            other for f in found if f.same_as and not (other := store.get(f.same_as)).verdict
-        ]
-        sources = plan.target.sources.reread()
+        for finding in store.findings(["gone"], plan.files if is_snapshot else ()):
+            # undecided ones are paid once
+            if finding.verdict != "cannot_tell" or finding.path in plan.files:
+                claims.append(finding)
+        similar = [store.get(finding.same_as) for finding in reported if finding.same_as]
+        claims += [finding for finding in similar if not finding.verdict]
         budget = self.agent.settings.max_budget_usd
-        tokens = max(MIN_TOKENS, int(used * TOKEN_SHARE))
-        left = None if budget is None or cost is None else budget - cost
-        verifier = replace(self.verifier, tokens=tokens, max_cost=left, sources=sources)
-        return await verifier.check(self.sessions, claims, {f.id for f in found})
+        verifier = replace(
+            self.verifier,
+            tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)),
+            max_cost=None if budget is None or cost is None else budget - cost,
+            sources=plan.target.sources.reread(),
+        )
+        return await verifier.check(self.sessions, claims, {finding.id for finding in reported})
 
 
 async def begin_job(
@@ -170,10 +168,8 @@ async def _make_job(
     sessions = SessionManager(agent.sessions.database)
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     if old is not None:
-        old, plan = (
-            replace(old, session_id=session.id),
-            replace(plan, estimate=None),
-        )  # it would be of the whole
+        old = replace(old, session_id=session.id)
+        plan = replace(plan, estimate=None)  # it would be of the whole
         return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     is_own = not target.spec or target.spec[0] == "--staged"
@@ -198,8 +194,8 @@ async def _make_job(
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {
         *plan.files,
-        *(d.old_path for d in target.diffs.values()),
-        *(f.path for f in target.earlier.findings),
+        *(diff.old_path for diff in target.diffs.values()),
+        *(finding.path for finding in target.earlier.findings),
     }
     paths = names if target.sources.is_snapshot else ()
     await asyncio.to_thread(recheck, store, target.sources, (), paths)
@@ -211,12 +207,14 @@ async def _make_job(
 def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
     """Add the findings that a pull request carries to the ledger, and dismiss those that a person dismissed there."""
     store.adopt(carried)
-    dismissed = {f.fingerprint: f.reason for f in carried if f.state == "dismissed"}
-    known = store.findings(OPEN_STATES) if dismissed else []
+    reasons = {
+        finding.fingerprint: finding.reason for finding in carried if finding.state == "dismissed"
+    }
+    known = store.findings(OPEN_STATES) if reasons else []
     changed = [
-        replace(finding, state="dismissed", reason=dismissed[finding.fingerprint])
+        replace(finding, state="dismissed", reason=reasons[finding.fingerprint])
         for finding in known
-        if finding.fingerprint in dismissed
+        if finding.fingerprint in reasons
     ]
     store.update(changed, "resolved on the pull request", "user")
 
@@ -228,10 +226,11 @@ def plan_review(
     SwecliError."""
     profile = agent.model.profile
     max_tokens = agent.settings.review_part_tokens
-    max_tokens = (
-        min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
-    )
-    target = resolve_target(agent.ctx.root, spec, agent.ctx.commands.environ or {}, options.include)
+    if profile.window:
+        max_tokens = min(max_tokens, int(profile.window * _PART_SHARE))
+    root = agent.ctx.root
+    environ = agent.ctx.commands.environ or {}
+    target = resolve_target(root, spec, environ, options.include, _make_barrier(agent))
     try:
         plan = build_plan(target, agent.counter, max_tokens)
     except BaseException:
@@ -240,6 +239,20 @@ def plan_review(
     return plan.with_estimate(
         agent.settings.review_loops, profile.price, store.past_costs(), verify=options.verify
     )
+
+
+def _make_barrier(agent: Agent) -> Callable[[str], str]:
+    """Return what says why a path of the project is not read for a model, "" if it is."""
+    top = project_root(agent.ctx.root)
+    guard = agent.toolkit.guard.without_border()
+
+    def barrier(path: str) -> str:
+        try:
+            return guard.access(f"{top}/{path}").read_reason
+        except ToolError as error:
+            return error.message
+
+    return barrier
 
 
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
@@ -252,14 +265,15 @@ def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifi
 
 
 def prepare_check(
-    agent: Agent, store: ReviewStore, refs: Sequence[str] = ()
+    agent: Agent, store: ReviewStore, names: Sequence[str] = ()
 ) -> tuple[Verifier, list[Finding], str]:
     """Return the verifier, the claims and the estimated price, as a line, of a check that the user asks for: of the
     named findings, by default of all that are gone or not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    open_ones = store.findings(OPEN_STATES)
     verifier = _make_verifier(agent, store, project_sources(agent.ctx.root))
-    listed = [store.get(ref) for ref in refs] or [
-        f for f in open_ones if f.state == "gone" or f.is_unchecked
+    findings = [store.get(name) for name in names] or [
+        finding
+        for finding in store.findings(OPEN_STATES)
+        if finding.state == "gone" or finding.is_unchecked
     ]
-    return verifier, *verifier.estimate(listed)
+    return verifier, *verifier.estimate(findings)

@@ -13,11 +13,12 @@ from swecli.review.target.plan import Part, Plan
 _FREE_STEPS = 4  # loops of one part after which only the report tool is offered
 _MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
+_MAX_FAULTS = 3  # of a report that are named when it is asked for again
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
-_CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
+_CUT_OFF = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
 _REPAIR = (
-    "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
-    "every finding you have named; if there is none, with an empty list."
+    "No report of this part could be read{faults}. Call report_findings(part={number}, done=true, findings=[...]) now, "
+    "with every finding you have named; if there is none, with an empty list."
 )
 
 
@@ -33,7 +34,7 @@ class Progress:
     answered: set[int] = field(default_factory=set)
     """Numbers of the parts whose message was in an answered request."""
     closed: set[int] = field(default_factory=set)  # numbers of parts that are not asked again
-    loops_of_read: int = 0  # that parts took which were read
+    loops_of_read: int = 0  # loops of the parts that were read
     failed: int = 0  # parts in a row without anything readable
     lost: list[str] = field(default_factory=list)  # a line for each part without a report
 
@@ -60,28 +61,28 @@ class Progress:
         self.steps = 0
         self.is_repair = False
 
-    def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
-        """Process a reply and return the message to send next, if any. A reported part is closed. A missing or
+    def advance(self, reply: ModelReply, extraction: Extraction, part: Part) -> str | None:
+        """Process a reply and return the message to send next, None for none. A reported part is closed. A missing or
         unreadable report is requested once; then the part is closed and counts as shown."""
         self.steps += 1
         calls_only_report = all(call.name == REPORT_TOOL for call in reply.calls)
-        for number, done in read.reports:
-            if done or (done is None and calls_only_report):
+        for number, is_done in extraction.reports:
+            if is_done or (is_done is None and calls_only_report):
                 self._close_reported(number, part)
         if self.part is None:
             return None
         if reply.stop == "length" and not reply.calls and self.steps < _MAX_STEPS:
-            return _CUT
-        is_broken = any(call.id in reply.malformed for call in reply.calls)
-        is_due = not reply.calls
-        is_due = is_due or (is_broken and calls_only_report)
-        is_due = is_due or (self.is_repair and not calls_only_report)
+            return _CUT_OFF
+        is_unreadable = bool(extraction.lost) and calls_only_report
+        is_evaded = self.is_repair and not calls_only_report
+        is_due = not reply.calls or is_unreadable or is_evaded
         has_others = any(other is not part for other in self.waiting)
         if (is_due and self.is_repair) or (self.steps >= _MAX_STEPS and has_others):
-            self._give_up(reply, read, part)
+            self._give_up(reply, extraction, part)
         elif is_due:
             self.is_repair = True
-            return _REPAIR.format(number=part.number)
+            faults = "".join(f"; {line}" for line in extraction.lost[:_MAX_FAULTS])
+            return _REPAIR.format(number=part.number, faults=faults)
         return None
 
     def _close_reported(self, number: int | None, part: Part) -> None:
@@ -100,9 +101,9 @@ class Progress:
         if is_running:
             self.part = None
 
-    def _give_up(self, reply: ModelReply, read: Extraction, part: Part) -> None:
+    def _give_up(self, reply: ModelReply, extraction: Extraction, part: Part) -> None:
         """Close the running part without a report."""
-        if self.is_repair and not read.findings:
+        if self.is_repair and not extraction.findings:
             self.failed += 1
         self.part = None
         self.closed.add(part.number)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from swecli.context.reported_findings import FINDING_SCHEMA, parse_finding
 from swecli.models.counts import pluralize
+from swecli.models.json_value import Json
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
 from swecli.tools.params import Params
 from swecli.tools.registry import ToolRegistry
 
 REPORT_TOOL = "report_findings"
-_ITEM: dict[str, Any] = json.loads(
-    Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8")
-)
 _STORED = "The findings are stored."
 
 
@@ -35,7 +33,7 @@ class _ReportParams(Params):
         json_schema_extra={"type": "boolean"},
     )
     findings: Any = Field(
-        description="The findings.", json_schema_extra={"type": "array", "items": _ITEM}
+        description="The findings.", json_schema_extra={"type": "array", "items": FINDING_SCHEMA}
     )
 
 
@@ -47,8 +45,22 @@ def review_tools(tools: ToolRegistry) -> ToolRegistry:
         return ToolPlan(f"Report {pluralize(count, 'finding')}")
 
     async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-        return ToolResult(True, _STORED, Display(title="Findings", body=_STORED))
+        faults = _find_faults(params.findings)
+        text = (
+            "\n".join(["These are not stored; report them again:", *faults]) if faults else _STORED
+        )
+        return ToolResult(not faults, text, Display(title="Findings", body=text))
 
     text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
     kept = [tool for tool in tools.values() if tool.kind.is_read_only and tool.offer.in_reviews]
     return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
+
+
+def _find_faults(findings: Json) -> list[str]:
+    """Return a line for each entry that cannot be used."""
+    if not isinstance(findings, list):
+        return ["`findings` is no list"]
+    faults: list[str] = []
+    for entry in findings:
+        parse_finding(entry, 0, faults)
+    return faults

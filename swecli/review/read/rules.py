@@ -19,14 +19,13 @@ _MAX_CHECKS = 50
 
 def build_system_prompt(rules: Mapping[str, str]) -> str:
     """Return the system message, which is the same for every part and push."""
-    smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
+    smells = "\n".join(f"- {name}: {description}" for name, description in SMELLS.items())
     text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
-    own = "\n\n".join(f"### {name}\n{rule}" for name, rule in rules.items())
-    return (
-        f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
-        if own
-        else text
-    )
+    if not rules:
+        return text
+    checks = "\n\n".join(f"### {name}\n{rule}" for name, rule in rules.items())
+    title = '## The project\'s own checks (kind "check", code_smell_type its name)'
+    return f"{text}\n\n{title}\n{checks}"
 
 
 def load_rules(
@@ -38,32 +37,32 @@ def load_rules(
     if base and _read(root, "", base, environ) is None:
         hint = f"git fetch --depth=1 origin {base}"
         return {}, [f"{base[:12]} is not in this clone: its rules are not used (fetch it: {hint})"]
-    found: dict[str, str] = {}
+    rules: dict[str, str] = {}
     notes: list[str] = []
-    room = MAX_RULES
-    for where in _list_places(root, paths, base, environ):
-        text = _read(root, where, base, environ)
+    remaining = MAX_RULES  # characters
+    for file in _list_files(root, paths, base, environ):
+        text = _read(root, file, base, environ)
         if text is None:
             continue
         text = text.strip()
         if not text:
-            notes.append(f"{where} is empty and is not used")
+            notes.append(f"{file} is empty and is not used")
             continue
         if "\0" in text or "\ufffd" in text:
-            notes.append(f"{where} cannot be read as text and is not used")
+            notes.append(f"{file} cannot be read as text and is not used")
             continue
-        if len(text) > room:
+        if len(text) > remaining:
             notes.append(
-                f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}"
+                f"{file} is truncated to {remaining:,} characters: all rules have {MAX_RULES:,}"
             )
-        if room > 0:
-            name = PurePosixPath(where).stem if where.startswith(_FOLDER) else where
-            found[name] = text[:room]
-        room = max(0, room - len(text))
-    return found, notes
+        if remaining > 0:
+            name = PurePosixPath(file).stem if file.startswith(_FOLDER) else file
+            rules[name] = text[:remaining]
+        remaining = max(0, remaining - len(text))
+    return rules, notes
 
 
-def _list_places(
+def _list_files(
     root: Path, paths: Iterable[str], base: str, environ: Mapping[str, str] | None
 ) -> list[str]:
     """Return the files that may hold rules for these files: the review's, those of the folders, the checks."""
@@ -80,13 +79,13 @@ def _list_places(
     return [_REVIEW, *agents, *checks[:_MAX_CHECKS]]
 
 
-def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
+def _read(root: Path, file: str, base: str, environ: Mapping[str, str] | None) -> str | None:
     """Return the text of a file (of a folder in a commit: its listing); None if it is missing or a link."""
-    path = root / where
+    path = root / file
     with suppress(BadInput, OSError):
         if base:
-            return run_git(root, "show", f"{base}:{where}", environ=environ)
+            return run_git(root, "show", f"{base}:{file}", environ=environ)
         if not path.is_symlink():
-            with open_regular(path) as file:
-                return decode_text(file.read(MAX_BYTES))
+            with open_regular(path) as stream:
+                return decode_text(stream.read(MAX_BYTES))
     return None

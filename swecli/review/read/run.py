@@ -119,12 +119,14 @@ class Review:
             "shown": sum(part.tokens for part in parts),
         }
         dialogue.record = job.store.record(replace(self.record, spent=spent, status=end), []).review
-        found = job.findings()
-        by_type = Counter(one.code_smell_type for one in found if one.state != "refuted")
+        findings = job.findings()
+        by_type = Counter(
+            finding.code_smell_type for finding in findings if finding.state != "refuted"
+        )
         unverified = 0
         if job.options.verify:
-            severe = [one for one in found if one.at_least(job.options.fail_on)]
-            unverified = sum(one.is_unchecked and one.is_open for one in severe)
+            severe = [finding for finding in findings if finding.at_least(job.options.fail_on)]
+            unverified = sum(finding.is_unchecked and finding.is_open for finding in severe)
         answered = dialogue.progress.answered
         return ReviewFinished(
             self.record.total,
@@ -133,7 +135,7 @@ class Review:
             dict(sorted(by_type.items())),
             self.record.id,
             end,
-            tuple(found),
+            tuple(findings),
             self.record.lost,
             usage,
             cost,

@@ -13,7 +13,6 @@ from swecli.models.review_events import SkippedFile
 from swecli.review.file_kinds import matches_kind
 from swecli.review.judge.sources import Before, Source, Sources
 from swecli.tools.files import digest
-from swecli.tools.sensitive import is_sensitive
 
 _HUNK = re.compile(
     r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@"
@@ -24,7 +23,7 @@ ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 MAX_LINE = 5_000  # characters; longer lines are minified or generated
 LONG_LINE = f"a line over {MAX_LINE:,} characters"
 _INCLUDABLE = {"lock", "generated", "vendored", "marked -diff", LONG_LINE}
-_HEAD = 2_048  # characters in which a generated file is expected to be marked as such
+_MAX_HEADER = 2_048  # characters in which a generated file is expected to be marked as such
 _GENERATED = re.compile(
     r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL
 )
@@ -68,55 +67,55 @@ class FileDiff:
         """Return the file before the change; `lines` are those after it."""
         rows = self._undo_rows(lines)
         old = tuple(text for _, _, text in rows)
-        places = tuple(place for _, place, _ in rows)
+        present_lines = tuple(number for _, number, _ in rows)
         removed = frozenset(line for line, (sign, _, _) in enumerate(rows, 1) if sign == "-")
         content = "\n".join(old).encode("utf-8", "surrogatepass")
-        return Before(Source(self.path, old, digest(content)), places, removed, self.is_gone)
+        source = Source(self.path, old, digest(content))
+        return Before(source, present_lines, removed, self.is_gone)
 
     def _undo_rows(self, lines: Sequence[str]) -> list[Row]:
         """Return the lines before the change as rows of unchanged and removed ones."""
         old: list[Row] = []
-        done = 0
+        last = 0  # the last line of the new file that was taken or left out
         for sign, number, text in self.rows:
             unchanged = number - 1 if sign != " " else number
-            old += _unchanged_rows(lines, done, unchanged)
-            done = max(done, unchanged)
+            old += _unchanged_rows(lines, last, unchanged)
+            last = max(last, unchanged)
             if sign == "-":
                 old.append((sign, number, text))
             elif sign == "+":
-                done = number
-        return [*old, *_unchanged_rows(lines, done, len(lines))]
+                last = number
+        return [*old, *_unchanged_rows(lines, last, len(lines))]
 
 
-def _unchanged_rows(lines: Sequence[str], done: int, end: int) -> list[Row]:
-    """Return the rows of the lines after the first `done`, up to line `end`."""
-    return [(" ", number, text) for number, text in enumerate(lines[done:end], done + 1)]
+def _unchanged_rows(lines: Sequence[str], last: int, end: int) -> list[Row]:
+    """Return the rows of the lines after line `last`, up to line `end`."""
+    return [(" ", number, text) for number, text in enumerate(lines[last:end], last + 1)]
 
 
 def planned_lines(rows: Iterable[Row]) -> set[int]:
     """Return the lines to review: the added ones, and one for each place where lines were only removed."""
     lines: set[int] = set()
     for is_change, group in groupby(rows, key=lambda row: row[0] != " "):
-        run = list(group) if is_change else []
-        lines |= {number for sign, number, _ in run if sign == "+"} or {
-            max(1, number) for _, number, _ in run[:1]
-        }
+        changed = list(group) if is_change else []
+        added = {number for sign, number, _ in changed if sign == "+"}
+        lines |= added or {max(1, number) for _, number, _ in changed[:1]}
     return lines
 
 
 def parse_diff(text: str) -> list[FileDiff]:
     """Parse the output of `git diff`, in its order. Names with control characters stay quoted."""
-    parts = re.split(r"^(?=diff --git |\* Unmerged path )", text, flags=re.M)
-    return [_parse_file(part) for part in parts if part.strip()]
+    files = re.split(r"^(?=diff --git |\* Unmerged path )", text, flags=re.M)
+    return [_parse_file(file) for file in files if file.strip()]
 
 
-def _parse_file(part: str) -> FileDiff:
-    head = part.split("\n@@", 1)[0].split("\n")
-    if head[0].startswith("* Unmerged path "):
-        return FileDiff(head[0].removeprefix("* Unmerged path "), status="conflict")
+def _parse_file(text: str) -> FileDiff:
+    header = text.split("\n@@", 1)[0].split("\n")
+    if header[0].startswith("* Unmerged path "):
+        return FileDiff(header[0].removeprefix("* Unmerged path "), status="conflict")
     names = {
         key: line[len(key) :].rstrip("\t")
-        for line in head
+        for line in header
         for key in _NAMES
         if line.startswith(key)
     }
@@ -124,37 +123,35 @@ def _parse_file(part: str) -> FileDiff:
     if path == "/dev/null":
         path = names.get("--- ", "").removeprefix("a/")
     elif not path:  # only its mode changed, or it is binary: "a/NAME b/NAME"
-        both = head[0].removeprefix("diff --git ")
+        both = header[0].removeprefix("diff --git ")
         path = both[len(both) // 2 + 3 :]
     # a removed link or submodule has its target as text
-    is_text = not any(line in _REMOVED_OTHERS for line in head)
-    hunks = parse_hunks(part) if is_text else ()
+    is_text = not any(line in _REMOVED_OTHERS for line in header)
+    hunks = parse_hunks(text) if is_text else ()
     old_path = names.get("rename from ", "")
-    status = _status_of(head, has_hunks=bool(hunks), is_renamed=bool(old_path))
-    is_new = any(line.startswith("new file mode") for line in head)
+    status = _status_of(header, has_hunks=bool(hunks), is_renamed=bool(old_path))
+    is_new = any(line.startswith("new file mode") for line in header)
     return FileDiff(path, old_path, hunks, status, is_new)
 
 
-def _status_of(head: list[str], *, has_hunks: bool, is_renamed: bool) -> str:
+def _status_of(header: list[str], *, has_hunks: bool, is_renamed: bool) -> str:
     """Return why a file of a diff has no lines to read, by the lines before its hunks; "" if it has."""
-    if any(line.startswith("deleted file mode") for line in head):
+    if any(line.startswith("deleted file mode") for line in header):
         return "deleted"
-    if any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
+    if any(line.startswith(("Binary files", "GIT binary patch")) for line in header):
         return "binary"
-    if any(line.endswith(" 160000") for line in head):
+    if any(line.endswith(" 160000") for line in header):
         return "submodule"
     if has_hunks:
         return ""
     if is_renamed:
         return "only renamed"
-    if any(" mode " in line for line in head):
-        return "empty or only a new mode"
-    return ""
+    return "empty or only a new mode" if any(" mode " in line for line in header) else ""
 
 
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
     """Parse the hunks of one file's patch, as git and GitHub's API write them."""
-    out: list[list[Row]] = []
+    hunks: list[list[Row]] = []
     number = 0
     new_left = 0
     old_left = 0
@@ -162,26 +159,22 @@ def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
         if new_left or old_left:
             sign = line[:1] or " "
             if sign in " +-":
-                out[-1].append((sign, number, line[1:]))
+                hunks[-1].append((sign, number, line[1:]))
                 number += sign != "-"
-                new_left = new_left - (sign != "-")
-                old_left = old_left - (sign != "+")
+                new_left -= sign != "-"
+                old_left -= sign != "+"
         elif match := _HUNK.match(line):
-            out.append([])
+            hunks.append([])
             new_left = int(match["count"] or 1)
             old_left = int(match["removed"] or 1)
-            number = int(match["start"]) + (
-                not new_left
-            )  # an empty range starts at the line before it
-    hunks = tuple(tuple(rows) for rows in out if rows)
+            # an empty range starts at the line before it
+            number = int(match["start"]) + (not new_left)
     if all(sign == "-" for rows in hunks for sign, _, _ in rows):
-        return tuple(_number_own(rows) for rows in hunks)
-    return hunks
-
-
-def _number_own(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the removed lines of a file of which nothing is left, with their own numbers: all are one hunk."""
-    return tuple((sign, number, text) for number, (sign, _, text) in enumerate(rows, 1))
+        # of a file of which nothing is left, the removed lines, which are one hunk, have their own numbers
+        hunks = [
+            [(sign, own, text) for own, (sign, _, text) in enumerate(rows, 1)] for rows in hunks
+        ]
+    return tuple(tuple(rows) for rows in hunks if rows)
 
 
 def is_included(path: str, include: Sequence[str]) -> bool:
@@ -198,11 +191,11 @@ def skip_rule(
     Attributes override names in both directions; `include` patterns override the rules of `_INCLUDABLE`. Added lines do
     not count, so that a change can hide neither itself nor a file that it adds."""
     path = diff.path
-    is_wanted = is_included(diff.path, include)
+    is_wanted = is_included(path, include)
     # a change may declare its own text binary
     if diff.status not in ("", "binary") and not diff.is_gone:
         return diff.status
-    if is_sensitive(path):
+    if sources.barrier(path):
         return "sensitive"
     if matches_kind(path, "binary"):
         return "binary"
@@ -247,9 +240,8 @@ def _rule_by_text(diff: FileDiff, source: Source, *, may_be_generated: bool) -> 
         lines = [text for _, _, text in diff.rows]
     if any(len(line) > MAX_LINE for line in lines):
         return LONG_LINE
-    if may_be_generated and _GENERATED.search("\n".join(lines[:80])[:_HEAD]):
-        return "generated"
-    return ""
+    header = "\n".join(lines[:80])[:_MAX_HEADER]
+    return "generated" if may_be_generated and _GENERATED.search(header) else ""
 
 
 def format_skips(skips: Iterable[SkippedFile]) -> str:

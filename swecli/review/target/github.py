@@ -35,9 +35,8 @@ _MAX_PACKED = 30_000  # characters, of the 65,536 that a comment can have
 _MAX_ALIASES = 4
 _MAX_REASON = 200  # characters of a reply that are kept
 _STATES = (*OPEN_STATES, "fixed", "dismissed")
-MARK = re.compile(
-    r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->"
-)  # in a comment on a finding, and in its last reply
+# in a comment on a finding, and in its last reply
+MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
 _BOT = "[bot]"  # ends an app's login in REST, not in GraphQL
 # of the newest 100 threads, and their first 50 comments
 _THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
@@ -91,9 +90,8 @@ class GitHub:
             raise BadInput(
                 f"GITHUB_API_URL {api!r} is not an https address.", "A token goes over https only."
             )
-        return cls(
-            name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/")
-        )
+        token = environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", "")
+        return cls(name, token, api.rstrip("/"))
 
     def login(self) -> str:
         """Return the account of the token. The token of an Actions job may not ask for it; its account is the bot's."""
@@ -110,29 +108,27 @@ class GitHub:
     def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
         """Return the data of a GraphQL query; errors in the answer raise too."""
         answer = self.request("POST", "/graphql", {"query": query, "variables": variables})
-        if (
-            not isinstance(answer, dict)
-            or answer.get("errors")
-            or not isinstance(answer.get("data"), dict)
-        ):
+        data = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(data, dict) or answer.get("errors"):
             reason = _parse_reason(json.dumps(answer).encode())
             raise GitHubError(f"GitHub refused a query ({reason}).", status=403)
-        return dict(answer["data"])
+        return data
 
     def get_list(self, path: str, name: str, kind: type) -> list[Any]:
         """Return all pages of a list of objects, each of which must have the field `name` of type `kind`."""
-        out: list[Any] = []
+        objects: list[Any] = []
         for page in range(1, _MAX_PAGES + 1):
-            rows = self.request("GET", f"{path}?per_page={_PAGE_SIZE}&page={page}")
-            listed = rows if isinstance(rows, list) else [None]
-            if not all(isinstance(row, dict) and isinstance(row.get(name), kind) for row in listed):
-                raise GitHubError(
-                    f"GitHub's answer is not a list of objects with a field {name!r}."
-                )
-            out += rows
-            if len(rows) < _PAGE_SIZE:
+            answer = self.request("GET", f"{path}?per_page={_PAGE_SIZE}&page={page}")
+            items = answer if isinstance(answer, list) else [None]
+            if not all(
+                isinstance(item, dict) and isinstance(item.get(name), kind) for item in items
+            ):
+                problem = f"GitHub's answer is not a list of objects with a field {name!r}."
+                raise GitHubError(problem)
+            objects += items
+            if len(items) < _PAGE_SIZE:
                 break
-        return out
+        return objects
 
     def request(
         self,
@@ -152,20 +148,14 @@ class GitHub:
         if self.token:  # httpx does not send it to the target of a redirect
             headers["Authorization"] = f"Bearer {self.token}"
         api = self.api.removesuffix("/v3") if path == "/graphql" else self.api
-        url = (
-            f"{api}{path}"
-            if path.startswith("/")
-            else f"{api}/repos/{quote(self.repository)}/{path}"
-        )
+        url = f"{api}{path}"
+        if not path.startswith("/"):
+            url = f"{api}/repos/{quote(self.repository)}/{path}"
         try:
             answer = _make_client().request(method, url, json=body, headers=headers)
             wait = answer.headers.get("retry-after", "")
-            if (
-                not is_retry
-                and answer.status_code in (403, 429)
-                and wait.isdecimal()
-                and int(wait) <= _MAX_RETRY_AFTER
-            ):
+            is_short = wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER
+            if not is_retry and is_short and answer.status_code in (403, 429):
                 time.sleep(int(wait))
                 return self.request(method, path, body, is_retry=True)
             if answer.is_error:
@@ -225,11 +215,10 @@ class Thread:
 
     @classmethod
     def _parse(cls, node: Mapping[str, Any]) -> Thread:
-        rows = node["comments"]["nodes"]
-        comments = [
-            (row["databaseId"], str((row["author"] or {}).get("login", "")), str(row["body"]))
-            for row in rows
-        ]
+        comments = []
+        for comment in node["comments"]["nodes"]:
+            login = str((comment["author"] or {}).get("login", ""))
+            comments.append((comment["databaseId"], login, str(comment["body"])))
         return cls(node["id"], bool(node["isResolved"]), tuple(comments))
 
     def find_dismissal(self, login: str) -> tuple[str, str] | None:
@@ -254,12 +243,12 @@ def _make_client() -> Any:
 def _parse_reason(body: bytes) -> str:
     """Return the reason that an answer gives, from JSON or HTML."""
     try:
-        row = json.loads(body)
+        value = json.loads(body)
         errors = [
-            e if isinstance(e, str) else str(e.get("message") or e.get("code"))
-            for e in row.get("errors") or ()
+            error if isinstance(error, str) else str(error.get("message") or error.get("code"))
+            for error in value.get("errors") or ()
         ]
-        text = ": ".join([str(row.get("message") or ""), *errors[:2]])
+        text = ": ".join([str(value.get("message") or ""), *errors[:2]])
     except (ValueError, AttributeError):
         text = re.sub(r"<[^>]*>", " ", body[:2_000].decode("utf-8", "replace"))
     return " ".join(text.split())[:200] or "no reason given"
@@ -280,13 +269,14 @@ class PullState:
     def load(cls, github: GitHub, number: int) -> PullState:
         """Return the state stored on a pull request. It is empty, so that the review is a full one, unless a comment of
         our own account holds a valid one. Raises GitHubError."""
-        login = github.login() if github.token else ""
-        for row in reversed(
-            github.get_list(f"issues/{number}/comments", "id", int) if login else []
-        ):
-            body = str(row.get("body") or "")
-            if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
-                return replace(_unpack_state(match[1]), comment=row["id"], body=body)
+        if not github.token:
+            return cls()
+        login = github.login()
+        for comment in reversed(github.get_list(f"issues/{number}/comments", "id", int)):
+            body = str(comment.get("body") or "")
+            match = _STATE.search(body)
+            if match and (comment.get("user") or {}).get("login") == login:
+                return replace(_unpack_state(match[1]), comment=comment["id"], body=body)
         return cls()
 
     def with_dismissals(self, github: GitHub, number: int) -> PullState:
@@ -296,12 +286,11 @@ class PullState:
         login = github.login()
         threads = Thread.load(github, number)
         reasons = dict(filter(None, (thread.find_dismissal(login) for thread in threads)))
-        findings = [
-            replace(finding, state="dismissed", reason=reasons[finding.fingerprint])
-            if finding.fingerprint in reasons
-            else finding
-            for finding in self.findings
-        ]
+        findings = list(self.findings)
+        for index, finding in enumerate(findings):
+            reason = reasons.get(finding.fingerprint)
+            if reason is not None:
+                findings[index] = replace(finding, state="dismissed", reason=reason)
         return replace(self, findings=tuple(findings))
 
     def pack(self) -> str:
@@ -314,20 +303,16 @@ class PullState:
                 "removed": finding.removed,
                 "message": redact(finding.message)[:200],
                 "reason": redact(finding.reason)[:_MAX_REASON],
+                "aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]],
             }
-            | {"aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]}
             for finding in self.findings
             if finding.state in _STATES
         ]
         digests = self.digests
         while True:
-            data = json.dumps(
-                {"v": 1, "head": self.head, "digests": digests, "findings": rows},
-                separators=(",", ":"),
-            )
-            text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode(
-                "ascii"
-            )
+            state = {"v": 1, "head": self.head, "digests": digests, "findings": rows}
+            data = json.dumps(state, separators=(",", ":")).encode("utf-8", "replace")
+            text = base64.b64encode(zlib.compress(data, 9)).decode("ascii")
             if len(text) <= _MAX_PACKED or not (digests or rows):
                 return f"<!-- swecli-state {text} -->"
             rows = rows if digests else rows[: len(rows) // 2]
@@ -336,9 +321,8 @@ class PullState:
 
 def _unpack_state(text: str) -> PullState:
     try:
-        data = json.loads(
-            zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED)
-        )
+        packed = base64.b64decode(text, validate=True)
+        data = json.loads(zlib.decompressobj().decompress(packed, _MAX_UNPACKED))
         head = data["head"]
         digests = data["digests"]
         findings: list[Finding] = []

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import ceil
 from statistics import median
 from typing import TypeVar
@@ -33,12 +33,9 @@ from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
 _Item = TypeVar("_Item")
-_KINDS = (
-    "config",
-    "tests",
-    "docs",
-)  # the last to be read; a name that matches several counts as the last
-_WHY = {
+# read last, in this order; a name that matches several counts as the last
+_LATE_KINDS = ("config", "tests", "docs")
+_REASONS = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
 }  # fmt: skip
@@ -72,9 +69,11 @@ class Hunk:
         return min(gaps, default=finding.line)
 
     def is_around(self, finding: Finding, source: Source) -> bool:
-        """Return whether the hunk is in the function or block of a finding of its file."""
+        """Return whether the hunk is in the function or block of a finding; `source` is the finding's file."""
         symbol = source.symbol_at(finding.line)
-        return any(first <= symbol.last and symbol.first <= end for first, end in self.spans)
+        return self.path == finding.path and any(
+            first <= symbol.last and symbol.first <= end for first, end in self.spans
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,24 +118,24 @@ class Plan:
     def select(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings of the ledger that are about this plan: on its lines or reported for one of its hunks,
         gone from one of its files, or carried by the pull request."""
-        by_path = {path: [h for h in self.hunks if h.path == path] for path in self.files}
         digests = {hunk.digest for hunk in self.hunks}
         carried = {finding.fingerprint for finding in self.target.earlier.findings}
-        chosen: list[Finding] = []
+        selected: list[Finding] = []
         for finding in findings:
-            hunks = by_path.get(finding.path, ())
-            is_there = any(hunk.distance(finding) == 0 for hunk in hunks)
-            if finding.state == "gone":
-                is_there = bool(hunks)
+            is_there = any(
+                hunk.path == finding.path
+                and (finding.state == "gone" or hunk.distance(finding) == 0)
+                for hunk in self.hunks
+            )
             if is_there or finding.hunk in digests or finding.fingerprint in carried:
-                chosen.append(finding)
-        return chosen
+                selected.append(finding)
+        return selected
 
     def find_hunk(self, finding: Finding, part: Part) -> str:
         """Return the digest of the hunk that a finding of a part is about: the nearest one in its file."""
-        near = [hunk for hunk in self.hunks if hunk.path == finding.path]
-        best = min(near, key=lambda hunk: hunk.distance(finding), default=part.hunks[0])
-        return best.digest
+        in_file = [hunk for hunk in self.hunks if hunk.path == finding.path]
+        nearest = min(in_file, key=lambda hunk: hunk.distance(finding), default=part.hunks[0])
+        return nearest.digest
 
     def to_event(self, review: str = "", rules: Iterable[str] = ()) -> ReviewPlanned:
         """Return the plan as an event; `rules` are the names of the project's own."""
@@ -162,15 +161,15 @@ class Plan:
                 row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past
             ]
         size = sum(part.tokens + _BASE_TOKENS for part in parts)
-        most = ceil(max(loop_ratios) * len(parts))
         fewest = min(len(parts), max(1, int(min(loop_ratios) * len(parts))))
-        loops = (fewest, min(max_loops * len(parts), most))
-        requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
+        most = min(max_loops * len(parts), ceil(max(loop_ratios) * len(parts)))
+        loops = (fewest, most)
+        requests = (fewest, most + (ceil(most / 2) if verify else 0))
         tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
-        replies = [count * _REPLY_TOKENS for count in requests]
+        outputs = [count * _REPLY_TOKENS for count in requests]
         low, high = (
-            cost_of(Usage(max(0, n - out), out), price)
-            for n, out in zip(tokens, replies, strict=True)
+            cost_of(Usage(max(0, total - output), output), price)
+            for total, output in zip(tokens, outputs, strict=True)
         )
         needed = ceil(median(loop_ratios) * len(parts))
         cost = None if low is None or high is None else (low, high)
@@ -181,33 +180,27 @@ class Plan:
     ) -> Coverage:
         """Return the coverage of the plan. `read` are the digests of hunks with a report, `answered` the numbers of
         parts in an answered request; `end` is why the review ended, "" while it runs."""
-        known = {*read, *(hunk.digest for hunk in self.earlier)}
-        shown = {
+        read_digests = {*read, *(hunk.digest for hunk in self.earlier)}
+        shown_digests = {
             hunk.digest for part in self.parts if part.number in answered for hunk in part.hunks
         }
-        classes = ("read", "shown", "not_read")
-        lines = {path: {name: set[int]() for name in classes} for path in self.files}
-        whys = {path: dict[str, None]() for path in self.files}
-        for hunk in self.hunks:
-            if hunk.digest in known:
-                name = "read"
-            elif hunk.digest in shown:
-                name = "shown"
-            else:
+        files: list[FileCoverage] = []
+        counts = Counter(read=0, shown=0, not_read=0)
+        for path, hunks in groupby(self.hunks, key=lambda hunk: hunk.path):
+            lines = {name: set[int]() for name in counts}
+            reasons: dict[str, None] = {}
+            for hunk in hunks:
                 name = "not_read"
-                why = hunk.why or _WHY.get(end, "")
-                if why:
-                    whys[hunk.path][why] = None
-            lines[hunk.path][name].update(hunk.lines)
-        files = [
-            FileCoverage(
-                path,
-                **{name: _to_ranges(some) for name, some in of.items()},
-                why=", ".join(whys[path]),
-            )
-            for path, of in lines.items()
-        ]
-        counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
+                if hunk.digest in read_digests:
+                    name = "read"
+                elif hunk.digest in shown_digests:
+                    name = "shown"
+                else:
+                    reasons[hunk.why or _REASONS.get(end, "")] = None
+                lines[name].update(hunk.lines)
+            ranges = {name: _to_ranges(numbers) for name, numbers in lines.items()}
+            files.append(FileCoverage(path, **ranges, why=", ".join(filter(None, reasons))))
+            counts.update({name: len(numbers) for name, numbers in lines.items()})
         earlier = f"the review of {self.target.earlier.head[:12]}" if self.earlier else ""
         return Coverage(
             self.unit,
@@ -215,7 +208,7 @@ class Plan:
             self.target.skips,
             earlier,
             unverified,
-            sum(counts.values()),
+            counts.total(),
             **counts,
         )
 
@@ -230,19 +223,16 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         why = _unreadable_because(diff, source, target.include)
         hunks += _cut_file(diff, source, why, max_tokens)
     if not hunks and target.files and not target.diffs:
-        raise BadInput(
-            f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT
-        )
+        problem = f"There is nothing to review in {target.label}: its files are empty."
+        raise BadInput(problem, TARGET_HINT)
 
-    ordered = _number(_sort_by_risk(hunks), counter)
-    known = set(target.earlier.digests)
-    unread = [hunk for hunk in ordered if not hunk.why and hunk.digest not in known]
+    hunks = _number(_sort_by_risk(hunks), counter)
+    read = set(target.earlier.digests)
+    unread = [hunk for hunk in hunks if not hunk.why and hunk.digest not in read]
     groups = _pack(((hunk, hunk.tokens) for hunk in unread), max_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
-    notes = dict.fromkeys(
-        f"{hunk.path} will not be read: {hunk.why}" for hunk in ordered if hunk.why
-    )
-    return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts)
+    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in hunks if hunk.why)
+    return Plan(replace(target, notes=(*target.notes, *notes)), tuple(hunks), parts)
 
 
 def _unreadable_because(diff: FileDiff, source: Source, include: Sequence[str]) -> str:
@@ -275,24 +265,24 @@ def _cut_file(diff: FileDiff, source: Source, why: str, max_tokens: int) -> list
 def _sort_by_risk(hunks: Sequence[Hunk]) -> list[Hunk]:
     """Sort source before config, tests and docs; within these by folder, files with more planned lines first."""
     sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
-    risks = {
-        path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1))
-        for path in sizes
-    }
-    return sorted(
-        hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path)
-    )
+
+    def rank(hunk: Hunk) -> tuple[int, str, int, str]:
+        path = hunk.path
+        lateness = [matches_kind(path, kind) * n for n, kind in enumerate(_LATE_KINDS, 1)]
+        return max(lateness), path.rpartition("/")[0], -sizes[path], path
+
+    return sorted(hunks, key=rank)
 
 
 def _number(hunks: Iterable[Hunk], counter: TokenCounter) -> list[Hunk]:
     """Give the hunks their ids and sizes, and equal ones different digests: equal lines at two places are read at
     both."""
     numbered: list[Hunk] = []
-    seen = Counter[str]()
+    counts = Counter[str]()
     for number, hunk in enumerate(hunks, 1):
-        seen[hunk.digest] += 1
-        times = seen[hunk.digest]
-        digest = hunk.digest if times == 1 else f"{hunk.digest}-{times}"
+        counts[hunk.digest] += 1
+        count = counts[hunk.digest]
+        digest = hunk.digest if count == 1 else f"{hunk.digest}-{count}"
         tokens = counter.count(hunk.text)
         numbered.append(replace(hunk, id=f"H{number}", digest=digest, tokens=tokens))
     return numbered
@@ -323,12 +313,12 @@ def _digest_rows(diff: FileDiff, source: Source, symbol: str, rows: Sequence[Row
     if not diff.hunks:
         return digest_code([place, *(text for _, _, text in rows)])
     forms = {} if diff.is_gone else dict(enumerate(source.forms, 1))
-    told = [place]
+    texts = [place]
     for sign, number, text in rows:
         form = text.rstrip() if sign == "-" else forms.get(number, text)
         if form:
-            told.append(f"{sign}{form}")
-    return digest_code(told)
+            texts.append(f"{sign}{form}")
+    return digest_code(texts)
 
 
 def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[Row]]]:
@@ -337,18 +327,10 @@ def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[
         yield source.symbol_at(min(planned_lines(rows), default=1)).name, list(rows)
     if diff.hunks:
         return
-    ends = sorted(
-        {
-            1,
-            len(source.lines) + 1,
-            *(symbol.first for symbol in source.symbols if "." not in symbol.name),
-        }
-    )
-    for first, end in zip(ends, ends[1:], strict=False):
-        yield (
-            source.symbol_at(first).name,
-            [(" ", number, source.lines[number - 1]) for number in range(first, end)],
-        )
+    outermost = [symbol.first for symbol in source.symbols if "." not in symbol.name]
+    for first, end in pairwise(sorted({1, *outermost, len(source.lines) + 1})):
+        lines = enumerate(source.lines[first - 1 : end - 1], first)
+        yield source.symbol_at(first).name, [(" ", number, text) for number, text in lines]
 
 
 def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_Item]]:

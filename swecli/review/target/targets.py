@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -75,6 +75,7 @@ class _Context:
     root: Path
     environ: Mapping[str, str] | None
     include: tuple[str, ...] = ()
+    barrier: Callable[[str], str] | None = None  # as in `Sources`
 
     @property
     def is_shallow(self) -> bool:
@@ -103,13 +104,14 @@ def resolve_target(
     spec: Sequence[str],
     environ: Mapping[str, str] | None = None,
     include: Sequence[str] = (),
+    barrier: Callable[[str], str] | None = None,
 ) -> Target:
     """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, or paths
     relative to `here`. Paths in the result are relative to the top of the repository (outside of one: to `here`).
     Raises UsageError, BadInput and GitHubError."""
     words = tuple(spec)
     root = project_root(here)
-    ctx = _Context(root, environ, tuple(include))
+    ctx = _Context(root, environ, tuple(include), barrier)
     match words:
         case ():
             changes = Target((), "the uncommitted changes", base="HEAD")
@@ -181,11 +183,8 @@ def _commit_target(ctx: _Context, name: str) -> Target:
             f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT
         )
     intent = ctx.messages(f"{base}..{commit}" if base else commit)
-    return _diff_target(
-        ctx,
-        Target((name,), f"the {kind} {name}", base=base, commit=commit, intent=intent),
-        command,
-    )
+    target = Target((name,), f"the {kind} {name}", base=base, commit=commit, intent=intent)
+    return _diff_target(ctx, target, command)
 
 
 def _diff_target(
@@ -212,9 +211,8 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     in other files its findings would look fixed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
-    ctx = replace(
-        ctx, root=find_repository(ctx.root, ctx.environ)
-    )  # GitHub's paths are relative to it
+    # GitHub's paths are relative to the repository
+    ctx = replace(ctx, root=find_repository(ctx.root, ctx.environ))
     github = GitHub.connect(ctx.root, ctx.environ or {})
     pull = github.request("GET", f"pulls/{int(number)}")
     try:
@@ -230,16 +228,16 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
             f"This clone lacks the newest commit of pull request {number} ({head[:12]}).", hint
         ) from error
     diffs = list[FileDiff]()
-    for row in github.get_list(f"pulls/{int(number)}/files", "filename", str):
+    for file in github.get_list(f"pulls/{int(number)}/files", "filename", str):
         # without a patch a file is binary, or too large for GitHub to show
-        name = row["filename"]
-        hunks = parse_hunks(str(row.get("patch") or ""))
-        is_removed = row.get("status") == "removed"
+        name = file["filename"]
+        hunks = parse_hunks(str(file.get("patch") or ""))
+        is_removed = file.get("status") == "removed"
         if is_removed and not hunks:
             hunks = _remove_lines(ctx, base, name)
-        old_path = str(row.get("previous_filename") or "")
+        old_path = str(file.get("previous_filename") or "")
         status = "deleted" if is_removed else ""
-        diffs.append(FileDiff(name, old_path, hunks, status, row.get("status") == "added"))
+        diffs.append(FileDiff(name, old_path, hunks, status, file.get("status") == "added"))
     label = f"pull request {number} of {github.repository}"
     notes: list[str] = []
     earlier = PullState.load(github, int(number))
@@ -271,7 +269,9 @@ def _filter_files(
     without a change passes. Raises BadInput when no file is left of paths, or of a merge in conflict."""
     if named is None and not diffs:
         note = f"There is nothing to review in {target.label}. {TARGET_HINT}"
-        return replace(target, notes=(note,), commit="", sources=project_sources(ctx.root))
+        return replace(
+            target, notes=(note,), commit="", sources=project_sources(ctx.root, ctx.barrier)
+        )
     base = target.base if named is None else "HEAD"
     attributes: dict[str, dict[str, str]] = {}
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
@@ -279,33 +279,33 @@ def _filter_files(
             attributes = read_attributes(
                 ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ
             )
-    kept: dict[str, FileDiff] = {}
+    reviewed: dict[str, FileDiff] = {}
     notes = list(target.notes)
     skips: list[SkippedFile] = []
     include = (*ctx.include, *(named or ()))
     commit = target.commit
     if commit and _has_checked_out(ctx, commit, diffs):
         commit = ""
-    is_elsewhere = target.is_staged and not _is_index_checked_out(ctx)
-    is_snapshot = is_elsewhere or bool(commit)
-    sources = _take_snapshot(ctx, commit) if is_snapshot else project_sources(ctx.root)
+    # git names the files in which the work tree differs from the index
+    is_elsewhere = target.is_staged and ctx.git("diff", "--name-only", "--")
+    is_snapshot = bool(commit or is_elsewhere)
+    sources = _take_snapshot(ctx, commit) if is_snapshot else project_sources(ctx.root, ctx.barrier)
     target = replace(target, include=include, commit=commit, sources=sources)
-    added = {
-        diff.path for diff in diffs if diff.status != "deleted"
-    }  # git shows a file that became a link twice
-    for diff in [diff for diff in diffs if diff.status != "deleted" or diff.path not in added]:
+    present = {diff.path for diff in diffs if diff.status != "deleted"}
+    for diff in diffs:
+        if diff.status == "deleted" and diff.path in present:
+            continue  # git shows a file that became a link twice
         if diff.status == "conflict":
             notes.append(f"{diff.path} has merge conflicts: resolve them first")
         elif rule := skip_rule(diff, sources, attributes.get(diff.path, {}), include):
             skips.append(SkippedFile(diff.path, rule))
         else:
-            kept[diff.path] = diff
-    if not kept and (
-        named is not None or notes
-    ):  # a diff without code to read is reviewed, and passes
+            reviewed[diff.path] = diff
+    if not reviewed and (named is not None or notes):
+        # a diff without code to read is reviewed, and passes
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
-    changed = kept if named is None else {}
+    changed = reviewed if named is None else {}
     sources.before = {
         path: diff.before(sources.get(path).lines) for path, diff in changed.items() if diff.hunks
     }
@@ -316,7 +316,7 @@ def _filter_files(
     deleted = tuple(diff.path for diff in diffs if diff.status == "deleted")
     return replace(
         target,
-        files=tuple(kept),
+        files=tuple(reviewed),
         diffs=changed,
         notes=tuple(notes),
         skips=tuple(skips),
@@ -332,14 +332,11 @@ def _has_checked_out(ctx: _Context, commit: str, diffs: Iterable[FileDiff]) -> b
     return all(os.path.lexists(ctx.root / name) for name in names)
 
 
-def _is_index_checked_out(ctx: _Context) -> bool:
-    """Return whether the work tree contains exactly the files of the index."""
-    return not ctx.git("diff", "--name-only", "--")
-
-
 def _take_snapshot(ctx: _Context, commit: str) -> Sources:
     """Return the files of a commit, or for "" of the index, in a folder of their own, which the sources remove."""
-    sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
+    sources = Sources(
+        Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True, barrier=ctx.barrier
+    )
     try:
         checkout_files(ctx.root, commit, sources.root, ctx.environ)
     except BaseException:

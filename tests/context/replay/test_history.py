@@ -13,11 +13,11 @@ def test_a_stored_session_is_split_into_requests_whose_times_do_not_decrease() -
     talk = SessionBuilder().ask(0).reply(5, RESULT, reasoning="r" * 400)
     talk.session.messages[-1].tool_calls[0].duration_ms = 20_000
     first, second = talk.reply(40).ask(20).build_history().turns
-    assert [(step.at - BEGAN.timestamp()) for step in first.steps] == [0, 25]
+    assert [(step.sent_at - BEGAN.timestamp()) for step in first.steps] == [0, 25]
     assert [step.reply for step in second.steps] == [None]
-    assert second.steps[0].at == timestamp(40).timestamp(), "times are ascending"
+    assert second.steps[0].sent_at == timestamp(40).timestamp(), "times are ascending"
     past = talk.build_history()
-    assert past.output(first.steps[0].reply) == CALL + 100
+    assert past.count_output(first.steps[0].reply) == CALL + 100
 
 
 def test_consecutive_replies_are_merged_and_a_line_sent_during_a_turn_is_part_of_it() -> None:

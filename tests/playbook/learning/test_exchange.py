@@ -13,7 +13,6 @@ from swecli.app import Runtime
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import Decision, ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
-from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
 from swecli.store.undo_records import UNDO_PARTS
 from tests.support.playbook import perform
 from tests.support.runtime import User, calls, make_runtime, run_turn
@@ -81,7 +80,9 @@ async def test_a_turn_is_reflected_on_beside_the_next_one_with_its_answer_and_th
 
 
 async def test_refusals_and_marks_are_reactions_and_the_exchange_before_is_summed_up() -> None:
-    reflector = Reflector(["Hello.", calls(("run_command", {"command": "make deploy"})), "Well."])
+    reflector = Reflector(
+        ["Hello.", calls(("run_command", {"command": "make deploy", "access": "write"})), "Well."]
+    )
     user = User([Decision(False, reason="we deploy from CI only")])
     runtime = reflector.make_runtime(user, mode="ask")
     await exchange(runtime, "hi")
@@ -202,7 +203,7 @@ async def seen_twice(*more: dict[str, Any]) -> tuple[Reflector, Runtime]:
 
 async def test_a_result_seen_in_two_exchanges_is_one_unconfirmed_strategy_until_it_helps() -> None:
     helped = {"strategies": [{"id": "P-1", "effect": "helped", "why": "had the id"}]}
-    reflector, runtime = await seen_twice({}, helped)
+    reflector, runtime = await seen_twice({"lessons": []}, helped)
     assert [one["id"] for one in reflector.asked[1]["waiting"]] == ["P-1"]
     assert [*bullets_of(runtime)] == ["P-1"]
     assert state_of(runtime, "P-1") == ("unconfirmed", f"A {HOOK}")
@@ -264,47 +265,6 @@ async def test_what_is_confirmed_and_replaces_another_one_retires_that() -> None
     await exchange(runtime, "test it")
     await exchange(runtime, quote)
     assert [*bullets_of(runtime)] == ["P-2"]
-
-
-ASKED = Asked({4: ["P-1", "P-2", "P-3", "P-4"]}, ["P-7"])
-
-
-def read(**answer: Any) -> ExchangeAnswer:
-    found, problem = read_answer(json.dumps(answer), ASKED)
-    assert problem == ""
-    return found[4]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lesson("one", same_as="P-99"),
-        lesson("one", replaces="P-99"),
-        lesson("one", same_as="P-1", replaces="P-1"),
-        lesson(),
-        "prose",
-        None,
-    ],
-)
-def test_lessons_that_name_nothing_that_was_asked_about_are_dropped(wrong: Any) -> None:
-    answer = read(turn="good", why="fine", lessons=[wrong, lesson("kept", same_as="P-7")])
-    assert [one.text for one in answer.lessons] == ["kept"]
-    assert len(answer.losses) == 1
-
-
-def test_a_strategy_is_not_both_confirmed_and_replaced_or_refuted() -> None:
-    both = [lesson("a", same_as="P-1"), lesson("b", replaces="P-1")]
-    assert read(why="x", lessons=both).lessons == []
-    refuted = [{"id": "P-1", "effect": "refuted"}]
-    assert read(strategies=refuted, lessons=both[:1]).lessons == []
-    twice = [lesson("a", replaces="P-1"), lesson("b", replaces="P-1")]
-    assert [one.text for one in read(lessons=twice).lessons] == ["a"]
-
-
-def test_at_most_three_lessons_and_two_replacements_are_taken() -> None:
-    replacing = [lesson(name, replaces=f"P-{n}") for n, name in enumerate("abcd", 1)]
-    assert len(read(lessons=replacing).lessons) == 2
-    assert len(read(lessons=[lesson(name) for name in "abcdef"]).lessons) == 3
 
 
 async def test_the_same_effect_for_all_of_many_strategies_is_no_evidence() -> None:

@@ -14,7 +14,6 @@ from swecli.app import Runtime
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
-from swecli.playbook.learning.answer import Asked, read_answer
 from swecli.playbook.learning.reflector_model import Question, ReflectorCall, ReflectorModel
 from swecli.playbook.transfer import to_markdown
 from tests.support.playbook import perform
@@ -138,11 +137,3 @@ async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> 
     )
     perform(runtime, "undo", [])
     assert bullets_of(runtime)["P-1"].state == "active"
-
-
-def test_dropped_items_of_a_reflector_answer_after_the_first_five_are_one_line() -> None:
-    tags = [{"id": f"P-{number}", "effect": "helped"} for number in range(1, 700)]
-    found, _ = read_answer(json.dumps({"strategies": tags}), Asked({1: ["P-1"]}))
-    answer = found[1]
-    assert [*answer.effects] == ["P-1"]
-    assert answer.losses[5:] == ["693 more items were dropped"]

@@ -25,8 +25,8 @@ SUITE = "bin/pytest -q"
 NARROW = f"{SUITE} tests/termui"
 
 
-def run(command: str) -> Any:
-    return calls(("run_command", {"command": command}))
+def run(command: str, **more: str) -> Any:
+    return calls(("run_command", {"command": command, **more}))
 
 
 def edit(path: str, old: str, new: str) -> Any:
@@ -42,7 +42,7 @@ def day(replies: list[Any], runner: str = RUNNER) -> Runtime:
     Path("bin/pytest").chmod(0o755)
     Path("tests/core").write_text("red")
     Path("tests/termui").write_text("green")
-    runtime = make_runtime(replies, User([YES, YES, NO]), mode="auto", reflect_with_model=False)
+    runtime = make_runtime(replies, User([YES, NO]), mode="auto", reflect_with_model=False)
     taught = Op("ADD", fields={"content": f"Run the tests with `{SUITE}`", "scope": "project"})
     runtime.sessions.playbook.apply(Delta("taught", (taught,), "user"), runtime.sessions.session)
     return runtime
@@ -88,7 +88,7 @@ RENAME = [
 RATE = [
     edit("tests/termui", "green", "red"),
     run(NARROW),
-    run(f"{SUITE} -k rate; sleep 25"),
+    run(f"{SUITE} -k rate; sleep 25", access="write"),
     "As you wish.",
 ]
 AGAIN = [run(NARROW), "Green."]

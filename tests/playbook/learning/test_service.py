@@ -151,7 +151,8 @@ async def test_a_bullet_held_back_is_used_again_when_its_harm_has_faded() -> Non
 
 async def test_a_refused_command_tags_the_bullet_that_names_it_harmful() -> None:
     runtime = runtime_with_check(
-        [calls(("run_command", {"command": "make deploy"})), "As [P-1] says."], user=User([NO])
+        [calls(("run_command", {"command": "make deploy", "access": "write"})), "As [P-1] says."],
+        user=User([NO]),
     )
     runtime.set_mode("ask")
     teach(runtime, "Deploy with `make deploy`")
@@ -394,8 +395,8 @@ async def test_two_session_managers_of_one_project_see_the_changes_of_each_other
     assert session.playbook.bullets["P-1"] == find_bullet(first, "P-1")
 
 
-def run(command: str) -> tuple[str, dict[str, str]]:
-    return "run_command", {"command": command}
+def run(command: str, access: str = "read") -> tuple[str, dict[str, str]]:
+    return "run_command", {"command": command, "access": access}
 
 
 @pytest.mark.slow
@@ -446,7 +447,7 @@ async def test_a_message_that_begins_with_no_marks_the_turn_and_blames_no_strate
 
 async def test_the_reflector_reads_the_reason_and_the_words_of_marks_and_refusals() -> None:
     asked: list[dict[str, Any]] = []
-    replies = [calls(run("make deploy")), calls(run("ls --nope")), "Well."]
+    replies = [calls(run("make deploy", "write")), calls(run("ls --nope", "write")), "Well."]
 
     def answer(request: ModelRequest) -> Any:
         if request.purpose != "reflect":
@@ -484,7 +485,7 @@ async def test_words_typed_into_a_refusal_or_a_mark_can_be_remembered_as_the_use
     rule = "never edit locale files by hand: run scripts/locale_sync.py"
     mark = "error messages end without a full stop"
     replies = [
-        calls(run("touch locale/de.po")),
+        calls(run("touch locale/de.po", "write")),
         calls(("remember", {"text": f"N{rule[1:]}", "quote": rule})),
         "Noted.",
         calls(("remember", {"text": f"E{mark[1:]}", "quote": mark})),

@@ -52,7 +52,7 @@ def store() -> Iterator[ReviewStore]:
 def record(store: ReviewStore, *claims: Finding) -> list[Finding]:
     return store.record(
         store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))
-    ).new
+    ).new_findings
 
 
 async def verify(
@@ -106,33 +106,21 @@ async def test_an_unreadable_answer_gives_cannot_tell_and_is_not_cached(
     assert again.judgements["F-1"].verdict == "confirmed"
 
 
-ROW = {"verdict": "Confirmed.", "quote": LINE}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"judgements": [{"id": 1, **ROW}]},
-        {"judgements": [{"id": "f1: DIVISION_BY_ZERO", **ROW}]},
-        {"judgements": [ROW]},
-        {"judgements": {"F-1": ROW}},
-        {"F-1": {**ROW, "verdict": "**confirmed**"}},
-        {"name": "judge_findings", "arguments": {"judgements": [{"id": "F-1", **ROW}]}},
-    ],
-)
-async def test_a_verdict_is_read_from_each_form_of_answer(store: ReviewStore, answer: Any) -> None:
-    taken, _ = await verify(store, record(store, CLAIM), json.dumps(answer))
+async def test_a_verdict_is_read_from_an_answer_that_is_the_json(store: ReviewStore) -> None:
+    name, arguments = verdict_call(("F-1", "confirmed", LINE), path="a.py")
+    answer = f"```json\n{json.dumps(arguments)}\n```"
+    taken, _ = await verify(store, record(store, CLAIM), answer)
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
 
 
-@pytest.mark.parametrize("word", ["valid", "not confirmed", True, None])
-async def test_an_unknown_verdict_leaves_the_finding_unchecked(
+@pytest.mark.parametrize("word", ["valid", "Confirmed.", True, None])
+async def test_an_unknown_verdict_is_asked_for_again_with_what_is_wrong(
     store: ReviewStore, word: Any
 ) -> None:
     [claim] = record(store, CLAIM)
-    taken, _ = await verify(
-        store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]})
-    )
+    wrong = json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]})
+    taken, model = await verify(store, [claim], wrong, wrong)
+    assert "$.judgements[0].verdict" in model.requests[1].messages[-1]["content"]
     assert _apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
@@ -161,10 +149,13 @@ async def test_code_that_the_verifier_requests_is_sent_once(store: ReviewStore) 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        (".env", "it may contain secrets"),
-        ("link.py", "it may contain secrets"),
+        (".env", ".env may contain secrets"),
+        ("link.py", ".env may contain secrets"),
         ("private/notes.py", "the project ignores it"),
-        ("drafts/notes.py", "the project ignores it"),
+        (
+            "drafts/notes.py",
+            "drafts/notes.py is named by an ignore file (.aiignore or .swecliignore)",
+        ),
         ("../outside.py", "the path leads out of the project"),
     ],
 )
@@ -207,7 +198,9 @@ async def test_a_claim_about_removed_code_is_shown_what_stood_nearest(store: Rev
     old = Source("a.py", (*lines[:3], *removed, *lines[3:]), "x")
     sources = Sources(Path.cwd(), {"a.py": Before(old, places, frozenset(range(4, 104)), False)})
     claim = replace(CLAIM, line=9, evidence="old_3 = 1")
-    [found] = store.record(store.begin(ReviewRecord("/p", (), "x")), ground([claim], sources)).new
+    [found] = store.record(
+        store.begin(ReviewRecord("/p", (), "x")), ground([claim], sources)
+    ).new_findings
     model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", "old_3 = 1"), path="a.py"))])
     await Verifier(model, store, sources, TokenCounter(model.profile.encoding)).verify([found])
     assert found.line == 4
@@ -248,7 +241,7 @@ async def test_removed_code_is_shown_to_the_verifier_and_can_confirm_a_claim_but
 ) -> None:
     sources = removal()
     review = store.begin(ReviewRecord("/p", (), "x"))
-    [found] = store.record(review, ground([claim], sources)).new
+    [found] = store.record(review, ground([claim], sources)).new_findings
     model = ScriptedModel([calls(verdict_call(("F-1", verdict, quote), path=claim.path))])
     verifier = Verifier(model, store, sources, TokenCounter(model.profile.encoding))
     taken = await verifier.verify([found])
@@ -372,8 +365,7 @@ async def test_a_fixed_finding_that_is_reported_again_and_confirmed_has_regresse
         ({"quote": f"5: {LINE}"}, "confirmed"),
         ({"quote": f"```python\n     5     {LINE}\n```"}, "confirmed"),
         ({"quote": f"+    {LINE}", "path": "b/a.py"}, "confirmed"),
-        ({"quote": LINE, "verdict": "Refute"}, "refuted"),
-        ({"quote": LINE, "verdict": "probably"}, "cannot_tell"),
+        ({"quote": LINE, "verdict": "refuted"}, "refuted"),
         ({"quote": "return sum(prices)  ... guarded"}, "cannot_tell"),
     ],
 )

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swecli.cli.reviewing import _exit_code
 from swecli.models.finding import SEVERITIES, STATES, Finding
 from swecli.models.review_events import ReviewFinished
 from swecli.review.publish.gate import Gate
@@ -79,7 +78,7 @@ def test_what_fails_a_review_is_shown_everywhere_and_only_what_counts_is_posted(
     earlier = PullState("a" * 40, (), findings[:3] if is_second else ())
     push = plan(hub, findings, gate, earlier)
     failing = [finding for finding in findings if gate.fails(finding)]
-    assert _exit_code(push.end, gate, is_incomplete_allowed=False) == (1 if failing else 0)
+    assert gate.exit_code(push.end, is_incomplete_allowed=False) == (1 if failing else 0)
 
     posted = [*push.inline, *push.rest, *push.known]
     assert all(finding in posted for finding in failing)

@@ -63,7 +63,7 @@ async def run_review(
 async def test_findings_in_text_and_tool_calls_are_accumulated_and_duplicates_counted_once() -> (
     None
 ):
-    row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
+    row = {"path": B[0], "line": B[1], "code_smell_type": B[2], "message": "m"}
     call = calls(("report_findings", {"part": 1, "done": False, "findings": [row]}))
     events = await run_review(read_call(text=findings_text(A)), call, findings_text(A, B))
     sums = [(e.new, e.total, e.loop) for e in events if isinstance(e, FindingsAccumulated)]
@@ -123,16 +123,14 @@ async def test_an_answer_in_words_is_asked_for_again_once_and_the_part_counts_as
     assert [line[:6] for line in end.lost] == ["part 1"], "nothing else was lost"
 
 
-async def test_a_malformed_report_call_is_salvaged_and_requested_again() -> None:
-    broken = calls(
-        (
-            "report_findings",
-            '{"part": 1, "done": true, "findings": [' + str(ROW).replace("'", '"') + ", {",
-        )
-    )
-    end = last_event(await run_review(broken, END))
-    assert (end.end, end.unique) == ("done", 1)
-    assert "could not be read whole, 1 of its findings were" in end.lost[0]
+@pytest.mark.parametrize("entry", ['{"path": "shop/prices.py"', json.dumps({**ROW, "line": "3"})])
+async def test_a_report_with_a_fault_is_asked_for_again_with_what_is_wrong(entry: str) -> None:
+    arguments = f'{{"part": 1, "done": true, "findings": [{entry}]}}'
+    runtime = make_runtime([calls(("report_findings", arguments)), END])
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
+    assert (end.end, end.unique) == ("done", 0)
+    repair = runtime.agent.model.requests[1]  # type: ignore[attr-defined]
+    assert end.lost[0].removeprefix("loop 1: ") in repair.messages[-1]["content"]
 
 
 async def test_json_quoted_from_the_reviewed_code_is_not_a_finding() -> None:
@@ -153,8 +151,12 @@ async def test_a_finding_in_a_secret_or_ignored_file_is_refuted_and_its_code_is_
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py", verify=True)))
     whys = sorted((f.path, f.state, f.why) for f in end.findings)
     assert whys == [
-        (".env", "refuted", "it may contain secrets"),
-        ("private/notes.py", "refuted", "the project ignores it"),
+        (".env", "refuted", ".env may contain secrets"),
+        (
+            "private/notes.py",
+            "refuted",
+            "the project ignores it",
+        ),
     ]
     sent = str([request.messages for request in runtime.agent.model.requests])  # type: ignore[attr-defined]
     assert "abc-123" not in sent
@@ -245,7 +247,7 @@ async def test_a_response_cut_at_the_length_limit_is_read_and_the_review_continu
     end = last_event(await run_review(cut, findings_text(B), read_call(), END))
     assert end.unique == 2
     assert end.lost
-    assert end.lost[0].startswith("loop 1: a block was cut off")
+    assert end.lost[0] == "loop 1: the answer was cut off at its length limit"
 
 
 async def test_the_loop_limit_is_a_setting_and_the_last_loop_is_announced() -> None:
@@ -353,8 +355,8 @@ async def test_an_interrupted_answer_is_counted_once_when_its_loop_is_asked_agai
 
 
 async def test_the_sums_of_the_events_add_up() -> None:
-    row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
-    wild = {"path": "no/such.py", "line": 3, "type": "LOGIC", "message": "m"}
+    row = {"path": B[0], "line": B[1], "code_smell_type": B[2], "message": "m"}
+    wild = {"path": "no/such.py", "line": 3, "code_smell_type": "LOGIC", "message": "m"}
     call = calls(("report_findings", {"part": 1, "done": False, "findings": [row, wild]}))
     events = await run_review(read_call(text=findings_text(A)), call, calls(report_call(A, B)))
     told = [event for event in events if isinstance(event, FindingsAccumulated)]

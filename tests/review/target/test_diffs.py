@@ -86,9 +86,9 @@ def test_a_file_of_which_nothing_is_left_has_the_lines_that_it_had() -> None:
     [emptied] = parse_diff(head + "@@ -1,2 +0,0 @@\n-x\n-y\n")
     assert (emptied.is_gone, emptied.rows) == (True, (("-", 1, "x"), ("-", 2, "y")))
     before = emptied.before([])
-    assert (before.source.lines, before.places, before.is_gone) == (("x", "y"), (1, 2), True)
+    assert (before.source.lines, before.present_lines, before.is_gone) == (("x", "y"), (1, 2), True)
     [kept] = parse_diff(head + "@@ -1,3 +1 @@\n-x\n-y\n z\n")
-    assert (kept.is_gone, kept.before(["z"]).places) == (False, (1, 1, 1))
+    assert (kept.is_gone, kept.before(["z"]).present_lines) == (False, (1, 1, 1))
 
 
 def test_a_removed_link_or_submodule_has_no_text() -> None:

@@ -43,9 +43,9 @@ def test_the_system_prompt_names_every_tool_and_no_path_or_date() -> None:
 def test_the_example_in_the_reflector_prompt_is_an_answer_of_the_schema() -> None:
     text = load_prompt("reflect")
     example, schema = json.loads(text[text.rindex('\n{"turn"') :]), answer_schema(1)
-    assert set(example) == set(schema["required"])
+    assert set(example) == set(schema["properties"])
     for key in ("strategies", "lessons"):
-        assert set(example[key][0]) == set(schema["properties"][key]["items"]["required"])
+        assert set(example[key][0]) == set(schema["properties"][key]["items"]["properties"])
     given = build_question([TurnDigest.of([]).observe({})], {})
     value = json.loads(given.removeprefix("```json").removesuffix("```"))
     assert all(f"`{key}`" in text for key in (*value, *value["exchanges"][0]))

@@ -33,7 +33,8 @@ def test_the_size_stays_within_its_bounds() -> None:
 @given(st.text(), st.integers(1, 20), st.integers(1, 20), st.integers(1, 20))
 @settings(deadline=None)
 def test_any_query_gets_a_size_within_the_bounds(
-    query: str, default: int, low: int, high: int
+    query: str, default: int, first: int, second: int
 ) -> None:
-    low, high = sorted((low, high))
-    assert low <= adaptive_window_size(query, default, low, high) <= high
+    smallest, largest = sorted((first, second))
+    size = adaptive_window_size(query, default, smallest, largest)
+    assert smallest <= size <= largest

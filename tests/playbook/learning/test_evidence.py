@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.models.message import ChatMessage, Role, ToolCall
+from swecli.models.message import CallStatus, ChatMessage, Role, ToolCall
 from swecli.playbook.learning.evidence import TurnDigest
 from swecli.playbook.learning.reactions import Reaction
 
@@ -55,16 +55,17 @@ def test_a_digest_has_the_typed_query_not_the_sent_one() -> None:
     assert TurnDigest.of([message]).query == "explain @a.md"
 
 
-def test_a_call_is_ok_only_with_a_result_without_error_and_exit_code_zero() -> None:
+def test_a_call_is_ok_only_if_it_finished_with_exit_code_zero() -> None:
     calls = [
-        ToolCall("a", "run_command", {"command": "x"}, result="", exit_code=0),
-        ToolCall("b", "run_command", {"command": "x"}, result="", exit_code=1),
-        ToolCall("c", "read_file", {}, result="no such file", error="no such file"),
+        ToolCall("a", "run_command", result="", status=CallStatus.FINISHED, exit_code=0),
+        ToolCall("b", "run_command", result="", status=CallStatus.FINISHED, exit_code=1),
+        ToolCall("c", "read_file", result="no such file", status=CallStatus.FAILED),
         ToolCall(
             "d",
             "run_command",
             {"command": "x"},
             result="refused",
+            status=CallStatus.REFUSED,
             approved=False,
             decision="user",
             reason="no",

@@ -19,12 +19,16 @@ def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
 
 def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     """Apply `normalize` to keyed messages; each message that it inserts gets a key."""
-    out: list[ApiMessage] = []
-    before = ""
-    for message in normalize(list(messages)):
-        before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
-        out.append(message if KEY in message else with_fields(message, {KEY: before}))
-    return out
+    normalized: list[ApiMessage] = []
+    key = ""
+    for message in normalize(messages):
+        if KEY in message:
+            key = key_of(message)
+        else:
+            key = SYSTEM_KEY if message["role"] == "system" else f"{key}+"
+            message = with_fields(message, {KEY: key})
+        normalized.append(message)
+    return normalized
 
 
 def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:

@@ -11,14 +11,15 @@ from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
 
 
 @dataclass(frozen=True, slots=True)
-class StepPlace:
-    """The place of a request: a step of an interaction (0: between turns) on `query`. After the provider `refused` the
-    request as too long no summary is requested: that request would be refused too."""
+class StepPosition:
+    """The position of a request in its session."""
 
     interaction: int
-    step: int
-    query: str
+    step: int  # of the interaction; 0: between turns
+    query: str  # that the interaction answers
     refused: bool = False
+    """Whether the provider refused the step's last request as too long. Then no summary is requested: that request
+    would be refused too."""
 
 
 Effect = Reduction | RequestRecord | str
@@ -29,7 +30,9 @@ class FittedRequest:
     """A request that fits, unless `failure` is set."""
 
     request: ModelRequest
-    keyed: list[ApiMessage]  # the turn continues from them, so that later requests only append
+    keyed_messages: list[
+        ApiMessage
+    ]  # the turn continues from them, so that later requests only append
     size: RequestSize
     counted: int  # our own count of the request's tokens, tools included
     effects: tuple[Effect, ...] = ()
