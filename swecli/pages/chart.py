@@ -6,23 +6,23 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from swecli.models.axis import round_ticks, spread
+from swecli.models.axis import evenly_spaced, round_ticks
 from swecli.models.counts import format_tokens
 
-_MOST_NAMES = 6  # below a chart: as many dates as a phone has room for
+_MAX_NAMES = 6  # below a chart: as many dates as a phone has room for
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
     name: str  # on the axis below
     amount: float
-    part: float  # of the amount: has a color of its own
-    hint: str  # of its figures, shown under the pointer
+    cached: float  # how much of the amount is drawn in the color of the cache
+    hint: str  # its figures, which a browser shows under the pointer
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    at: float  # percent of the width or height
+    position: float  # percent of the width or height
     label: str
 
 
@@ -31,16 +31,16 @@ class Chart:
     """Bars as wide as each other between two axes."""
 
     title: str
-    note: str  # behind the title of the caption
+    note: str  # after the title in the caption; "" for none
     color: str  # class of the bars in style.css
     bars: Sequence[Bar]
-    up: Sequence[Tick]  # the axis of amounts, from 0
-    top: float  # amount at the end of that axis
-    along: Sequence[Tick]  # names of the first, the last and some other bars
+    amount_ticks: Sequence[Tick]  # of the vertical axis, from 0
+    maximum: float  # the amount at the end of that axis
+    name_ticks: Sequence[Tick]  # names of the first, the last and some other bars
 
     def height(self, amount: float) -> float:
         """Return the height of an amount in percent of the chart."""
-        return 100 * amount / self.top
+        return 100 * amount / self.maximum
 
 
 def _token_labels(amounts: Sequence[float]) -> list[str]:
@@ -48,7 +48,7 @@ def _token_labels(amounts: Sequence[float]) -> list[str]:
 
 
 def _dollar_labels(amounts: Sequence[float]) -> list[str]:
-    """Label amounts, of which the second is the distance of all, with as many digits as that needs; cents are two."""
+    """Label evenly spaced amounts from 0 with as many decimals as their distance needs, one decimal as two: `$0.50`."""
     digits = math.ceil(-math.log10(amounts[1]))
     if digits > 0:
         digits = max(2, digits)
@@ -60,7 +60,7 @@ class Unit:
     """What the bars of a chart count."""
 
     color: str  # class of the bars in style.css
-    least: float  # distance of two ticks
+    min_distance: float  # of two ticks
     labels: Callable[[Sequence[float]], list[str]]
 
 
@@ -73,13 +73,26 @@ def make_chart(unit: Unit, title: str, note: str, bars: Sequence[Bar]) -> Chart 
     largest = max((bar.amount for bar in bars), default=0)
     if not largest:
         return None
-    amounts = round_ticks(largest, unit.least)
-    top = amounts[-1]
-    heights = [100 * amount / top for amount in amounts]
-    up = [Tick(at, label) for at, label in zip(heights, unit.labels(amounts), strict=True)]
-    return Chart(title, note, unit.color, bars, up, top, _name_bars(bars))
+    amounts = round_ticks(largest, unit.min_distance)
+    maximum = amounts[-1]
+    amount_ticks = [
+        Tick(100 * amount / maximum, label)
+        for amount, label in zip(amounts, unit.labels(amounts), strict=True)
+    ]
+    return Chart(
+        title=title,
+        note=note,
+        color=unit.color,
+        bars=bars,
+        amount_ticks=amount_ticks,
+        maximum=maximum,
+        name_ticks=_name_ticks(bars),
+    )
 
 
-def _name_bars(bars: Sequence[Bar]) -> list[Tick]:
+def _name_ticks(bars: Sequence[Bar]) -> list[Tick]:
     count = len(bars)
-    return [Tick(100 * (at + 0.5) / count, bars[at].name) for at in spread(count, _MOST_NAMES)]
+    return [
+        Tick(100 * (index + 0.5) / count, bars[index].name)
+        for index in evenly_spaced(count, _MAX_NAMES)
+    ]

@@ -57,9 +57,8 @@ class CodeColors:
             return ""
         finally:
             self._seconds_left -= time.thread_time() - start
-        if (
-            "".join(text for _, text in tokens) != code
-        ):  # too slow, or a lexer that changes its text
+        # it was too slow, or the lexer changes its text
+        if "".join(text for _, text in tokens) != code:
             return ""
         return "".join(_format_parts(tokens))
 

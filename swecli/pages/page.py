@@ -13,6 +13,7 @@ import jinja2
 from markdown_it import MarkdownIt
 
 from swecli.models.errors import BadInput
+from swecli.models.message import CallStatus
 from swecli.models.money import format_dollars
 from swecli.pages.chart import DOLLARS, TOKENS, Bar, Chart, make_chart
 from swecli.text import fence
@@ -21,15 +22,17 @@ FORMATS = ("html", "md", "json")
 _Archive = Mapping[str, Any]  # of `SessionManager.export`, redacted, or a part of it
 _TOKEN_COUNTS = ("input", "cache_read", "cache_write", "output")
 _CACHED = "; the coloured part came from the cache of the provider"
-_DIFF_HEAD = 3  # lines of a unified diff before the first line of text
-_OPEN_LINES = 60  # of a diff that is not folded: about a screen
+_DIFF_HEADER = 3  # lines of a unified diff before the first line of text
+_MAX_UNFOLDED = 60  # lines of a diff that is not folded: about a screen
 
 
-def format_session(form: str, session: _Archive) -> str:
+def format_session(format_name: str, session: _Archive) -> str:
     """Format an exported session in one of FORMATS."""
-    if form == "json":
+    if format_name == "json":
         return json.dumps(session, indent=2, ensure_ascii=False) + "\n"
-    return _session_html(session) if form == "html" else _session_markdown(session)
+    if format_name == "html":
+        return _session_html(session)
+    return _session_markdown(session)
 
 
 def _session_html(session: _Archive) -> str:
@@ -38,7 +41,9 @@ def _session_html(session: _Archive) -> str:
         "session.html",
         title=_title(session),
         session=session,
-        turns=[_turn(session, index, markdown) for index in range(len(session["interactions"]))],
+        turns=[
+            _turn_values(session, index, markdown) for index in range(len(session["interactions"]))
+        ],
         chart=_turn_chart(session),
         sums={
             name: sum(request[name] for request in session["requests"]) for name in _TOKEN_COUNTS
@@ -77,7 +82,7 @@ def _session_markdown(session: _Archive) -> str:
             lines += [message["content"].strip(), ""]
         for call in message["tool_calls"]:
             lines += [f"**{call['name']}** {_format_arguments(call)}", ""]
-            changes = "\n".join(f"{sign}{line}" for sign, line in _diff(call))
+            changes = "\n".join(f"{sign}{line}" for sign, line in _changed_lines(call))
             if changes:
                 lines += [fence(changes, "diff"), ""]
             if not changes or _has_failed(call):
@@ -100,8 +105,8 @@ def _cost(session: _Archive) -> str:
     return f"${sum(costs):,.4f}" if costs and None not in costs and sum(costs) else ""
 
 
-def _turn(session: _Archive, index: int, markdown: MarkdownIt) -> dict[str, Any]:
-    """Return a turn with its messages and the bullets that it was shown, cited and learned."""
+def _turn_values(session: _Archive, index: int, markdown: MarkdownIt) -> dict[str, Any]:
+    """Return what session.html shows of a turn: its messages, and the bullets that it was shown, cited and learned."""
     turn = session["interactions"][index]
     following = session["interactions"][index + 1 : index + 2]
     bullets = {bullet["id"]: bullet for bullet in session["playbook"]}
@@ -111,7 +116,9 @@ def _turn(session: _Archive, index: int, markdown: MarkdownIt) -> dict[str, Any]
         "number": turn["number"],
         "status": turn["status"],
         "messages": [
-            _message(m, markdown) for m in session["messages"] if m["interaction"] == turn["number"]
+            _message_values(message, markdown)
+            for message in session["messages"]
+            if message["interaction"] == turn["number"]
         ],
         "learned": [
             bullet for bullet in session["playbook"] if start <= bullet["created_at"] < end
@@ -121,7 +128,7 @@ def _turn(session: _Archive, index: int, markdown: MarkdownIt) -> dict[str, Any]
     }
 
 
-def _message(message: _Archive, markdown: MarkdownIt) -> dict[str, Any]:
+def _message_values(message: _Archive, markdown: MarkdownIt) -> dict[str, Any]:
     is_query = message["role"] == "user"
     return {
         "role": message["role"],
@@ -129,27 +136,26 @@ def _message(message: _Archive, markdown: MarkdownIt) -> dict[str, Any]:
         "images": message.get("images") or (),
         "thoughts": _thoughts(message),
         "html": "" if is_query else str(markdown.render(message["content"])),
-        "calls": [_call(call) for call in message["tool_calls"]],
+        "calls": [_call_values(call) for call in message["tool_calls"]],
     }
 
 
-def _call(call: _Archive) -> dict[str, Any]:
-    diff = _diff(call)
+def _call_values(call: _Archive) -> dict[str, Any]:
+    diff = _changed_lines(call)
     return {
         "name": call["name"],
         "arguments": _format_arguments(call),
         "failed": _has_failed(call),
-        "outcome": "refused" if call["approved"] is False else "failed",
+        "outcome": "refused" if call["status"] == CallStatus.REFUSED else "failed",
         "diff": diff,
-        "is_open": 0 < len(diff) <= _OPEN_LINES,
+        "is_open": 0 < len(diff) <= _MAX_UNFOLDED,
         "result": _result(call),
     }
 
 
 def _has_failed(call: _Archive) -> bool:
-    """Return whether a call failed or was refused."""
-    is_refused = call["approved"] is False
-    return is_refused or bool(call["error"]) or call["exit_code"] not in (None, 0)
+    """Return whether a call failed, was refused or did not end."""
+    return call["status"] != CallStatus.FINISHED or call["exit_code"] not in (None, 0)
 
 
 def _format_arguments(call: _Archive) -> str:
@@ -170,7 +176,7 @@ def _result(call: _Archive) -> str:
     return (call["error"] or call.get("full_result") or call["result"] or "").rstrip()
 
 
-def _diff(call: _Archive) -> list[tuple[str, str]]:
+def _changed_lines(call: _Archive) -> list[tuple[str, str]]:
     """Return the lines that an edit or a write changed, with three lines around them, each with "+", "-" or " "; "…"
     stands for what is left out."""
     edits = call["parameters"].get("edits")
@@ -187,25 +193,23 @@ def _diff(call: _Archive) -> list[tuple[str, str]]:
         compared = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="")
         if lines:
             lines.append((" ", "…"))
-        for line in [*compared][_DIFF_HEAD:]:
+        for line in [*compared][_DIFF_HEADER:]:
             lines.append((" ", "…") if line.startswith("@@") else (line[0], line[1:]))
     return lines
 
 
 def _turn_chart(session: _Archive) -> Chart | None:
     """Return the chart of the tokens that the requests of each turn sent, and of those cached by the provider."""
-    sent = {turn["number"]: [0, 0] for turn in session["interactions"]}
+    sent = dict.fromkeys((turn["number"] for turn in session["interactions"]), 0)
+    cached = dict(sent)
     for request in session["requests"]:
-        if request["purpose"] == "turn" and request["interaction"] in sent:
-            turn = sent[request["interaction"]]
-            turn[0] += request["input"] + request["cache_read"] + request["cache_write"]
-            turn[1] += request["cache_read"]
-    bars = [
-        Bar(f"T{turn}", total, cached, _sent(total, cached))
-        for turn, (total, cached) in sent.items()
-    ]
+        number = request["interaction"]
+        if request["purpose"] == "turn" and number in sent:
+            sent[number] += request["input"] + request["cache_read"] + request["cache_write"]
+            cached[number] += request["cache_read"]
+    bars = [_token_bar(f"T{number}", tokens, cached[number]) for number, tokens in sent.items()]
     largest = max((bar.amount for bar in bars), default=0)
-    note = _CACHED if any(bar.part for bar in bars) else ""
+    note = _CACHED if any(bar.cached for bar in bars) else ""
     return make_chart(TOKENS, f"Tokens sent per turn (largest: {largest:,})", note, bars)
 
 
@@ -213,10 +217,7 @@ def render_report(spending: dict[str, Any]) -> str:
     """Render the result of `daily_spending` as an HTML page."""
     days = spending["days"]
     period = f"{days[0]['name']} to {days[-1]['name']}"
-    tokens = [
-        Bar(day["name"][5:], day["sent"], day["cached"], _sent(day["sent"], day["cached"]))
-        for day in days
-    ]
+    tokens = [_token_bar(day["name"][5:], day["sent"], day["cached"]) for day in days]
     dollars = [
         Bar(day["name"][5:], day["cost"] or 0, 0, format_dollars(day["cost"])) for day in days
     ]
@@ -240,8 +241,8 @@ def render_report(spending: dict[str, Any]) -> str:
     )
 
 
-def _sent(tokens: int, cached: int) -> str:
-    return f"{tokens:,} tokens sent, {cached:,} of them cached"
+def _token_bar(name: str, sent: int, cached: int) -> Bar:
+    return Bar(name, sent, cached, f"{sent:,} tokens sent, {cached:,} of them cached")
 
 
 def write_new_file(path: Path, text: str, hint: str) -> None:
@@ -249,13 +250,10 @@ def write_new_file(path: Path, text: str, hint: str) -> None:
     try:
         with path.open("xb") as file:
             file.write(text.encode("utf-8", "replace"))
+    except FileExistsError as error:
+        raise BadInput(f"{path} exists already.", hint) from error
     except OSError as error:
-        reason = (
-            "exists already"
-            if isinstance(error, FileExistsError)
-            else f"cannot be written: {error.strerror}"
-        )
-        raise BadInput(f"{path} {reason}.", hint) from error
+        raise BadInput(f"{path} cannot be written: {error.strerror}.", hint) from error
 
 
 def _render(template: str, **values: Any) -> str:

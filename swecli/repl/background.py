@@ -22,7 +22,7 @@ class Background:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._tasks: set[asyncio.Task[None]] = set()
-        self._reflecting = asyncio.Lock()
+        self._reflection_lock = asyncio.Lock()
         self._deferred: list[Event] = []
 
     @property
@@ -54,12 +54,12 @@ class Background:
         has reacted: see `react`."""
         self.show(learning.after_turn(interaction).events)
 
-    def react(self, learning: LearningService, due: Sequence[int] | None = None) -> None:
-        """Ask the model, in a task, about the turns `due`: by default those to which the newest query reacts."""
-        if due is None:
-            due = learning.due()
-        if due:
-            self.start(self._reflect(learning, due))
+    def react(self, learning: LearningService, numbers: Sequence[int] | None = None) -> None:
+        """Ask the model, in a task, about these turns; None: those to which the newest query reacts."""
+        if numbers is None:
+            numbers = learning.due()
+        if numbers:
+            self.start(self._reflect(learning, numbers))
 
     def pop_deferred(self) -> list[Event]:
         """Return and clear the events that were deferred while a turn was running."""
@@ -68,7 +68,7 @@ class Background:
         return events
 
     async def _reflect(self, learning: LearningService, numbers: Sequence[int]) -> None:
-        async with self._reflecting:
+        async with self._reflection_lock:
             events = await learning.reflect(*numbers, asked=True)
         self.show(events)
 
@@ -78,28 +78,23 @@ class Background:
         pending = await asyncio.to_thread(learning.pending_by_session)
         self.show(await learning.check_anchors())
         await self._resume(learning, pending)
-        await self._consolidate(learning)
 
     async def reflect_ended(self, learning: LearningService) -> None:
         """Reflect on the turns of sessions that were left."""
         pending = await asyncio.to_thread(learning.pending_by_session)
         await self._resume(learning, pending)
-        await self._consolidate(learning)
-
-    async def _consolidate(self, learning: LearningService) -> None:
-        """Tidy the playbook after the session that was left; what it found concerns the whole project."""
-        async with self._reflecting:
-            events = await learning.consolidate()
-        self.show(events)
 
     async def _resume(
         self, learning: LearningService, pending: Iterable[tuple[str, Sequence[int]]]
     ) -> None:
-        """Reflect on pending turns; a new turn waits for one request at most."""
+        """Reflect on pending turns, then tidy the playbook; a new turn waits for one request at most."""
         for session_id, numbers in pending:
-            async with self._reflecting:
+            async with self._reflection_lock:
                 events = await learning.resume(session_id, numbers)
             self.show(events)
+        async with self._reflection_lock:
+            events = await learning.consolidate()
+        self.show(events)
 
     def show(self, events: Sequence[Event]) -> None:
         """Show events, or defer them until the running turn is done."""
@@ -128,17 +123,17 @@ Result = TypeVar("Result")
 def run_in_thread(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
     """Run `work` in a daemon thread and return a future of the running loop with its result or exception. Await it
     through `asyncio.shield` to keep it when the waiter is cancelled; the thread itself cannot be stopped."""
-    done: Future[Result] = Future()
-    done.set_running_or_notify_cancel()
+    outcome: Future[Result] = Future()
+    outcome.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            done.set_result(work())
+            outcome.set_result(work())
         except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
-            done.set_exception(error)
+            outcome.set_exception(error)
 
     threading.Thread(target=run, name=name, daemon=True).start()
-    future = asyncio.wrap_future(done)
+    future = asyncio.wrap_future(outcome)
     future.add_done_callback(retrieve)
     return future
 

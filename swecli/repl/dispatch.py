@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _STORE_TIMEOUT = 10.0  # seconds to wait at the end for the store, to save a line that was sent before it was open
 _INTERRUPT_INTERVAL = 1.0  # seconds
-_SHOWN_AFTER = 0.3  # seconds after which a person wonders whether anything happens
+_QUIET_SECONDS = 0.3  # seconds after which a person wonders whether anything happens
 _WAIT_INTERVAL = 0.5  # seconds between two drawings of what is waited for
 
 
@@ -56,7 +56,7 @@ class Dispatcher:
         self._background = background
         self._unsaved: ParsedLine | None = None  # a query that is not in the store yet
         self.task: asyncio.Task[None] | None = None  # the running line, which can be interrupted
-        self._interrupted = float("-inf")  # when the running line was, in seconds of the loop
+        self._interrupted_at = float("-inf")  # when the running line was, in seconds of the loop
 
     def submit(self, typed: str) -> None:
         """Run a command at once if it can run during a turn, else queue the line."""
@@ -86,8 +86,8 @@ class Dispatcher:
     def interrupt(self) -> None:
         """Cancel the running line. Debounced to once a second, so that repeated keys do not cancel its cleanup."""
         now = asyncio.get_running_loop().time()
-        if self.task is not None and now - self._interrupted >= _INTERRUPT_INTERVAL:
-            self._interrupted = now
+        if self.task is not None and now - self._interrupted_at >= _INTERRUPT_INTERVAL:
+            self._interrupted_at = now
             self.task.cancel()
 
     def _read(self, typed: str) -> ParsedLine:
@@ -97,7 +97,7 @@ class Dispatcher:
         """Run `work` as an interruptible task. Returns False if it was interrupted; raises its exception."""
         self.task = task = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(retrieve)
-        self._interrupted = float("-inf")
+        self._interrupted_at = float("-inf")
         try:
             await asyncio.wait([task])
         finally:
@@ -140,8 +140,8 @@ class Dispatcher:
         is_done = await self._run(self._execute(line))
         self._finish_output()
         runtime = self._startup.context.runtime
-        took = time.monotonic() - started
-        if is_done and took >= runtime.settings.notify_after and not self._program.queue:
+        seconds = time.monotonic() - started
+        if is_done and seconds >= runtime.settings.notify_after and not self._program.queue:
             self._prompt.notify("finished")
         self._startup.processor.measure_next()
         self._program.background_changed()
@@ -172,10 +172,7 @@ class Dispatcher:
         started = time.monotonic()
 
         async def wait(busy: BusyElsewhere) -> None:
-            seconds = int(time.monotonic() - started)
-            hint = self._prompt.keys.hint("interrupt", "to interrupt")
-            parts = [f"{busy.message} Waiting", f"{seconds} s", hint]
-            self._prompt.show_live(["", " · ".join(filter(None, parts))])
+            self._show_wait(f"{busy.message} Waiting", started)
             await asyncio.sleep(_WAIT_INTERVAL)
 
         async def load() -> None:
@@ -232,21 +229,28 @@ class Dispatcher:
 
     async def _run_command(self, command: Command, args: str) -> None:
         """Run a command. If it takes long, a line says so, but for the time when it shows that itself or asks."""
-        showing = asyncio.get_running_loop().create_task(self._show_waiting(command.name))
+        waiting_line = asyncio.get_running_loop().create_task(self._show_waiting(command.name))
         try:
             await command.run(self._startup.context, args)
         finally:
-            showing.cancel()
+            waiting_line.cancel()
             if not self._program.renderer.is_working:
                 self._prompt.show_live([])
 
     async def _show_waiting(self, name: str) -> None:
         started = time.monotonic()
-        await asyncio.sleep(_SHOWN_AFTER)
+        await asyncio.sleep(_QUIET_SECONDS)
         while True:
             if not self._program.renderer.is_working:
-                seconds = int(time.monotonic() - started)
-                hint = self._prompt.keys.hint("interrupt", "to interrupt")
-                line = " · ".join(filter(None, (f"/{name}", f"{seconds} s", hint)))
-                self._prompt.show_live([] if self._prompt.is_asking else ["", line])
+                if self._prompt.is_asking:
+                    self._prompt.show_live([])
+                else:
+                    self._show_wait(f"/{name}", started)
             await asyncio.sleep(_WAIT_INTERVAL)
+
+    def _show_wait(self, label: str, started: float) -> None:
+        """Show what is waited for, the seconds since then, and how to stop that."""
+        seconds = int(time.monotonic() - started)
+        hint = self._prompt.keys.hint("interrupt", "to interrupt")
+        line = " · ".join(filter(None, (label, f"{seconds} s", hint)))
+        self._prompt.show_live(["", line])

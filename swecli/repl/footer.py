@@ -13,11 +13,12 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 
 from swecli.config.status_template import names_in
-from swecli.models.counts import pluralize
+from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.json_value import Json
 from swecli.models.message import Mode
+from swecli.models.money import format_dollars
 from swecli.repl.branch import read_branch
-from swecli.repl.render.formatting import format_dollars, format_tokens, percent, short_path
+from swecli.repl.render.formatting import short_path
 from swecli.repl.status_command import StatusCommand
 from swecli.text import sanitize
 
@@ -69,9 +70,10 @@ class Footer:
     command: StatusCommand | None = None
     _runtime: Runtime | None = None
 
-    def loaded(self, runtime: Runtime) -> None:
+    def attach(self, runtime: Runtime) -> None:
         """Read values from the runtime from now on, and set the mode that was chosen while it was loading."""
-        self._runtime, self.busy = runtime, ""
+        self._runtime = runtime
+        self.busy = ""
         runtime.set_mode(self.mode)
         self.refresh()
 
@@ -96,8 +98,10 @@ class Footer:
         """Update the values; in another session, reset the context share."""
         if self._runtime is None:
             return
-        agent, session = self._runtime.agent, self._runtime.sessions.current_session
-        self.model, self.mode = agent.model.name, agent.permissions.mode
+        agent = self._runtime.agent
+        session = self._runtime.sessions.current_session
+        self.model = agent.model.name
+        self.mode = agent.permissions.mode
         self.window = str(session.window if session else self._runtime.settings.window)
         totals = self._runtime.sessions.totals()
         self.sent_turns = _count_sent_turns(session)
@@ -144,18 +148,17 @@ class Footer:
             return _color_line(self.command.line, self._style)
         if self.template:
             return [(self._style, _truncate(self._fill_template(), width))]
-        pieces = self._pieces()
-        shown = [piece for piece in pieces if piece.text]
-        if _length(shown) > width:
-            shown[0] = replace(shown[0], text=self.model.rpartition("/")[2])
-        while len(shown) > _LEAST_PIECES and _length(shown) > width:
-            shown.remove(min(shown, key=lambda piece: piece.weight))
-        style = shown[0].style
-        if _length(shown) > width:
-            text = _SEPARATOR.join(piece.text for piece in shown)
+        pieces = [piece for piece in self._pieces() if piece.text]
+        if _length(pieces) > width:
+            pieces[0] = replace(pieces[0], text=self.model.rpartition("/")[2])
+        while len(pieces) > _LEAST_PIECES and _length(pieces) > width:
+            pieces.remove(min(pieces, key=lambda piece: piece.weight))
+        style = pieces[0].style
+        if _length(pieces) > width:
+            text = _SEPARATOR.join(piece.text for piece in pieces)
             return [(style, _truncate(text, width))]
         fragments: list[tuple[str, str]] = []
-        for piece in shown:
+        for piece in pieces:
             fragments += [(style, _SEPARATOR), (piece.style, piece.text)]
         return fragments[1:]
 
@@ -165,15 +168,15 @@ class Footer:
 
     def _fill_template(self) -> str:
         """Return the template with its figures. A part between separators whose figures are all unknown is left out."""
-        shown = self._show_figures()
+        figures = self._format_figures()
         parts: list[str] = []
-        for part in self.template.split(_SEPARATOR):
-            names = list(names_in(part))
-            if not names or any(shown[name] for name in names):
-                parts.append(part.format_map(shown))
-        return sanitize(_SEPARATOR.join(parts), False)
+        for template in self.template.split(_SEPARATOR):
+            names = list(names_in(template))
+            if not names or any(figures[name] for name in names):
+                parts.append(template.format_map(figures))
+        return sanitize(_SEPARATOR.join(parts), keep_newlines=False)
 
-    def _show_figures(self) -> Mapping[str, str]:
+    def _format_figures(self) -> Mapping[str, str]:
         """Return the figures as they are shown; "" for what is unknown or none."""
         figures = {
             name: "" if value is None else str(value) for name, value in self.figures().items()
@@ -189,34 +192,34 @@ class Footer:
     def _pieces(self) -> list[_Piece]:
         """Return the parts of the line from left to right; the model and the mode have the largest weights."""
         app = get_app()
+        figures = self._format_figures()
         style = self._style
-        vi = ""
+        vi_mode = ""
         if app.editing_mode is EditingMode.VI:
-            vi = app.vi_state.input_mode.value.replace("-", " ")
+            vi_mode = app.vi_state.input_mode.value.replace("-", " ")
         window = f"window {self.window}"
         if self.sent_turns is not None:
             window += f" ({pluralize(self.sent_turns, 'turn')})"
-        context = "" if self.context is None else f"context {self.context}%"
-        jobs = pluralize(self.jobs, "job") if self.jobs else ""
-        cost = "cost unknown" if self.cost is None else format_dollars(self.cost)
+        context = "" if self.context is None else f"context {figures['context']}"
         return [
             _Piece(self.model, style, 8),
             _Piece(self.mode, f"class:footer.{self.mode}", 7),
-            _Piece(vi, style, 6),
+            _Piece(vi_mode, style, 6),
             _Piece(window, style, 1),
             _Piece(context, style, 3),
-            _Piece(jobs, "class:footer.busy", 4),
-            _Piece(cost, style, 5),
+            _Piece(figures["jobs"], "class:footer.busy", 4),
+            _Piece(figures["cost"], style, 5),
             _Piece(self.busy, "class:footer.busy", 2),
         ]
 
 
 def _color_line(line: str, style: str) -> list[tuple[str, str]]:
     """Return a line that a command printed, with its colours and without other control sequences."""
-    parts = _COLOR.split(line)
-    safe = [part if _COLOR.fullmatch(part) else sanitize(part, False) for part in parts]
-    colored = to_formatted_text(ANSI("".join(safe)))
-    return [(f"{style} {own}", text) for own, text, *_ in colored]
+    safe = ""
+    for part in _COLOR.split(line):
+        safe += part if _COLOR.fullmatch(part) else sanitize(part, keep_newlines=False)
+    colored = to_formatted_text(ANSI(safe))
+    return [(f"{style} {own_style}", text) for own_style, text, *_ in colored]
 
 
 def _length(pieces: Sequence[_Piece]) -> int:
@@ -232,10 +235,8 @@ def _count_sent_turns(session: Session | None) -> int:
     """Return the number of completed interactions that the next request contains verbatim."""
     if session is None:
         return 0
-    epoch = session.context.epoch
-    first = (
-        epoch.first
-        if epoch
-        else session.window.first_kept(session.interactions, session.window_start)
-    )
+    if session.context.epoch is not None:
+        first = session.context.epoch.first
+    else:
+        first = session.window.first_kept(session.interactions, session.window_start)
     return session.interactions - first + 1

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 KeySequence = tuple[str, ...]  # prompt-toolkit's names of keys that are pressed one after the other
 
 _MODIFIERS = {"ctrl": "c-", "shift": "s-"}  # "c-s-left": in this order
-_ALT = ("alt", "option", "meta")  # a terminal sends Escape before the key
-_SHOWN_NAMES = {
+_ALT_NAMES = ("alt", "option", "meta")  # a terminal sends Escape before the key
+_NAMES_ON_SCREEN = {
     "c-@": "Ctrl+Space",
     "c-h": "Backspace",
     "c-i": "Tab",
@@ -28,7 +28,7 @@ _SHOWN_NAMES = {
     "left": "←",
     "right": "→",
 }
-_WRITTEN_NAMES = {shown.lower(): name for name, shown in _SHOWN_NAMES.items()}
+_WRITTEN_NAMES = {written.lower(): name for name, written in _NAMES_ON_SCREEN.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ def _parse_word(word: str) -> list[str]:
     candidates = (f"{prefix}{name}", f"{prefix}{_WRITTEN_NAMES.get(name, name)}")
     keys = [KEY_ALIASES.get(key, key) for key in candidates]
     key = next((key for key in keys if _is_key(key)), "")
-    if not key or set(modifiers) - set(_MODIFIERS) - set(_ALT):
+    if not key or set(modifiers) - set(_MODIFIERS) - set(_ALT_NAMES):
         raise ValueError("no such key")
-    return ["escape", key] if set(modifiers) & set(_ALT) else [key]
+    return ["escape", key] if set(modifiers) & set(_ALT_NAMES) else [key]
 
 
 def _is_key(name: str) -> bool:
@@ -105,18 +105,17 @@ def show_key(sequence: KeySequence) -> str:
     """Return keys as they are called on the screen: "Ctrl+O", "Alt+Enter", "Esc Esc"."""
     if len(sequence) > 1 and sequence[0] == "escape" != sequence[1]:
         return f"Alt+{show_key(sequence[1:])}"
-    return " ".join(_show_part(key) for key in sequence)
+    return " ".join(_show_one(key) for key in sequence)
 
 
-def _show_part(key: str) -> str:
-    shown = _SHOWN_NAMES.get(key)
-    if shown is not None:
-        return shown
+def _show_one(key: str) -> str:
+    if key in _NAMES_ON_SCREEN:
+        return _NAMES_ON_SCREEN[key]
     name = key.removeprefix("c-").removeprefix("s-")
-    shown = _SHOWN_NAMES.get(name, name.capitalize())
+    label = _NAMES_ON_SCREEN.get(name, name.capitalize())
     if key.startswith(("s-", "c-s-")):
-        shown = f"Shift+{shown}"
-    return f"Ctrl+{shown}" if key.startswith("c-") else shown
+        label = f"Shift+{label}"
+    return f"Ctrl+{label}" if key.startswith("c-") else label
 
 
 _DEFAULTS = {action.name: tuple(map(parse_key, action.keys)) for action in ACTIONS}
@@ -136,10 +135,10 @@ class KeyMap:
             else:
                 chosen[choice.action] = tuple(map(parse_key, choice.keys))
         taken = _flatten(chosen)
-        left = {
+        defaults = {
             name: tuple(key for key in keys if key not in taken) for name, keys in _DEFAULTS.items()
         }
-        self._keys: Mapping[str, tuple[KeySequence, ...]] = left | chosen
+        self._keys: Mapping[str, tuple[KeySequence, ...]] = defaults | chosen
 
     @classmethod
     def without_keys(cls) -> KeyMap:
@@ -169,7 +168,7 @@ class KeyMap:
                 return f"{written!r} is the key of {owner}; {stays}"
         return ""
 
-    def of(self, action: str) -> tuple[KeySequence, ...]:
+    def keys_of(self, action: str) -> tuple[KeySequence, ...]:
         """Return the keys of an action; () if it has none."""
         return self._keys[action]
 
@@ -189,8 +188,8 @@ class KeyMap:
     def hint(self, action: str, purpose: str) -> str:
         """Return what to press or type for something, as in "Ctrl+O to expand"; "" if nothing does it."""
         keys = self._keys[action]
-        how = show_key(keys[0]) if keys else self._commands.get(action, "")
-        return f"{how} {purpose}" if how else ""
+        means = show_key(keys[0]) if keys else self._commands.get(action, "")
+        return f"{means} {purpose}" if means else ""
 
 
 def _show_all(keys: Iterable[KeySequence]) -> str:

@@ -17,6 +17,7 @@ from prompt_toolkit.output import Output
 
 from swecli import __version__
 from swecli.config.own_command import own_command
+from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
@@ -36,10 +37,9 @@ if TYPE_CHECKING:
     from swecli.models.events import Event
     from swecli.models.session import Session
 
-_MANY = 1_000  # sessions among which a title is looked up
-_SWITCH_INTERVAL = (
-    0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
-)
+_MAX_SESSIONS = 1_000  # among which a title is looked up
+# seconds until a thread that imports gives way to a key; Python's default is 0.005
+_SWITCH_INTERVAL = 0.001
 
 
 class REPL(Program):
@@ -71,14 +71,16 @@ class REPL(Program):
                 settings.status_command,
                 start.cwd,
                 start.environ,
-                shown=lambda: self.prompt.redraw(),
-                failed=self._report_status_command,
+                on_change=lambda: self.prompt.redraw(),
+                on_failure=self._report_status_command,
             )
+        self._started_in = _current_folder()
         self._background = Background(self)
         self._startup = Startup(start, build)
-        self.queue = LineQueue(
-            (["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else [])
-        )
+        first_lines = ["/sessions"] if start.pick else []
+        if start.prompt:
+            first_lines.append(start.prompt)
+        self.queue = LineQueue(first_lines)
         self.prompt: PromptLine | DumbPrompt
         # a terminal without a type cannot move its cursor
         if settings.plain or start.environ.get("TERM", "") in ("", "dumb", "unknown"):
@@ -92,13 +94,12 @@ class REPL(Program):
         loop = asyncio.get_running_loop()
         sys.setswitchinterval(_SWITCH_INTERVAL)
         loop.set_exception_handler(
-            lambda _, what: self.report(what.get("exception") or what["message"])
+            lambda _, context: self.report(context.get("exception") or context["message"])
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
-        self.prompt.write(
-            _banner(self.start, self.prompt.keys, self.prompt.color, self.prompt.size[0])
-        )
+        width, _ = self.prompt.size
+        self.prompt.write(_banner(self.start, self.prompt.keys, self.prompt.color, width))
         working = loop.create_task(self._dispatcher.run())
         try:
             await self.prompt.run()
@@ -127,15 +128,13 @@ class REPL(Program):
         if not self._startup.is_loaded:
             self._startup.close()
         else:
-            ended, session = (
-                await self.agent.ctx.commands.jobs.close(),
-                self.session_manager.current_session,
-            )
+            ended_jobs = await self.agent.ctx.commands.jobs.close()
+            session = self.session_manager.current_session
             farewell = self._farewell(session) if session is not None else ""
             self._startup.close()
             with suppress(OSError):  # the terminal may be closed
-                if ended:
-                    self.prompt.write(f"{ended}\n")
+                if ended_jobs:
+                    self.prompt.write(f"{ended_jobs}\n")
                 if not self._code and session is not None and session.interactions:
                     self.prompt.write(f"{farewell}\n")
 
@@ -144,29 +143,29 @@ class REPL(Program):
         project of one's own after the tutorial, whose database is left behind."""
         is_tutorial = bool(self.start.suggestions)
         command = own_command(
-            sys.argv[0], Path.cwd(), self.start.environ.get("PATH"), anywhere=is_tutorial
+            sys.argv[0], self._started_in, self.start.environ.get("PATH"), anywhere=is_tutorial
         )
         if is_tutorial:
             return f"for work of your own, in your project: {command}"
-        which = [shlex.quote(word) for word in self._which(session)]
-        return " ".join(["to continue this session:", command, *which])
+        flags = shlex.join(self._session_flags(session))
+        return f"to continue this session: {command} {flags}"
 
-    def _which(self, session: Session) -> list[str]:
+    def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session: its title if it has one that no other has."""
         folder = str(self.start.cwd)
         newest = self.session_manager.catalog.list_sessions(folder, 1)
         if [info.id for info in newest] == [session.id]:
-            which = ["-c"]
+            flags = ["-c"]
         else:
-            known = self.session_manager.catalog.list_sessions(None, _MANY)
-            titles = [info.title.lower() for info in known]
+            sessions = self.session_manager.catalog.list_sessions(None, _MAX_SESSIONS)
+            titles = [info.title.lower() for info in sessions]
             is_unique = titles.count(session.title.lower()) == 1
-            which = ["-r", session.title if is_unique else session.id]
-        if self.start.cwd != Path.cwd():
-            which += ["-C", folder]
+            flags = ["-r", session.title if is_unique else session.id]
+        if self.start.cwd != self._started_in:
+            flags += ["-C", folder]
         if self.start.settings.origins.get("db") == "flags":
-            which += ["--db", self.start.settings.db]
-        return which
+            flags += ["--db", self.start.settings.db]
+        return flags
 
     def _report_status_command(self, problem: str) -> None:
         self.report(SwecliError(problem, "It gets JSON, and its first line is shown."))
@@ -185,16 +184,18 @@ class REPL(Program):
             problem = self._startup.to_user_error(error)
             self.prompt.end(problem)
             raise problem from error
-        runtime, self.renderer = self._startup.context.runtime, self._startup.context.renderer
-        self.session_manager, self.agent = runtime.sessions, runtime.agent
-        self.footer.loaded(runtime)
+        runtime = self._startup.context.runtime
+        self.renderer = self._startup.context.renderer
+        self.session_manager = runtime.sessions
+        self.agent = runtime.agent
+        self.footer.attach(runtime)
         for notice in runtime.notices:
             self.renderer.screen.warn(notice)
         if runtime.auto_confirmed:
-            missing = await run_in_thread(runtime.missing_sandbox, "swecli-sandbox")
-            if missing:
+            reason = await run_in_thread(runtime.missing_sandbox, "swecli-sandbox")
+            if reason:
                 self.renderer.screen.warn(
-                    f"mode auto without a sandbox: commands run as you, without a question ({missing})"
+                    f"mode auto without a sandbox: commands run as you, without a question ({reason})"
                 )
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
@@ -221,10 +222,8 @@ class REPL(Program):
 
     def start_learning(self, interaction: int) -> None:
         self._background.learn(self._startup.context.runtime.learning, interaction)
-        if (
-            self.agent.condense_model is not None
-            and self.session_manager.current_session is not None
-        ):
+        has_session = self.session_manager.current_session is not None
+        if has_session and self.agent.condense_model is not None:
             self._background.start(self.agent.generate_title())
 
     def start_reflecting(self) -> None:
@@ -254,7 +253,7 @@ class REPL(Program):
         if self.queue:
             return "drops the queued lines"
         jobs = len(self.agent.ctx.commands.jobs.running) if self._startup.is_loaded else 0
-        return f"stops {jobs} background {'job' if jobs == 1 else 'jobs'}" if jobs else ""
+        return f"stops {pluralize(jobs, 'background job')}" if jobs else ""
 
     def quit(self, code: int = 0) -> None:
         self._code = self._code or code
@@ -286,6 +285,14 @@ class REPL(Program):
             self.renderer.screen.error(problem.message, problem.hint)
 
 
+def _current_folder() -> Path:
+    """Return the folder that the program was started in, the root of the disk if it was removed before."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path("/")
+
+
 def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
     dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
@@ -295,23 +302,24 @@ def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     lines = _wrap_parts(facts, width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
-    help = ["/help for commands", keys.hint("next_mode", "to switch mode")]
-    lines += [f"{dim}{line}{end}" for line in _wrap_parts([one for one in help if one], width)]
+    hints = ["/help for commands", keys.hint("next_mode", "to switch mode")]
+    lines += [f"{dim}{line}{end}" for line in _wrap_parts(list(filter(None, hints)), width)]
     lines += [f"! {one_line(notice, 1_000)}" for notice in (*start.notices, *keys.notices)]
     return "\n".join(lines) + "\n\n"
 
 
 def _format_error(error: SwecliError, color: bool) -> str:
     """Format an error with its hint as one line, before the screen is loaded."""
-    mark = "\x1b[31m✗\x1b[0m" if color else "✗"
-    return f"{mark} {' · '.join(one_line(part, 1_000) for part in (error.message, error.hint) if part)}\n"
+    sign = "\x1b[31m✗\x1b[0m" if color else "✗"
+    parts = filter(None, (error.message, error.hint))
+    return f"{sign} {' · '.join(one_line(part, 1_000) for part in parts)}\n"
 
 
-def _describe_model(name: str, why: str) -> str:
-    """Return a model's name with the reason why it was chosen."""
+def _describe_model(name: str, reason: str) -> str:
+    """Return a model's name with the reason why it was chosen, if there is one."""
     if name.partition("/")[0] == "demo":
-        return f"demo model (offline tour{f'; {why}' if why else ''})"
-    return f"{name} ({why})" if why else name
+        return f"demo model (offline tour; {reason})" if reason else "demo model (offline tour)"
+    return f"{name} ({reason})" if reason else name
 
 
 def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:

@@ -49,7 +49,7 @@ class Startup:
     async def commands(self) -> Sequence[tuple[str, Sequence[str], str]]:
         """Return name, aliases and help of the commands, once they are loaded."""
         table = await self._commands()
-        return [(one.name, one.aliases, one.help) for one in table.commands]
+        return [(command.name, command.aliases, command.help) for command in table.commands]
 
     async def values(self, name: str) -> Sequence[tuple[str, str]]:
         """Return the values that may follow a command's name, with their descriptions; () until the runtime is
@@ -100,8 +100,8 @@ class Startup:
         screen = Screen(
             prompt,
             prompt.color,
-            prompt.link_root,
-            prompt.keys,
+            link_root=prompt.link_root,
+            keys=prompt.keys,
             plain=isinstance(prompt, DumbPrompt),
         )
         renderer = Renderer(screen, todos=runtime.agent.ctx.todos)
@@ -114,12 +114,14 @@ class Startup:
         if isinstance(error, SwecliError):
             return error
         if isinstance(error, str):
-            what = error
+            description = error
             _log.error("fault: %s", error)
         else:
-            what = f"{type(error).__name__}: {error}".strip(": ")
+            description = f"{type(error).__name__}: {error}".strip(": ")
             _log.error("fault: %s", error, exc_info=error)
-        return SwecliError(f"Internal error: {what}", f"Details are in {self._start.paths.log}.")
+        return SwecliError(
+            f"Internal error: {description}", f"Details are in {self._start.paths.log}."
+        )
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
         """Load the token table and library of the agent's model, once, so that a first request is as fast as later

@@ -22,8 +22,8 @@ _MAX_LINE = 8_192  # bytes; more than any screen is wide, with colours
 class StatusCommand:
     """Runs the command in the background, one run at a time; the newest figures win.
 
-    `shown` is called when `line` has changed, `failed` with the reason when it fails for the first time. A run that
-    failed leaves `line` empty.
+    `on_change` is called when `line` has changed, `on_failure` with the reason when it fails for the first time. A run
+    that failed leaves `line` empty.
     """
 
     def __init__(
@@ -32,15 +32,15 @@ class StatusCommand:
         folder: Path,
         environ: Mapping[str, str],
         *,
-        shown: Callable[[], None],
-        failed: Callable[[str], None],
+        on_change: Callable[[], None],
+        on_failure: Callable[[str], None],
     ) -> None:
         self.line = ""
         self._command = command
         self._folder = folder
         self._environ = environ
-        self._shown = shown
-        self._failed = failed
+        self._on_change = on_change
+        self._on_failure = on_failure
         self._has_failed = False
         self._next: Mapping[str, Json] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -66,7 +66,7 @@ class StatusCommand:
             except (OSError, ValueError, TimeoutError) as error:
                 self.line = ""
                 self._report(error)
-            self._shown()
+            self._on_change()
             await asyncio.sleep(_INTERVAL)
 
     def _report(self, error: Exception) -> None:
@@ -76,11 +76,11 @@ class StatusCommand:
         reason = str(error)
         if isinstance(error, TimeoutError):
             reason = f"it did not end within {_TIMEOUT:g} s"
-        self._failed(f"status_command failed: {reason}")
+        self._on_failure(f"status_command failed: {reason}")
 
     async def _read_line(self, figures: bytes) -> str:
         """Return the first line that a run prints. Raises OSError, TimeoutError, and ValueError if it fails."""
-        running = await asyncio.create_subprocess_shell(
+        process = await asyncio.create_subprocess_shell(
             self._command,
             cwd=self._folder,
             env=dict(self._environ),
@@ -89,24 +89,24 @@ class StatusCommand:
             stderr=PIPE,
             start_new_session=True,
         )
-        assert running.stdin is not None, "a pipe"
-        assert running.stdout is not None, "a pipe"
-        assert running.stderr is not None, "a pipe"
+        assert process.stdin is not None, "a pipe"
+        assert process.stdout is not None, "a pipe"
+        assert process.stderr is not None, "a pipe"
         try:
             async with asyncio.timeout(_TIMEOUT):
                 printed, complaint, _ = await asyncio.gather(
-                    _read_start(running.stdout),
-                    _read_start(running.stderr),
-                    _feed(running.stdin, figures),
+                    _read_start(process.stdout),
+                    _read_start(process.stderr),
+                    _feed(process.stdin, figures),
                 )
-                code = await running.wait()
+                code = await process.wait()
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(running.pid, signal.SIGKILL)
-            await running.wait()
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
         if code:
-            said = one_line(complaint)
-            raise ValueError(f"exit code {code}: {said}" if said else f"exit code {code}")
+            complaint = one_line(complaint)
+            raise ValueError(f"exit code {code}: {complaint}" if complaint else f"exit code {code}")
         return printed.partition("\n")[0]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from swecli.pages.page import format_session, render_report
-from tests.pages.test_session import exported
+from tests.pages.test_page import make_export
 
 LAST = date(2026, 11, 28)
 
@@ -17,12 +17,12 @@ LAST = date(2026, 11, 28)
 def report_of(sent: list[int], costs: list[float | None]) -> str:
     """Return the report of days to LAST on which so many tokens were sent at these costs."""
     first = LAST - timedelta(len(sent) - 1)
-    none = {"requests": 1, "cached": 0, "received": 0}
+    nothing = {"requests": 1, "cached": 0, "received": 0}
     days = [
-        none | {"name": str(first + timedelta(at)), "sent": tokens, "cost": cost}
-        for at, (tokens, cost) in enumerate(zip(sent, costs, strict=True))
+        nothing | {"name": str(first + timedelta(day)), "sent": tokens, "cost": cost}
+        for day, (tokens, cost) in enumerate(zip(sent, costs, strict=True))
     ]
-    total = none | {"sessions": 1, "turns": 1, "sent": sum(sent), "cost": None}
+    total = nothing | {"sessions": 1, "turns": 1, "sent": sum(sent), "cost": None}
     return render_report({"days": days, "total": total, "models": [], "causes": [], "tools": []})
 
 
@@ -75,7 +75,7 @@ def test_a_session_names_the_turns_below_its_chart() -> None:
     request: dict[str, Any] = {"purpose": "turn", "input": 900, "cache_read": 100}
     request |= {"cache_write": 0, "output": 5, "cost": None}
     requests = [request | {"interaction": number} for number in range(1, 41)]
-    page = format_session("html", exported() | {"interactions": turns, "requests": requests})
+    page = format_session("html", make_export() | {"interactions": turns, "requests": requests})
     assert axis(page, "up") == [["0", "500", "1.0k"]]
-    [named] = axis(page, "along")
-    assert (named[0], named[-1]) == ("T1", "T40")
+    [turn_names] = axis(page, "along")
+    assert (turn_names[0], turn_names[-1]) == ("T1", "T40")

@@ -14,14 +14,14 @@ from hypothesis import strategies as some
 
 from swecli.pages.code import CodeColors
 from swecli.pages.page import format_session
-from tests.pages.test_session import PageTags, exported
+from tests.pages.test_page import PageTags, make_export
 
 LEAST_CONTRAST = 4.5  # WCAG 2.2, 1.4.3: of text
 HOSTILE_CODE = "</span></code></pre><script>alert(1)</script>'\"&lt;"
 
 
 def page_of(answer: str) -> str:
-    return format_session("html", exported({"content": answer}))
+    return format_session("html", make_export({"content": answer}))
 
 
 def fenced(code: str, language: str) -> str:
@@ -89,10 +89,10 @@ def test_only_the_page_of_a_session_loads_pygments() -> None:
         "    page.format_session(form, whole)\n"
         "    print(form, 'pygments' in sys.modules)\n"
     )
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["json", "False", "md", "False", "html", "True"]
+    assert outcome.stdout.split() == ["json", "False", "md", "False", "html", "True"]
 
 
 def luminance(color: str) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from swecli.models.events import Event, Notice
-from swecli.playbook.learning.service import _RulesPart
+from swecli.playbook.learning.service import RulesResult
 from swecli.repl.background import Background, run_in_thread
+from swecli.repl.program import Program
 
 
 @dataclass
@@ -33,6 +34,10 @@ class RecordingListener:
         self.shown.append(event)
 
 
+def make_background(listener: RecordingListener) -> Background:
+    return Background(cast(Program, listener))
+
+
 @dataclass
 class SlowLearning:
     """Learning that reports a rule at once and then reflects on one turn at a time; `log` shows which reflections
@@ -42,10 +47,10 @@ class SlowLearning:
     queue: list[int] = field(default_factory=list)
     unasked: list[int] = field(default_factory=list)
 
-    def after_turn(self, interaction: int) -> _RulesPart:
+    def after_turn(self, interaction: int) -> RulesResult:
         self.log.append(f"rules {interaction}")
         self.unasked.append(interaction)
-        return _RulesPart(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
+        return RulesResult(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
 
     async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
         names = ", ".join(map(str, interactions))
@@ -79,7 +84,7 @@ async def test_drain_waits_for_every_background_task() -> None:
         await asyncio.sleep(0)
         done.append(name)
 
-    background = Background(listener)
+    background = make_background(listener)
     background.start(work("a"))
     background.start(work("b"))
     assert background.busy
@@ -95,7 +100,7 @@ async def test_the_failure_of_a_background_task_is_reported() -> None:
     async def fail() -> None:
         raise ValueError("no")
 
-    background = Background(listener)
+    background = make_background(listener)
     background.start(fail())
     await background.drain()
     assert listener.failed == ["no"]
@@ -111,7 +116,7 @@ async def test_cancel_cancels_the_running_tasks() -> None:
             cancelled.append(True)
             raise
 
-    background = Background(RecordingListener())
+    background = make_background(RecordingListener())
     background.start(forever())
     await asyncio.sleep(0)
     await background.cancel(timeout=0.1)
@@ -128,7 +133,7 @@ async def test_cancel_does_not_wait_for_a_task_that_ignores_cancellation() -> No
             except (asyncio.CancelledError, TimeoutError):
                 continue
 
-    background = Background(RecordingListener())
+    background = make_background(RecordingListener())
     background.start(stubborn())
     await asyncio.sleep(0)
     await background.cancel(timeout=0.1)
@@ -139,7 +144,7 @@ async def test_cancel_does_not_wait_for_a_task_that_ignores_cancellation() -> No
 
 async def test_cancel_returns_the_number_of_cancelled_tasks_and_reports_no_failure() -> None:
     listener = RecordingListener()
-    background = Background(listener)
+    background = make_background(listener)
     background.start(asyncio.sleep(3600))
     assert await background.cancel() == 1
     assert not background.busy
@@ -153,7 +158,7 @@ def texts(events: list[Any]) -> list[str]:
 
 async def test_rules_learn_at_once_and_reflections_run_one_after_the_other() -> None:
     listener = RecordingListener()
-    background = Background(listener)
+    background = make_background(listener)
     learner = SlowLearning()
     background.learn(learner, 1)  # type: ignore[arg-type]
     assert not background.busy, "the model is asked when the user has reacted"
@@ -168,7 +173,7 @@ async def test_rules_learn_at_once_and_reflections_run_one_after_the_other() -> 
 
 async def test_several_waiting_turns_are_reflected_on_together() -> None:
     listener = RecordingListener()
-    background = Background(listener)
+    background = make_background(listener)
     learner = SlowLearning(unasked=[3, 4])
     background.react(learner)  # type: ignore[arg-type]
     background.react(learner)  # type: ignore[arg-type]
@@ -179,7 +184,7 @@ async def test_several_waiting_turns_are_reflected_on_together() -> None:
 async def test_events_of_learning_during_a_turn_are_deferred() -> None:
     listener = RecordingListener()
     listener.working = True
-    background = Background(listener)
+    background = make_background(listener)
     learner = SlowLearning()
     background.learn(learner, 1)  # type: ignore[arg-type]
     background.react(learner)  # type: ignore[arg-type]
@@ -191,7 +196,7 @@ async def test_events_of_learning_during_a_turn_are_deferred() -> None:
 
 async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None:
     listener = RecordingListener()
-    background = Background(listener)
+    background = make_background(listener)
     learner = SlowLearning(queue=[9, 8, 7, 6])
     background.start(background.reflect_pending(learner))  # type: ignore[arg-type]
     while not learner.log:
@@ -205,7 +210,7 @@ async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None
 
 async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
     listener = RecordingListener()
-    background = Background(listener)
+    background = make_background(listener)
     answered = asyncio.Event()
 
     class Slow(SlowLearning):

@@ -38,7 +38,7 @@ def test_a_chosen_key_replaces_the_default_and_is_taken_from_the_action_that_had
     keys = KeyMap([KeyChoice("expand", ("c-t", "f2"))])
     assert keys.show("expand") == "Ctrl+T, F2"
     assert keys.hint("expand", "to expand") == "Ctrl+T to expand"
-    assert keys.of("steer") == ()
+    assert keys.keys_of("steer") == ()
     assert keys.hint("steer", "sends it") == ""
     assert keys.freed == [("c-o",)]
     assert keys.notices == []
@@ -70,11 +70,11 @@ def test_a_wrong_choice_is_said_in_one_line_and_leaves_the_default(
 
 
 def test_no_two_actions_share_a_default_key() -> None:
-    keys = [key for action in ACTIONS for key in KeyMap().of(action.name)]
+    keys = [key for action in ACTIONS for key in KeyMap().keys_of(action.name)]
     assert len(keys) == len(set(keys))
 
 
 def test_where_lines_are_read_whole_only_the_interrupt_has_a_key() -> None:
     keys = KeyMap.without_keys()
-    assert [action.name for action in ACTIONS if keys.of(action.name)] == ["interrupt"]
+    assert [action.name for action in ACTIONS if keys.keys_of(action.name)] == ["interrupt"]
     assert keys.hint("interrupt", "to interrupt") == "Ctrl+C to interrupt"

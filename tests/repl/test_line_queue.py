@@ -11,7 +11,7 @@ async def test_get_returns_lines_in_order_and_waits_for_the_next() -> None:
     queue = LineQueue(["one"])
     assert await queue.get() == "one"
     waiting = asyncio.ensure_future(queue.get())
-    await queue.idle.wait()
+    await queue.needs_line.wait()
     queue.put("two")
     assert await waiting == "two"
 
@@ -34,17 +34,17 @@ async def test_a_second_interrupt_holds_the_lines_sent_since_the_first() -> None
     queue.hold()
     queue.put("new")
     queue.hold()
-    assert (queue.held, queue.lines) == (True, ("new", "old"))
+    assert (queue.is_held, queue.lines) == (True, ("new", "old"))
 
 
 def test_removing_the_last_line_ends_the_hold() -> None:
     queue = LineQueue(["one", "two"])
     queue.hold()
     assert [queue.pop_newest(), queue.pop_newest(), queue.pop_newest()] == ["two", "one", None]
-    assert not queue.held
+    assert not queue.is_held
 
 
 def test_an_interrupt_of_an_empty_queue_holds_nothing() -> None:
     queue = LineQueue()
     queue.hold()
-    assert not queue.held
+    assert not queue.is_held

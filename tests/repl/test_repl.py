@@ -1,4 +1,4 @@
-"""Test whole runs of the REPL, from typed keys to printed text and requests."""
+"""Test whole runs of the REPL, from its first lines and typed keys to printed text, requests and titles."""
 
 from __future__ import annotations
 
@@ -9,33 +9,43 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prompt_toolkit.input import PipeInput
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
-from swecli.models.errors import DamagedDatabase
-from swecli.models.message import Ask, ModelRequest, Role
+from swecli.models.errors import BadInput, DamagedDatabase, ProviderError, SwecliError
+from swecli.models.message import Ask, ModelChoice, ModelRequest, Role
 from swecli.repl import startup
 from swecli.repl.commands.registry import CommandTable
-from swecli.repl.repl import REPL
+from swecli.repl.key_map import KeyMap
+from swecli.repl.render.formatting import short_path
+from swecli.repl.repl import REPL, _banner, _describe_model, _format_error, _wrap_parts
 from tests.support.runtime import calls, make_start
-from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, play
+from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, ReplRun, play
 from tests.support.scripted import Reply, ScriptedModel
+
+
+def last_text(request: ModelRequest) -> str:
+    """Return the text of the last message that a request sends."""
+    return request.messages[-1]["content"] or ""
 
 
 async def test_a_line_is_sent_and_its_answer_printed() -> None:
     played = await play("hello\rexit\r", ["Good day."])
     assert played.code == 0
     assert "Good day." in played.text
-    assert played.model.requests[0].messages[-1]["content"].startswith("hello")
+    assert last_text(played.model.requests[0]).startswith("hello")
 
 
 @pytest.mark.slow
 async def test_lines_typed_ahead_are_sent_in_order() -> None:
     played = await play("one\rtwo\rthree\rexit\r", ["1st", "2nd", "3rd"])
-    asked = [request.messages[-1]["content"].split("\n")[0] for request in played.model.requests]
+    asked = [last_text(request).split("\n")[0] for request in played.model.requests]
     assert asked == ["one", "two", "three"]
     assert played.text.index("1st") < played.text.index("2nd") < played.text.index("3rd")
 
@@ -73,24 +83,24 @@ async def test_a_long_error_is_wrapped_between_words() -> None:
 
 async def test_a_line_that_begins_with_a_path_is_not_a_command() -> None:
     played = await play("/usr/bin is full\rexit\r", ["So it is."])
-    assert played.model.requests[0].messages[-1]["content"].startswith("/usr/bin is full")
+    assert last_text(played.model.requests[0]).startswith("/usr/bin is full")
 
 
 async def test_a_backslash_before_enter_and_ctrl_j_make_new_lines() -> None:
     played = await play("one\\\rtwo\nthree\rexit\r", ["ok"])
-    assert played.model.requests[0].messages[-1]["content"].startswith("one\ntwo\nthree")
+    assert last_text(played.model.requests[0]).startswith("one\ntwo\nthree")
 
 
 async def test_ctrl_c_clears_the_draft() -> None:
     played = await play(f"never sent{CTRL_C}sent\rexit\r", ["ok"])
-    assert played.model.requests[0].messages[-1]["content"].startswith("sent")
+    assert last_text(played.model.requests[0]).startswith("sent")
 
 
 async def test_a_long_paste_is_sent_whole() -> None:
     pasted = "\r".join(f"line {n}" for n in range(40))
     played = await play(f"see \x1b[200~{pasted}\x1b[201~\rexit\r", ["ok"])
-    assert "line 0\nline 1\n" in played.model.requests[0].messages[-1]["content"]
-    assert "line 39" in played.model.requests[0].messages[-1]["content"]
+    assert "line 0\nline 1\n" in last_text(played.model.requests[0])
+    assert "line 39" in last_text(played.model.requests[0])
 
 
 async def test_the_first_line_names_the_model() -> None:
@@ -142,7 +152,7 @@ async def test_a_turn_interrupted_before_any_output_gives_its_line_back(key: str
 
     played = await play("fix the tests\r", [hang, leave], hooks=hooks)
     assert drafts == ["fix the tests"]
-    assert played.model.requests[1].messages[-1]["content"].startswith("fix the tests")
+    assert last_text(played.model.requests[1]).startswith("fix the tests")
 
 
 async def test_queued_lines_are_held_after_an_interrupt_until_enter() -> None:
@@ -152,7 +162,7 @@ async def test_queued_lines_are_held_after_an_interrupt_until_enter() -> None:
     def slowly(request: ModelRequest) -> Reply:
         loop = asyncio.get_running_loop()
         keyboard[0].send_text(f"and then\r{ESC}")
-        loop.call_later(1.0, lambda: seen.append((repls[0].queue.lines, repls[0].queue.held)))
+        loop.call_later(1.0, lambda: seen.append((repls[0].queue.lines, repls[0].queue.is_held)))
         loop.call_later(1.2, keyboard[0].send_text, "\r")
         return Reply("This would take very long.", piece=1, delay=0.2)
 
@@ -168,7 +178,7 @@ async def test_queued_lines_are_held_after_an_interrupt_until_enter() -> None:
 
     played = await play("go\r", [slowly, leave], hooks=hooks)
     assert seen == [(("and then",), True)]
-    assert played.model.requests[1].messages[-1]["content"].startswith("and then")
+    assert last_text(played.model.requests[1]).startswith("and then")
 
 
 @pytest.mark.slow
@@ -180,7 +190,7 @@ async def test_up_takes_a_queued_line_back_for_editing() -> None:
         return Reply("First.", piece=1, delay=0.05)
 
     played = await play("go\r", [type_more, "2nd"], hooks=lambda pipe, repl: keyboard.append(pipe))
-    assert played.model.requests[1].messages[-1]["content"].startswith("scond")
+    assert last_text(played.model.requests[1]).startswith("scond")
 
 
 async def test_ctrl_c_on_an_empty_line_first_clears_the_queue() -> None:
@@ -243,7 +253,7 @@ async def test_a_steering_line_during_the_last_answer_continues_the_turn() -> No
     played = await play(
         "go\rexit\r", [last, "And this."], hooks=lambda pipe, repl: keyboard.append(pipe)
     )
-    assert played.model.requests[1].messages[-1]["content"] == "one more thing"
+    assert last_text(played.model.requests[1]) == "one more thing"
     assert "And this." in played.text
 
 
@@ -257,7 +267,7 @@ async def test_a_line_typed_during_a_turn_is_sent_after_it() -> None:
     played = await play(
         "go\r", [type_more, "Second."], hooks=lambda pipe, repl: keyboard.append(pipe)
     )
-    assert played.model.requests[1].messages[-1]["content"].startswith("and then")
+    assert last_text(played.model.requests[1]).startswith("and then")
     assert "Second." in played.text
 
 
@@ -281,17 +291,15 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
     assert "refused" in played.text
     assert not Path("made").exists()
     turns = [one for one in played.model.requests if one.purpose == "turn"]
-    assert turns[-1].messages[-1]["content"].startswith("1 is a number")
+    assert last_text(turns[-1]).startswith("1 is a number")
 
 
 @pytest.mark.slow
 async def test_learned_strategies_are_reported() -> None:
     played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
     assert "learned" in played.text
-    assert any(
-        "make check" in b.content
-        for b in played.runtimes[0].sessions.current_session.playbook.live_bullets()
-    )
+    bullets = played.runtimes[0].session.playbook.live_bullets()
+    assert any("make check" in bullet.content for bullet in bullets)
 
 
 @pytest.mark.slow
@@ -299,7 +307,7 @@ async def test_the_next_message_contains_the_output_of_shared_shell_lines_only()
     played = await play("!echo to be seen\r!!echo just mine\rso?\rexit\r", ["I saw it."])
     assert "to be seen" in played.text
     assert "just mine" in played.text
-    sent = played.model.requests[0].messages[-1]["content"]
+    sent = last_text(played.model.requests[0])
     assert "to be seen" in sent
     assert "just mine" not in sent
 
@@ -313,7 +321,7 @@ async def test_a_mode_chosen_while_loading_is_kept() -> None:
 async def test_a_prompt_given_at_the_start_is_the_first_message() -> None:
     start = replace(make_start(), prompt="look around")
     played = await play("exit\r", ["Nothing here."], start=start)
-    assert played.model.requests[0].messages[-1]["content"].startswith("look around")
+    assert last_text(played.model.requests[0]).startswith("look around")
     assert "> look around" in played.text
 
 
@@ -383,7 +391,7 @@ async def test_a_line_sent_while_loading_can_be_taken_back() -> None:
 
     model = ScriptedModel(["There."])
     await play("hello\r", build=slow, hooks=lambda pipe, repl: keyboard.append(pipe))
-    assert model.requests[0].messages[-1]["content"].startswith("hello at last")
+    assert last_text(model.requests[0]).startswith("hello at last")
 
 
 @pytest.mark.slow
@@ -443,3 +451,121 @@ async def test_a_sent_line_is_stored_if_the_program_ends_before_its_turn(moment:
     assert session is not None
     assert [message.content for message in session.messages] == ["not to be lost"]
     runtime.close()
+
+
+def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
+    start = replace(
+        make_start(Path.home()),
+        choice=ModelChoice("demo", "no key found"),
+        notices=("something odd",),
+    )
+    lines = _banner(start, KeyMap(), color=False, width=100).splitlines()
+    assert lines[0] == "swecli 0.2.0 · demo model (offline tour; no key found) · ~"
+    assert lines[1] == "/help for commands · Shift+Tab to switch mode"
+    assert lines[2] == "! something odd"
+
+
+def test_a_long_description_of_the_model_is_wrapped_between_words() -> None:
+    why = "the answers are recorded ones, everything else is real"
+    start = replace(make_start(Path.home()), choice=ModelChoice("demo", why))
+    lines = _banner(start, KeyMap(), color=False, width=60).splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert " ".join(lines[1:3]).startswith(f"demo model (offline tour; {why})")
+
+
+def test_a_model_is_named_with_the_reason_for_its_choice() -> None:
+    assert (
+        _describe_model("openai/gpt", "OPENAI_API_KEY is set")
+        == "openai/gpt (OPENAI_API_KEY is set)"
+    )
+    assert _describe_model("openai/gpt", "") == "openai/gpt"
+
+
+def test_escape_sequences_in_a_folder_name_are_not_printed() -> None:
+    start = make_start(Path("/tmp/evil\x1b[31m"))
+    assert "\x1b" not in _banner(start, KeyMap(), color=False)
+    assert "\x1b[31m" not in _banner(start, KeyMap(), color=True)
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1), st.integers(30, 100))
+def test_the_banner_wraps_only_between_its_parts(parts: list[str], width: int) -> None:
+    lines = _wrap_parts(parts, width)
+    assert " · ".join(lines) == " · ".join(parts)
+    assert all(len(line) <= width for line in lines)
+
+
+def test_the_home_folder_is_shortened_to_a_tilde() -> None:
+    assert short_path(Path.home()) == "~"
+    assert short_path(Path.home() / "a" / "b") == "~/a/b"
+    assert short_path(Path("/opt")) == "/opt"
+
+
+def test_a_failure_is_one_line_with_its_hint() -> None:
+    assert (
+        _format_error(BadInput("It broke\nin two.", "Mend it."), color=False)
+        == "✗ It broke in two. · Mend it.\n"
+    )
+    assert _format_error(SwecliError("It broke."), color=False) == "✗ It broke.\n"
+
+
+async def run_repl(small: ScriptedModel, *lines: str) -> ReplRun:
+    """Send the lines to a REPL with a small model, and quit once no work is left."""
+
+    turns = sum(not line.startswith("/") for line in lines)
+    main = ScriptedModel(["ok"] * turns)
+
+    def build(start: Start, ask: Ask) -> Runtime:
+        runtime = build_runtime(start, ask, model=main)
+        runtime.agent.condense_model = small
+        return runtime
+
+    def leave_at_the_end(pipe: Any, repl: REPL) -> None:
+        async def quit() -> None:
+            await repl.start_loading()
+            while repl.working or repl.queue or len(main.requests) < turns:
+                await asyncio.sleep(0.01)
+            await repl._background.drain()
+            repl.quit()
+
+        tasks.append(asyncio.ensure_future(quit()))
+
+    tasks: list[asyncio.Task[None]] = []
+    return await play(
+        "\r".join(lines) + "\r", start=make_start(), build=build, hooks=leave_at_the_end
+    )
+
+
+def title_of(done: ReplRun) -> str:
+    session = done.runtimes[0].sessions.current_session
+    assert session is not None
+    return session.title
+
+
+async def test_the_small_model_names_a_session_after_its_first_turn_and_only_once() -> None:
+    small = ScriptedModel(['"Repairing the parser."\n', "Another"])
+    done = await run_repl(small, "please repair the parser", "and the lexer")
+    assert title_of(done) == "Repairing the parser"
+    [request] = small.requests
+    assert (request.purpose, request.tools) == ("title", [])
+    assert "please repair the parser" in str(request.messages[0]["content"])
+
+
+@pytest.mark.parametrize("reply", ["", "a long answer " * 20, ProviderError("It is down.")])
+async def test_an_unusable_title_leaves_the_session_unnamed_and_prints_nothing(reply: Any) -> None:
+    done = await run_repl(ScriptedModel([reply]), "hello")
+    assert title_of(done) == ""
+    assert "It is down" not in done.text
+
+
+async def test_a_name_given_by_the_user_is_kept() -> None:
+    small = ScriptedModel(["Something else"])
+    done = await run_repl(small, "/rename mine", "hello")
+    assert (title_of(done), small.requests) == ("mine", [])
+
+
+async def test_the_resume_command_is_printed_at_the_end_unless_the_session_is_empty() -> None:
+    done = await play("hello\rexit\r", ["ok"])
+    session = done.runtimes[0].sessions.current_session
+    assert session is not None
+    assert re.search(r"to continue this session: \S+ -c\n$", done.text)
+    assert "to continue" not in (await play("exit\r")).text

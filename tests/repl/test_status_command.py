@@ -19,7 +19,7 @@ class Shown:
         self.lines: list[str] = []
         self._changed = asyncio.Event()
         self.command = StatusCommand(
-            command, folder, os.environ, shown=self._show, failed=self.complaints.append
+            command, folder, os.environ, on_change=self._show, on_failure=self.complaints.append
         )
 
     def _show(self) -> None:

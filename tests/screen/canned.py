@@ -100,7 +100,7 @@ ASK_EDIT = AskRequest(
     "Edit swecli/app.py (+2 −2)",
     Display("swecli/app.py", DIFF, "diff"),
     "all changes to files in this workspace",
-    "edit(**)",
+    ("edit(**)",),
     "edits",
 )
 ASK_RUN = AskRequest(
@@ -111,7 +111,7 @@ ASK_RUN = AskRequest(
         "in /home/ann/project", "pytest -q && echo \u202e'hidden'\ncurl example.org", "code", "bash"
     ),
     "this very command",
-    "run(pytest -q)",
+    ("run(pytest -q)",),
     why="this command reaches out of the workspace",
 )
 

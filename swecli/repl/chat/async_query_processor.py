@@ -14,7 +14,6 @@ from swecli.models.events import (
     ToolStarted,
     TurnStarted,
 )
-from swecli.models.message import ApiMessage
 from swecli.repl.program import Program
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
@@ -25,98 +24,96 @@ _SHARED = 4_000, 6_000  # characters of the head and the tail of a shared output
 class AsyncQueryProcessor:
     """Runs the user's queries and shell lines."""
 
-    def __init__(self, repl: Program) -> None:
-        self.repl = repl
-
-    def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
-        """Return the messages of the request that a query would begin its turn with. `enhanced_query` is the query
-        with the contents of its @files; if it is "", they are read now."""
-        return self.repl.agent.prepare(query, enhanced=enhanced_query).messages
+    def __init__(self, program: Program) -> None:
+        self._program = program
 
     def measure_next(self) -> None:
         """After the first request, show in the footer how full the next one will be, as `/context` does. Its tokens may
         be estimated."""
-        footer = self.repl.footer
+        footer = self._program.footer
         if footer.context is None:
             return
-        messages = self._prepare_messages("", "")
-        size = self.repl.agent.make_fitter().measure(messages)
+        agent = self._program.agent
+        size = agent.make_fitter().measure(agent.prepare("").messages)
         footer.observe(ContextMeasured(size.tokens, size.limit, size.estimated))
 
     async def process_query(self, query: str) -> None:
         """Run one turn and show its events. Cancelling interrupts the turn, with a note; before any output the line is
         given back. Raises SwecliError if the turn cannot start."""
-        repl = self.repl
+        program = self._program
         interaction = 0
         has_output = False
         try:
-            turn = repl.agent.prepare(query)
+            turn = program.agent.prepare(query)
         except BadInput:  # nothing was sent: put the query back into the input line
-            repl.session_manager.drop_query()
-            repl.set_draft(query)
+            program.session_manager.drop_query()
+            program.set_draft(query)
             raise
-        repl.renderer.begin()
+        program.renderer.begin()
         try:
-            async with aclosing(repl.agent.run(turn)) as events:
+            async with aclosing(program.agent.run(turn)) as events:
                 async for event in events:
                     if isinstance(event, TurnStarted):
                         interaction = event.interaction
-                        repl.start_reflecting()
+                        program.start_reflecting()
                     has_output = has_output or isinstance(event, _OUTPUT)
-                    repl.show(event)
+                    program.show(event)
         except asyncio.CancelledError:
-            repl.renderer.interrupt()
-            if (
-                not has_output and not repl.queue
-            ):  # else Enter on the empty line sends what is queued
-                repl.set_draft(query, offered=True)
+            program.renderer.interrupt()
+            if not has_output and not program.queue:  # else Enter sends what is queued
+                program.set_draft(query, offered=True)
             raise
         finally:
-            repl.renderer.end()
-            for line in repl.agent.pop_unsent_lines():
-                repl.queue.put(line)
+            program.renderer.end()
+            for line in program.agent.pop_unsent_lines():
+                program.queue.put(line)
             if interaction:
-                repl.start_learning(interaction)
+                program.start_learning(interaction)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
         """Run the user's command and print its output, of a long one the end; with `share` add it to the next message.
         If interrupted, use the output so far."""
-        repl, collected, started = self.repl, HeadTail(), time.monotonic()
-        repl.renderer.begin(command)
+        program = self._program
+        collected = HeadTail()
+        started = time.monotonic()
+        program.renderer.begin(command)
         try:
-            text, exit_code = await repl.agent.kit.shell(command, collected)
+            text, exit_code = await program.agent.toolkit.shell(command, collected)
         except asyncio.CancelledError:
-            repl.renderer.end()
-            how = f"interrupted after {time.monotonic() - started:.0f} s"
+            program.renderer.end()
+            outcome = f"interrupted after {time.monotonic() - started:.0f} s"
             text = strip_terminal_codes(collected.text())
             self._print_output(text, collected)
-            self._report_shell(command, text, how, how, share)
+            self._report_shell(command, text, outcome, remark=outcome, share=share)
             raise
         finally:
-            repl.renderer.end()
-        code = f"exit code {exit_code}"
+            program.renderer.end()
+        outcome = f"exit code {exit_code}"
         self._print_output(text, collected)
-        self._report_shell(command, text, code, "" if exit_code == 0 else code, share)
+        remark = "" if exit_code == 0 else outcome
+        self._report_shell(command, text, outcome, remark=remark, share=share)
 
     def _print_output(self, text: str, collected: HeadTail) -> None:
         """Print an output, and what of it was not even kept."""
-        screen = self.repl.renderer.screen
+        screen = self._program.renderer.screen
         text = text.rstrip("\n")
         if not collected.loss:
             if text.strip():
                 screen.line(text)
             return
-        screen.line(text, lost=collected.line_ends - text.count("\n") - 1)
+        screen.line(text, lost_lines=collected.line_ends - text.count("\n") - 1)
         screen.note(collected.loss.strip("[]"))
 
-    def _report_shell(self, command: str, text: str, how: str, remark: str, share: bool) -> None:
-        repl = self.repl
+    def _report_shell(
+        self, command: str, text: str, outcome: str, *, remark: str, share: bool
+    ) -> None:
+        program = self._program
         if share:
             output = HeadTail(*_SHARED)
             output.add(text)
-            repl.agent.notes.append(
-                f"The user ran `{command}` in a shell ({how}). Its output:\n{output.text()}"
+            program.agent.notes.append(
+                f"The user ran `{command}` in a shell ({outcome}). Its output:\n{output.text()}"
             )
-        shared = "will be sent with your next message" if share else ""
-        if note := " · ".join(part for part in (remark, shared) if part):
-            repl.renderer.screen.note(note)
+        sharing = "will be sent with your next message" if share else ""
+        if remark or sharing:
+            program.renderer.screen.note(" · ".join(filter(None, (remark, sharing))))

@@ -52,7 +52,8 @@ class CommandContext:
         value, or None."""
         has_keys = not details and len(options) <= 9
         choices = [
-            Option(label, str(n) if has_keys else "") for n, (_, label) in enumerate(options, 1)
+            Option(label, str(number) if has_keys else "")
+            for number, (_, label) in enumerate(options, 1)
         ]
         index = await self.asker.choose(title, choices, details)
         return None if index is None else options[index][0]
@@ -67,9 +68,8 @@ class CommandContext:
         if result.rows and _too_wide(result, self.screen.width):
             for row in result.rows:
                 self.screen.line(f"{row[0]}  {row[-1]}", "head")
-                self.screen.note(
-                    " · ".join(f"{result.head[n]} {row[n]}" for n in range(1, len(row) - 1))
-                )
+                between = list(zip(result.head, row, strict=True))[1:-1]
+                self.screen.note(" · ".join(f"{name} {value}" for name, value in between))
         elif result.rows:
             self.screen.table(result.head, result.rows)
         if len(result.lines) == 1 and not result.rows:
@@ -80,8 +80,8 @@ class CommandContext:
                     self.screen.detail(line.strip())
                 else:
                     self.screen.line(line, "" if index or result.rows else "head")
-        if result.note:
-            self.screen.note(result.note)
+        for line in result.note.splitlines():
+            self.screen.note(line)
 
     async def approve(self, request: AskRequest) -> Decision:
         """Show a call and ask for approval, one question at a time. No answer, as when the terminal is closed, is a
@@ -97,9 +97,8 @@ class CommandContext:
 
     async def _ask_decision(self, request: AskRequest) -> Decision:
         if request.plan:
-            return await PlanQuestion(self.asker, self.renderer, self.runtime.start.environ).ask(
-                request
-            )
+            question = PlanQuestion(self.asker, self.renderer, self.runtime.start.environ)
+            return await question.ask(request)
         if request.choices is not None:
             return await answer_question(self.asker, request)
         answers = _answers(request)
@@ -109,9 +108,8 @@ class CommandContext:
         picked = await self.asker.choose(title, [option for _, option in answers], guarded=True)
         answer = "no" if picked is None else answers[picked][0]
         if answer == "instead":
-            return Decision(
-                allow=False, reason=await self.asker.ask_text("What to do instead?") or ""
-            )
+            reason = await self.asker.ask_text("What to do instead?")
+            return Decision(allow=False, reason=reason or "")
         if answer == "no":
             return Decision(allow=False)
         return Decision(allow=True, scope=answer)
@@ -135,21 +133,21 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     """Return the possible answers. A number means the same in every question: 3 is always no. One key never approves
     what outlasts the program: a rule of the session is stored with it, one of the project in a file."""
     answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
-    covered = request.session_label or request.session_rule
-    rule = escape_invisible(request.session_rule)
+    rules = escape_invisible(", ".join(request.session_rules))
+    covered = request.session_label or rules
     if request.session_mode is not None:
         answers.append(("session", Option(_SESSION_MODES[request.session_mode], "2")))
-    elif request.session_rule:
+    elif request.session_rules:
         label = f"yes, and don't ask again this session for {covered}"
-        lasts = f"Always allow {rule} in this session, also when it is continued?"
-        answers.append(("session", Option(label, "2", confirmation=lasts)))
+        question = f"Always allow {rules} in this session, also when it is continued?"
+        answers.append(("session", Option(label, "2", confirmation=question)))
     answers.append(("no", Option("no", "3", "n")))
     answers.append(("instead", Option("no, and tell it what to do instead", "4")))
-    if request.session_rule and request.project_file:
+    if request.session_rules and request.project_file:
         file = short_path(Path(request.project_file))
-        saved = f"yes, always in this project for {covered} (saved in {file})"
-        lasts = f"Always allow {rule} in this project, saved in {file}?"
-        answers.append(("project", Option(saved, "5", confirmation=lasts)))
+        label = f"yes, always in this project for {covered} (saved in {file})"
+        question = f"Always allow {rules} in this project, saved in {file}?"
+        answers.append(("project", Option(label, "5", confirmation=question)))
     return answers
 
 
@@ -186,9 +184,11 @@ class Command:
     def can_run_during_turn(self, args: str) -> bool:
         """Return whether the command with these arguments may run during a turn."""
         words = args.split()
-        return self.concurrent == "*" or (
-            bool(self.concurrent) and (not words or words[0] in self.concurrent.split())
-        )
+        if self.concurrent == "*":
+            return True
+        if not words:
+            return bool(self.concurrent)
+        return words[0] in self.concurrent.split()
 
 
 def command(
@@ -202,15 +202,20 @@ def command(
     The first line of its docstring is the help."""
 
     def declare(run: Run) -> Command:
-        help = (run.__doc__ or "").strip().partition("\n")[0]
         return Command(
-            run.__name__.removeprefix("_"), tuple(aliases), usage, help, run, complete, concurrent
+            run.__name__.removeprefix("_"),
+            tuple(aliases),
+            usage,
+            help=(run.__doc__ or "").strip().partition("\n")[0],
+            run=run,
+            complete=complete,
+            concurrent=concurrent,
         )
 
     return declare
 
 
-_GAP = 3  # spaces between the columns of a table
+_COLUMN_GAP = 3  # spaces between the columns of a table
 _MIN_WIDTH = 24  # characters of a table's last column
 
 
@@ -218,4 +223,4 @@ def _too_wide(result: ActionResult, width: int) -> bool:
     """Return whether the last and longest column of the table would be too narrow to read."""
     widths = [max(map(len, column)) for column in zip(result.head, *result.rows, strict=True)]
     longest = widths.pop()
-    return width - sum(widths) - _GAP * len(widths) < min(longest, _MIN_WIDTH)
+    return width - sum(widths) - _COLUMN_GAP * len(widths) < min(longest, _MIN_WIDTH)

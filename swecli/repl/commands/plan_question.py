@@ -16,12 +16,12 @@ from swecli.repl.input.user_question import Asker
 if TYPE_CHECKING:
     from swecli.repl.render.renderer import Renderer
 
-_YES = Option("yes, and change files without asking (mode edits)", "1", "y")
-_YES_ASKING = Option("yes, and ask me for each change (mode ask)", "2")
+_ACCEPT = Option("yes, and change files without asking (mode edits)", "1", "y")
+_ACCEPT_ASKING = Option("yes, and ask me for each change (mode ask)", "2")
 _EDIT = Option("edit it first", "e", needs_enter=True)
-_NO = Option("no", "3", "n")
-_INSTEAD = Option("no, and tell it what to change", "4")
-_OPTIONS = (_YES, _YES_ASKING, _EDIT, _NO, _INSTEAD)  # 1 to 4 are as in every question
+_REFUSE = Option("no", "3", "n")
+_CHANGE = Option("no, and tell it what to change", "4")
+_OPTIONS = (_ACCEPT, _ACCEPT_ASKING, _EDIT, _REFUSE, _CHANGE)  # 1 to 4 are as in every question
 
 
 class EditingAsker(Asker, Protocol):
@@ -41,14 +41,14 @@ class PlanQuestion:
         text = request.plan
         while True:
             picked = await self.asker.choose(request.question, _OPTIONS, guarded=True)
-            option = _NO if picked is None else _OPTIONS[picked]
-            if option is _YES:
+            option = _REFUSE if picked is None else _OPTIONS[picked]
+            if option is _ACCEPT:
                 return Decision(True, answer=text)
-            if option is _YES_ASKING:
+            if option is _ACCEPT_ASKING:
                 return Decision(True, answer=text, plan_mode="ask")
-            if option is _NO:
+            if option is _REFUSE:
                 return Decision(False)
-            if option is _INSTEAD:
+            if option is _CHANGE:
                 reason = await self.asker.ask_text("What should it change?")
                 return Decision(False, reason=reason or "")
             edited = await self._edit(text)

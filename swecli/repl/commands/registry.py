@@ -35,9 +35,13 @@ class CommandTable:
         self._replace(commands)
 
     def _replace(self, commands: Sequence[Command]) -> None:
-        self.commands = sorted(commands, key=lambda c: c.name)
+        self.commands = sorted(commands, key=lambda command: command.name)
         self._by_word = index_by_name(
-            [(word, c) for c in self.commands for word in (c.name, *c.aliases)]
+            [
+                (word, command)
+                for command in self.commands
+                for word in (command.name, *command.aliases)
+            ]
         )
 
     @classmethod
@@ -54,8 +58,8 @@ class CommandTable:
 
     def add_project(self, trust: FolderTrust) -> None:
         """Add the trusted commands of a project whose names are not used yet."""
-        own = [one for one in _project_commands(trust) if self.find(one.name) is None]
-        self._replace([*self.commands, *own])
+        added = [command for command in _project_commands(trust) if self.find(command.name) is None]
+        self._replace([*self.commands, *added])
 
     def find(self, name: str) -> Command | None:
         """Return the command with this name or alias (case-insensitive), or None."""
@@ -64,25 +68,26 @@ class CommandTable:
     def suggest(self, name: str, count: int = 3) -> list[str]:
         """Return up to `count` names similar to a mistyped one, best first."""
         word = name.lower()
-        begun = [w for w in self._by_word if len(word) > 1 and w.startswith(word)]
-        close = similar_names(word, self._by_word, count * 2)
-        return list(dict.fromkeys(self._by_word[w].name for w in begun + close))[:count]
+        words = similar_names(word, self._by_word, count * 2)
+        if len(word) > 1:
+            words = [candidate for candidate in self._by_word if candidate.startswith(word)] + words
+        return list(dict.fromkeys(self._by_word[candidate].name for candidate in words))[:count]
 
 
 def _project_commands(trust: FolderTrust) -> list[Command]:
     """Return the trusted commands of a project's folders, the first of each name. Links that lead out are skipped."""
-    found: dict[str, Command] = {}
+    commands: dict[str, Command] = {}
     for path in find_command_files(trust.root):
         name = path.stem.lower()
-        if name in found or not re.fullmatch(r"[\w-]+", name) or not is_inside(path, trust.root):
+        if name in commands or not re.fullmatch(r"[\w-]+", name) or not is_inside(path, trust.root):
             continue
         try:
             data = read_regular(path)
         except OSError:
             continue
         if not trust.objection(path, data):
-            found[name] = _make_command(name, path, decode_text(data))
-    return list(found.values())
+            commands[name] = _make_command(name, path, decode_text(data))
+    return list(commands.values())
 
 
 def _make_command(name: str, path: Path, text: str) -> Command:
@@ -92,9 +97,8 @@ def _make_command(name: str, path: Path, text: str) -> Command:
     async def run(ctx: CommandContext, args: str) -> None:
         ctx.program.steer(_expand_template(path, body.strip(), args))
 
-    shown = f"{path.parent.parent.name}/{path.parent.name}/{path.name}"
-    help = fields.get("description") or f"Send {shown}"
-    return Command(name, (), fields.get("argument-hint", ""), help, run)
+    help = fields.get("description") or f"Send {'/'.join(path.parts[-3:])}"
+    return Command(name, (), fields.get("argument-hint", ""), help=help, run=run)
 
 
 def _expand_template(path: Path, body: str, args: str) -> str:
@@ -107,6 +111,9 @@ def _expand_template(path: Path, body: str, args: str) -> str:
         words = shlex.split(args)
     except ValueError:
         words = args.split()
-    values = {"ARGUMENTS": args} | {str(n): word for n, word in enumerate(words[:9], 1)}
+    values = {str(number): word for number, word in enumerate(words[:9], 1)}
+    values["ARGUMENTS"] = args
     expanded = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), body)
-    return expanded if expanded != body or not args else f"{body}\n\n{args}"
+    if args and expanded == body:
+        return f"{body}\n\n{args}"
+    return expanded

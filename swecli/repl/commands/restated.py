@@ -14,31 +14,33 @@ if TYPE_CHECKING:  # loaded after the prompt is shown
     from swecli.playbook.learning.service import Restated
 
 _OPTIONS = (Option("yes", "1", "y"), Option("no", "3", "n"), Option("edit", "4"))
-_SHOWN = 200  # characters of the user's words, and of a strategy that is replaced, in a question
+_MAX_QUOTED = (
+    200  # characters of the user's words, and of a strategy that is replaced, in a question
+)
 
 
 async def ask_about_restated(ctx: CommandContext) -> None:
     """Ask about each strategy that was stored as the user's in other words than the user's, or further than the user
     wrote. One without an answer waits for `/playbook review`."""
-    for one in ctx.runtime.learning.pop_restated():
-        if not await _ask(ctx, one):
+    for restated in ctx.runtime.learning.pop_restated():
+        if not await _ask(ctx, restated):
             return
 
 
-def _title(one: Restated) -> str:
+def _title(restated: Restated) -> str:
     """Return the question: the text beside the words that it comes from, where it applies, and what it replaces."""
-    reach = " in all your projects" if one.bullet.scope == "user" else ""
-    replaced = [f'{old.id} "{shorten(old.content, _SHOWN)}"' for old in one.replaces]
+    scope = " in all your projects" if restated.bullet.scope == "user" else ""
+    replaced = [f'{old.id} "{shorten(old.content, _MAX_QUOTED)}"' for old in restated.replaces]
     instead = f" instead of {', '.join(replaced)}" if replaced else ""
     # whole: a yes is to all of it
-    asked = f'Remember "{one.bullet.content}"{reach}{instead}?'
-    return f'{asked} You wrote: "{shorten(one.words, _SHOWN)}"'
+    question = f'Remember "{restated.bullet.content}"{scope}{instead}?'
+    return f'{question} You wrote: "{shorten(restated.words, _MAX_QUOTED)}"'
 
 
-async def _ask(ctx: CommandContext, one: Restated) -> bool:
+async def _ask(ctx: CommandContext, restated: Restated) -> bool:
     """Ask about one strategy; return whether there was an answer."""
-    bullet, title = one.bullet, _title(one)
-    picked = await ctx.asker.choose(title, list(_OPTIONS), guarded=True)
+    bullet = restated.bullet
+    picked = await ctx.asker.choose(_title(restated), _OPTIONS, guarded=True)
     if picked is None:
         return False
     if picked == 0:

@@ -1,38 +1,28 @@
-"""`/review`: run a review, show its progress, and post its findings to a pull request after approval. `/findings`: walk
-through findings to apply, fix, dismiss and check them; the other actions are those of the CLI."""
+"""`/review`: show its progress. `/findings`: walk through findings to apply, fix, dismiss and check them."""
 
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from swecli.actions.builtin.findings import dismiss, findings, list_, open_store
-from swecli.actions.reviewing import (
-    apply_suggestion,
-    begin_review,
-    conclude_repair,
-    follow,
-    prepare_repair,
-)
+from swecli.actions.builtin.findings import check, dismiss, findings, list_
+from swecli.actions.builtin.review import review
+from swecli.actions.findings import open_store
+from swecli.actions.reviewing import apply_suggestion, conclude_repair, prepare_repair
 from swecli.models.action import Action
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried
 from swecli.models.finding import STATES, Finding
-from swecli.models.review_events import ReviewEvent, ReviewFinished
-from swecli.repl.commands.actions import perform
+from swecli.models.review_events import ReviewEvent
+from swecli.repl.commands.actions import SessionFace, perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_lines import render_finding
 from swecli.review.judge.ledger import recheck
 from swecli.review.publish.filters import filter_findings
-from swecli.review.publish.gate import Gate
-from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import view
-from swecli.review.read.job import ReviewOptions, prepare_check
-from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 
 _STEPS = {"n": 1, "p": -1}
@@ -41,75 +31,41 @@ _MAX_REASONS = 3  # reasons of earlier dismissals that are offered
 
 async def run_review(ctx: CommandContext, args: str) -> None:
     """Run `/review ARGS`. Raises SwecliError."""
-    try:
-        words = shlex.split(args)
-    except ValueError as error:
-        raise UsageError(
-            f"Cannot parse the arguments of /review: {error}.", "Close the quotes."
-        ) from error
-    if words[:1] == ["--fix"] and len(words) != 2:
+    request = review.read(args)
+    repairs = "--fix" in request.flags
+    if repairs and (len(request.flags) > 1 or len(request.flags["--fix"]) != 1):
         raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
     await ctx.wait_for_background()
-    if words[:1] == ["--fix"]:
-        await _repair(ctx, words[1])
+    if repairs:
+        await _repair(ctx, request.value("--fix"))
         return
-    options = ReviewOptions(trusted=ctx.runtime.trusted, verify="--no-verify" not in words)
-    post = "--post" in words
-    spec = [word for word in words if word not in ("--post", "--no-verify")]
-    is_continued = spec == ["--continue"]
-    needs_pr = UsageError("--post goes with --pr.", "For example: /review --pr 12 --post")
-    if post and not is_continued and "--pr" not in spec:
-        raise needs_pr
-    review = await begin_review(ctx.runtime, None if is_continued else spec, options)
-    if post and review.job.plan.target.pr is None:
-        raise needs_pr
-    finished = await _run(ctx, review)
-    if post:
-        await _post(ctx, review, finished, Gate("confirmed" if options.verify else "any"))
-
-
-async def _run(ctx: CommandContext, review: Review) -> ReviewFinished:
-    """Run the review, show its events and return the last one."""
-
-    def show(event: Event) -> None:
-        if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
-            ctx.renderer.show(event)
-
     try:
-        with ctx.renderer.working("Reviewing"):
-            return await follow(review, show)
+        result = await perform(ctx, review, args, face=_ReviewFace(ctx))
     except asyncio.CancelledError:
         ctx.screen.note("/review --continue continues it")
         raise
+    if "--dry-run" in request.flags:
+        ctx.report(result)
 
 
-async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, gate: Gate) -> None:
-    target = review.job.plan.target
-    push = await asyncio.to_thread(plan_push, target, finished, review.record.seen, gate)
-    for line in push.lines:
-        ctx.screen.line(line)
-    if not push.has_changes:
-        return
-    require_token(ctx.runtime.start.environ)
-    answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
-    question = f"Post this to pull request {target.pr} of {push.github.repository}?"
-    if await ctx.pick(question, answers) != "yes":
-        ctx.screen.note("nothing was posted")
-        return
-    for line in await asyncio.to_thread(push.post):
-        ctx.screen.note(line)
+class _ReviewFace(SessionFace):
+    """Draws the progress of a review, but not what the reviewer says; the last event is its result."""
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, (ReviewEvent, Notice, StepRetried, ContextReduced)):
+            super().show(event)
 
 
 async def run_findings(ctx: CommandContext, args: str) -> None:
     """Run `/findings ARGS`. Raises SwecliError."""
     if _is_filter(args.partition(" ")[0].lower()):
-        await _act(ctx, list_, args)
+        await _perform_and_report(ctx, list_, args)
         return
     action, rest, _ = findings.read(args)
     if handler := _HANDLERS.get(action.name):
         await handler(ctx, open_store(ctx.runtime.sessions, ctx.runtime.cwd), rest)
     else:
-        await _act(ctx, action, rest)
+        await _perform_and_report(ctx, action, rest)
 
 
 def _is_filter(word: str) -> bool:
@@ -117,7 +73,7 @@ def _is_filter(word: str) -> bool:
     return word in (*STATES, "all") or ":" in word or ">=" in word
 
 
-async def _act(ctx: CommandContext, action: Action, rest: str) -> None:
+async def _perform_and_report(ctx: CommandContext, action: Action, rest: str) -> None:
     result = await perform(ctx, action, rest)
     ctx.report(result)
     if result.rows:
@@ -141,37 +97,38 @@ async def _repair(ctx: CommandContext, ref: str) -> None:
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    """Show one finding after the other and ask what to do with it, until the user quits or the last one is done."""
     index = 0
-    found = filter_findings(store.findings(), rest.split())
-    if not found:
-        await _act(ctx, list_, rest)
-    while 0 <= index < len(found):
-        recheck(store, ctx.runtime.cwd, [found[index].id])
-        finding = store.get(found[index].id)
+    ids = [finding.id for finding in filter_findings(store.findings(), rest.split())]
+    if not ids:
+        await _perform_and_report(ctx, list_, rest)
+    while 0 <= index < len(ids):
+        recheck(store, ctx.runtime.cwd, [ids[index]])
+        finding = store.get(ids[index])
         await _show(ctx, store, finding.id)
-        options = _options(finding, first=index == 0, last=index == len(found) - 1)
-        title = f"{finding.id}, {index + 1} of {len(found)}"
+        options = _options(finding, is_first=index == 0, is_last=index == len(ids) - 1)
+        title = f"{finding.id}, {index + 1} of {len(ids)}"
         picked = await ctx.asker.choose(title, options, guarded=True)
-        key = "q" if picked is None else options[picked].mark
+        key = "q" if picked is None else options[picked].key
         if key == "f":
             await _repair(ctx, finding.id)
         if key in ("q", "f"):
             return
         try:
-            stay = key not in _STEPS and not await _handle_key(ctx, store, finding, key)
+            if key in _STEPS or await _handle_key(ctx, store, finding, key):
+                index += _STEPS.get(key, 1)
         except SwecliError as error:
             ctx.screen.error(error.message, error.hint)
-            stay = True
-        index += 0 if stay else _STEPS.get(key, 1)
 
 
 async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     finding = store.get(rest)
-    laid_out = view(finding, Path(store.project), store.history(finding.id))
-    ctx.screen.print(render_finding(finding, laid_out))
+    finding_view = view(finding, Path(store.project), store.history(finding.id))
+    ctx.screen.print(render_finding(finding, finding_view))
 
 
-def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
+def _options(finding: Finding, *, is_first: bool, is_last: bool) -> list[Option]:
+    """Return what can be done with a finding, and the key of each."""
     can_apply = finding.suggestion and finding.state in ("open", "regressed")
     rows = [
         ("a", "apply the suggestion", can_apply),
@@ -179,8 +136,8 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
         ("o", "open in the editor", finding.line > 0),
-        ("n", "next", not last),
-        ("p", "back", not first),
+        ("n", "next", not is_last),
+        ("p", "back", not is_first),
         ("q", "quit", True),
     ]
     return [Option(label, key) for key, label, offered in rows if offered]
@@ -190,7 +147,7 @@ async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding,
     """Run the action of a key, and return whether to continue with the next finding. Raises SwecliError."""
     if key == "d":
         if reason := await _ask_reason(ctx, store):
-            await _act(ctx, dismiss, f"{finding.id} {reason}")
+            await _perform_and_report(ctx, dismiss, f"{finding.id} {reason}")
         return bool(reason)
     await {"a": _apply, "c": _check, "o": _open_in_editor}[key](ctx, store, finding.id)
     return False
@@ -198,50 +155,37 @@ async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding,
 
 async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     outcome = await apply_suggestion(ctx.runtime, store, rest, ctx.approve)
-    say = ctx.screen.warn if outcome.code else ctx.screen.note
-    say(outcome.lines[0])
+    if outcome.code:
+        ctx.screen.warn(outcome.lines[0])
+    else:
+        ctx.screen.note(outcome.lines[0])
 
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    verifier, claims, question = prepare_check(ctx.runtime.agent, store, rest.split())
-    if not claims:
-        ctx.screen.note("there is nothing to check")
-        return
-    if await ctx.pick(question, [("yes", "yes"), ("no", "no")]) != "yes":
-        ctx.screen.note("nothing was checked")
-        return
-    with ctx.renderer.working("Checking"):
-        event, result = await verifier.check(ctx.runtime.sessions, claims)
-    for line in result.problems:
-        ctx.screen.warn(line)
-    ctx.renderer.show(event)
-    for after in event.findings:
-        why = f", {after.judgement.why}" if after.judgement else ""
-        ctx.screen.note(f"{after.id}: {after.status}{why}")
+    await _perform_and_report(ctx, check, rest)
 
 
 async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     finding = store.get(rest)
-    await ctx.asker.open_editor(
-        ctx.runtime.start.environ, Path(store.project) / finding.path, finding.line
-    )
+    path = Path(store.project) / finding.path
+    await ctx.asker.open_editor(ctx.runtime.start.environ, path, finding.line)
 
 
 async def _ask_reason(ctx: CommandContext, store: ReviewStore) -> str:
     """Ask why a finding is dismissed, offering the last reasons. Returns "" for no answer."""
-    known = dict.fromkeys(f.reason for f in reversed(store.findings(["dismissed"])) if f.reason)
-    if recent := list(known)[:_MAX_REASONS]:
-        answer = await ctx.pick(
-            "Why is it not a problem?", [*((r, r) for r in recent), ("", "another reason")]
-        )
-        if answer is None or answer:
+    question = "Why is it not a problem?"
+    dismissed = reversed(store.findings(["dismissed"]))
+    reasons = dict.fromkeys(finding.reason for finding in dismissed if finding.reason)
+    options = [(reason, reason) for reason in reasons][:_MAX_REASONS]
+    if options:
+        answer = await ctx.pick(question, [*options, ("", "another reason")])
+        if answer != "":
             return answer or ""
-    return (await ctx.asker.ask_text("Why is it not a problem?") or "").strip()
+    return (await ctx.asker.ask_text(question) or "").strip()
 
 
 _HANDLERS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {
     "walk": _walk,
     "show": _show,
     "apply": _apply,
-    "check": _check,
 }

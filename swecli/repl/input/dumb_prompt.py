@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from swecli.repl.input.buffer import LineHistory
-from swecli.repl.input.keys import run_editor
+from swecli.repl.input.editor import run_editor
+from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import Theme
+from swecli.repl.render.theme import Theme
 from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
 
-_MARK = "> "
+_PROMPT = "> "
 _CONFIRM = "y"  # as a line, after an answer that lasts
 
 
@@ -39,15 +39,18 @@ class DumbPrompt:
 
     def __init__(self, program: Program, start: Start) -> None:
         self.keys = KeyMap.without_keys()
-        self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
-        self._program, self._output = program, PlainTextOutput(sys.stdout)
+        self.history = LineHistory(start.paths.history)
+        self.theme = Theme("none", {})
+        self._program = program
+        self._output = PlainTextOutput(sys.stdout)
         self._typed: asyncio.Queue[str] = asyncio.Queue()  # lines; "" at end of input
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
 
     async def run(self) -> None:
         """Read lines until `end` or end of input. Raises the error passed to `end`."""
-        loop, self._reader = asyncio.get_running_loop(), asyncio.ensure_future(self._submit_lines())
+        loop = asyncio.get_running_loop()
+        self._reader = loop.create_task(self._submit_lines())
         loop.add_reader(sys.stdin.fileno(), self._read)
         loop.add_signal_handler(signal.SIGINT, self._handle_sigint)
         self._program.start_loading()
@@ -57,8 +60,8 @@ class DumbPrompt:
 
     async def _submit_lines(self) -> None:
         while True:
-            await self._program.queue.idle.wait()
-            self.write(_MARK)
+            await self._program.queue.needs_line.wait()
+            self.write(_PROMPT)
             line = await self._typed.get()
             if not line:
                 return
@@ -113,11 +116,11 @@ class DumbPrompt:
         guarded: bool = False,
         interrupts: bool = True,
     ) -> int | None:
-        """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line. An
+        """Ask the user to type an option's key, number or letter; return its index, or None for an empty line. An
         answer with a confirmation takes a second line. `interrupts` is about a key that this prompt does not see."""
-        marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
+        keys = [option.key or str(number) for number, option in enumerate(options, 1)]
         rows = [
-            f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)
+            f"{key} {one_line(option.label)}" for key, option in zip(keys, options, strict=True)
         ]
         self.write("\n".join([sanitize(title), *rows]) + "\n")
         if guarded:  # discard what was typed before the question was shown
@@ -125,15 +128,15 @@ class DumbPrompt:
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._typed = asyncio.Queue()
         answers = {option.letter: index for index, option in enumerate(options)}
-        answers |= {mark: index for index, mark in enumerate(marks)}
-        lasting: int | None = None  # index of the option that the next line may confirm
-        while typed := await self.ask_text(_MARK.strip()):
-            if lasting is not None and typed == _CONFIRM:
-                return lasting
+        answers |= {key: index for index, key in enumerate(keys)}
+        proposed: int | None = None  # index of the option that the next line may confirm
+        while typed := await self.ask_text(_PROMPT.strip()):
+            if proposed is not None and typed == _CONFIRM:
+                return proposed
             index = answers.get(typed)
             if index is not None and not options[index].confirmation:
                 return index
-            lasting = index
+            proposed = index
             if index is not None:
                 self.write(f"{one_line(options[index].confirmation)} {_CONFIRM} to confirm\n")
         return None
@@ -143,7 +146,8 @@ class DumbPrompt:
         return (await self._typed.get()).strip() or None
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
-        loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop = asyncio.get_running_loop()
+        stdin = sys.stdin.fileno()
         loop.remove_reader(stdin)  # the editor reads what is typed
         try:
             await asyncio.to_thread(run_editor, environ, path, line)

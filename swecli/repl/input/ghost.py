@@ -23,7 +23,7 @@ class Ghost(Processor):
         keys: KeyMap,
         is_waiting: Callable[[], bool],
     ) -> None:
-        self._left = list(lines)
+        self._lines = list(lines)
         self._buffer = buffer
         self._keys = keys
         self._is_waiting = is_waiting
@@ -31,12 +31,12 @@ class Ghost(Processor):
     @property
     def line(self) -> str:
         """The line to type next, "" if there is none."""
-        return self._left[0] if self._left else ""
+        return self._lines[0] if self._lines else ""
 
-    def sent(self, text: str) -> None:
+    def advance(self, text: str) -> None:
         """Go on to the next line if this one was sent."""
         if self.line and text.strip() == self.line:
-            del self._left[0]
+            del self._lines[0]
 
     @property
     def _is_offered(self) -> bool:
@@ -51,7 +51,7 @@ class Ghost(Processor):
             self._buffer.reset()
             self._buffer.insert_text(self.line)
 
-        for key in self._keys.of("complete"):
+        for key in self._keys.keys_of("complete"):
             bindings.add(*key, filter=Condition(lambda: self._is_offered))(take)
         return bindings
 
@@ -61,7 +61,10 @@ class Ghost(Processor):
         is_last = transformation_input.lineno == transformation_input.document.line_count - 1
         if not (self._is_offered and is_last):
             return Transformation(fragments)
-        gap = "   " if self._buffer.text else ""
+        offer = self.line
+        if self._buffer.text:
+            offer = f"   {offer}"
         hint = self._keys.hint("complete", "takes it")
-        offer = f"{gap}{self.line}   ({hint})" if hint else f"{gap}{self.line}"
+        if hint:
+            offer = f"{offer}   ({hint})"
         return Transformation([*fragments, ("class:quiet", offer)])

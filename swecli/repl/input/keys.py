@@ -1,16 +1,9 @@
-"""Key bindings of the prompt beyond those of prompt-toolkit; the clipboard's picture and the user's editor."""
+"""Key bindings of the prompt beyond those of prompt-toolkit."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shlex
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from tempfile import NamedTemporaryFile
-from urllib.parse import unquote, urlsplit
 
 from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.buffer import Buffer
@@ -33,7 +26,10 @@ from prompt_toolkit.key_binding.key_bindings import KeyHandlerCallable
 from prompt_toolkit.keys import Keys
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.buffer import LineBuffer, LineHistory
+from swecli.repl.input.buffer import LineBuffer
+from swecli.repl.input.clipboard_picture import parse_picture_path, save_clipboard_picture
+from swecli.repl.input.editor import editor_command
+from swecli.repl.input.history import LineHistory
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
 
@@ -50,18 +46,8 @@ _BUILT_IN: dict[str, tuple[str, Filter]] = {
     "complete": ("menu-complete", _TYPING & ~_EMPTY),
     "redraw": ("clear-screen", _ALWAYS),
 }
-_EDITORS = ("editor", "nano", "pico", "vi", "emacs")
-_LINE_EDITORS = (*_EDITORS, "vim", "nvim", "micro", "kak")  # open a file at `+LINE`
 _CUT_PASTE = (
     "Not sent: part of a paste's mark is missing. Undo that, or delete the rest of the mark."
-)
-_CLIPBOARD_TIMEOUT = 5  # seconds
-_PNG = b"\x89PNG"
-# Commands that print the clipboard's picture as PNG; osascript prints it in hexadecimal, as «data PNGf…».
-_CLIPBOARD_COMMANDS = (
-    ["wl-paste", "--type", "image/png"],
-    ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
-    ["osascript", "-e", "get the clipboard as «class PNGf»"],
 )
 
 
@@ -70,7 +56,7 @@ class _ActionKeys:
 
     def __init__(self, key_map: KeyMap) -> None:
         self.bindings = KeyBindings()
-        self.map = key_map
+        self.key_map = key_map
 
     def bind(
         self, action: str, condition: Filter
@@ -78,7 +64,7 @@ class _ActionKeys:
         """Return a decorator that binds a handler to each key of an action."""
 
         def add(handler: KeyHandlerCallable) -> KeyHandlerCallable:
-            for key in self.map.of(action):
+            for key in self.key_map.keys_of(action):
                 self.bindings.add(*key, filter=condition)(handler)
             return handler
 
@@ -87,13 +73,13 @@ class _ActionKeys:
     def add_moved(self) -> None:
         """Bind the actions that prompt-toolkit has by itself to the keys that the user chose for them. A Ctrl key that
         has lost its action does nothing."""
-        for key in self.map.freed:
+        for key in self.key_map.freed:
             if key[0].startswith("c-") and key != _ENTER:
                 self.bindings.add(*key, filter=_TYPING)(lambda _: None)
         for action, (command, condition) in _BUILT_IN.items():
-            if not self.map.is_default(action):
+            if not self.key_map.is_default(action):
                 self.bind(action, condition)(get_by_name(command).handler)
-        if not self.map.is_default("history_search"):
+        if not self.key_map.is_default("history_search"):
             self.bind("history_search", _TYPING)(search.start_reverse_incremental_search.handler)
             self.bind("history_search", is_searching)(search.reverse_incremental_search.handler)
 
@@ -159,7 +145,7 @@ def _add_interrupt_keys(keys: _ActionKeys, program: Program) -> None:
         ("interrupt", is_working, lambda _: program.interrupt()),
         ("rewind", _EMPTY & ~is_working, lambda _: program.submit("/rewind")),
     ):
-        for key in keys.map.of(action):
+        for key in keys.key_map.keys_of(action):
             needs_esc = key[0] == "escape"  # with which vi leaves the insert mode
             is_vi_free = ~vi_insert_mode if needs_esc else _ALWAYS
             keys.bindings.add(*key, filter=is_free & is_vi_free & condition)(handler)
@@ -168,7 +154,7 @@ def _add_interrupt_keys(keys: _ActionKeys, program: Program) -> None:
         program.interrupt()
         event.current_buffer.insert_text(event.data)
 
-    if _ESCAPE in keys.map.of("interrupt"):
+    if _ESCAPE in keys.key_map.keys_of("interrupt"):
         for digit in "123456789":  # a numbered list typed right after Esc is no Alt key
             keys.bindings.add("escape", digit, filter=is_free & ~vi_insert_mode & is_working)(
                 interrupt_and_type
@@ -179,7 +165,7 @@ def _add_stop_keys(keys: _ActionKeys, program: Program) -> None:
     """`stop` clears the draft, else the queue, else interrupts or quits; `quit` quits."""
 
     def confirm_quit(action: str, consequence: str = "") -> None:
-        key = keys.map.hint(action, "again") or "Ctrl+C again"
+        key = keys.key_map.hint(action, "again") or "Ctrl+C again"
         hint = f"Press {key} to quit{consequence}"
         if program.footer.hint == hint:
             program.quit()
@@ -215,7 +201,7 @@ def _add_stop_keys(keys: _ActionKeys, program: Program) -> None:
 
 
 def _add_enter_keys(keys: _ActionKeys, program: Program) -> None:
-    is_held = Condition(lambda: program.queue.held)
+    is_held = Condition(lambda: program.queue.is_held)
 
     @keys.bind("newline", _TYPING)
     def begin_line(event: KeyPressEvent) -> None:
@@ -258,92 +244,13 @@ def _add_paste_keys(keys: _ActionKeys, program: Program, history: LineHistory) -
     @keys.bind("paste_picture", _TYPING)
     @keys.bindings.add(Keys.BracketedPaste, filter=_TYPING)
     def paste(event: KeyPressEvent) -> None:
-        pastes, text = (
-            history.pastes,
-            event.data if event.key_sequence[0].key == Keys.BracketedPaste else "",
-        )
+        pastes = history.pastes
+        is_text = event.key_sequence[0].key == Keys.BracketedPaste
+        text = event.data if is_text else ""
         try:
-            path = _parse_picture_path(text) if text else _save_clipboard_picture()
+            path = parse_picture_path(text) if text else save_clipboard_picture()
             inserted = pastes.add_picture(path) if path else pastes.add_text(text)
         except BadInput as error:
             inserted = pastes.add_text(text)
             program.footer.hint = f"{error.message} {error.hint}".strip()
         event.app.current_buffer.insert_text(inserted)
-
-
-def _parse_picture_path(text: str) -> Path | None:
-    """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
-    # late: the first prompt has no pictures
-    from swecli.context.pictures import is_picture
-
-    try:
-        words = [text.strip()] if text.strip().startswith("file://") else shlex.split(text)
-        path = Path(
-            unquote(urlsplit(words[0]).path) if words[0].startswith("file://") else words[0]
-        ).expanduser()
-        return path.absolute() if len(words) == 1 and is_picture(path) else None
-    except (ValueError, IndexError, OSError, RuntimeError):
-        return None
-
-
-def _save_clipboard_picture() -> Path:
-    """Save the clipboard's picture in a temporary file. Raises BadInput if it cannot be read or written."""
-    commands = [command for command in _CLIPBOARD_COMMANDS if shutil.which(command[0])]
-    if not commands:
-        raise BadInput(
-            "No program was found that prints the clipboard's picture (wl-paste, xclip, osascript).",
-            "Paste the path of a file.",
-        )
-    data = next((png for command in commands if (png := _read_png(command)).startswith(_PNG)), b"")
-    if not data:
-        raise BadInput(
-            "There is no picture in the clipboard.", "Copy one, or paste the path of a file."
-        )
-    try:
-        with NamedTemporaryFile("wb", prefix="swecli-", suffix=".png", delete=False) as file:
-            file.write(data)
-    except OSError as error:
-        raise BadInput(f"The clipboard's picture cannot be saved: {error.strerror}.") from error
-    return Path(file.name)
-
-
-def _read_png(command: list[str]) -> bytes:
-    try:
-        output = subprocess.run(
-            command, capture_output=True, timeout=_CLIPBOARD_TIMEOUT, check=True
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return b""
-    digits = output.strip().removeprefix("«data PNGf".encode()).removesuffix("»".encode())
-    try:
-        return bytes.fromhex(digits.decode()) if digits != output.strip() else output
-    except ValueError:
-        return b""
-
-
-def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the command line of $VISUAL, $EDITOR or a common editor, which prompt-toolkit starts too. Raises BadInput
-    if there is none or it cannot be parsed."""
-    found = (name for name in _EDITORS if shutil.which(name, path=environ.get("PATH", os.defpath)))
-    try:
-        words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or next(found, ""))
-    except ValueError as error:
-        raise BadInput(
-            f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor."
-        ) from error
-    if not words:
-        raise BadInput("No editor was found.", "Set EDITOR to your editor.")
-    return words
-
-
-def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:
-    """Open a file in the editor, at `line` if it supports `+LINE`, and return its exit code. Raises BadInput if it
-    cannot be started."""
-    program, *words = editor_command(environ)
-    plus = [f"+{line}"] if line and Path(program).name in _LINE_EDITORS else []
-    try:
-        return subprocess.call([program, *words, *plus, str(path)])
-    except OSError as error:
-        raise BadInput(
-            f"The editor {program!r} cannot be started: {error.strerror}.", "Set EDITOR."
-        ) from error

@@ -28,11 +28,15 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.input.buffer import CommandSource, LineBuffer, LineCompleter, LineHistory
+from swecli.repl.input.buffer import LineBuffer
+from swecli.repl.input.completer import CommandSource, LineCompleter
 from swecli.repl.input.early_keys import keep_early_keys
+from swecli.repl.input.editor import run_editor
 from swecli.repl.input.ghost import Ghost
-from swecli.repl.input.keys import make_keys, run_editor
-from swecli.repl.input.question import Option, Picker, Question
+from swecli.repl.input.history import LineHistory
+from swecli.repl.input.keys import make_keys
+from swecli.repl.input.picker import Picker
+from swecli.repl.input.question import Option, Question
 from swecli.repl.input.terminal import (
     COLOR_STYLES,
     PLAIN_STYLES,
@@ -43,18 +47,18 @@ from swecli.repl.input.terminal import (
 from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import (
-    Theme,
+from swecli.repl.render.terminal_features import (
     breaks_lines_when_narrowed,
     format_notification,
     notification_kind,
 )
+from swecli.repl.render.theme import Theme
 from swecli.text import sanitize
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
 
-_MARK = "> "
+_PROMPT = "> "
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
@@ -91,14 +95,17 @@ class PromptLine:
         keyboard: Input | None = None,
         output: Output | None = None,
     ) -> None:
-        environ, settings = start.environ, start.settings
-        self._program, self._start = program, start
+        environ = start.environ
+        settings = start.settings
+        self._program = program
+        self._start = start
         self.keys = KeyMap(settings.keys)
         self._completer = LineCompleter(source, start.cwd)
-        self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
+        self.history = LineHistory(start.paths.history)
+        self.theme = Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
-        self._has_asked = False  # whether the terminal knows synchronized output
+        self._has_queried = False  # whether the terminal knows synchronized output
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
@@ -120,9 +127,9 @@ class PromptLine:
         )
         self.app = InlineApplication(
             self.theme,
-            keyboard,
-            output,
-            breaks_lines_when_narrowed(environ),
+            keyboard=keyboard,
+            output=output,
+            breaks_lines=breaks_lines_when_narrowed(environ),
             layout=self._layout(),
             key_bindings=merge_key_bindings(
                 [
@@ -183,21 +190,19 @@ class PromptLine:
 
     def echo(self, line: str, note: str = "") -> None:
         """Print a sent line with its prompt, broken between words, and a `note` on where it went."""
-        mark = (
-            "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
-        )
+        has_color = self.app.color_depth is not ColorDepth.DEPTH_1_BIT
+        prompt = "\x1b[1;36m>\x1b[0m " if has_color else _PROMPT
         columns, _ = self.size
-        rows = [
-            row
-            for part in sanitize(line).split("\n")
-            for row in _wrap_words(part, columns - len(_MARK))
-        ]
-        text = ("\n" + " " * len(_MARK)).join([*rows, *([note] if note else [])]) + "\n"
-        self.write(
-            f"{_PROMPT_START}{mark}{_PROMPT_END}{text}{_OUTPUT_START}"
-            if self._has_marks
-            else f"{mark}{text}"
-        )
+        rows: list[str] = []
+        for paragraph in sanitize(line).split("\n"):
+            rows += _wrap_words(paragraph, columns - len(_PROMPT))
+        if note:
+            rows.append(note)
+        text = ("\n" + " " * len(_PROMPT)).join(rows) + "\n"
+        if self._has_marks:
+            self.write(f"{_PROMPT_START}{prompt}{_PROMPT_END}{text}{_OUTPUT_START}")
+        else:
+            self.write(f"{prompt}{text}")
 
     def close_output(self) -> None:
         """Print an empty line after the output of a line, which may have created files."""
@@ -205,9 +210,8 @@ class PromptLine:
         self.write(f"{_OUTPUT_END if self._has_marks else ''}\n")
 
     def notify(self, message: str) -> None:
-        self._write_sequence(
-            format_notification(self._start.settings.notify, self._start.environ, message)
-        )
+        setting = self._start.settings.notify
+        self._write_sequence(format_notification(setting, self._start.environ, message))
 
     def _write_sequence(self, sequence: str) -> None:
         self.app.output.write_raw(sequence)
@@ -241,7 +245,8 @@ class PromptLine:
             stop = self._stop_question if interrupts else None
             answer = await self._ask(Question(title, options, guarded=guarded, stop=stop))
         else:
-            draft, self.buffer.document = self.buffer.document, Document()
+            draft = self.buffer.document
+            self.buffer.document = Document()
             try:
                 answer = await self._ask(Picker(title, options, details))
             finally:
@@ -264,10 +269,8 @@ class PromptLine:
         async with self._question_lock:
             self.question = question
             self.redraw()
-            loop, notify_at = (
-                asyncio.get_running_loop(),
-                self.last_key + self._start.settings.notify_after,
-            )
+            loop = asyncio.get_running_loop()
+            notify_at = self.last_key + self._start.settings.notify_after
             timer = loop.call_at(max(loop.time(), notify_at), self.notify, "needs your answer")
             if not question.guarded:  # a command that the user has just typed
                 timer.cancel()
@@ -290,8 +293,8 @@ class PromptLine:
         self._program.start_loading()
         if self.color and (query := self.theme.pop_query()):
             self._write_sequence(query)
-        if self._has_marks and not self._has_asked:
-            self._has_asked = True
+        if self._has_marks and not self._has_queried:
+            self._has_queried = True
             self._write_sequence(SYNC_QUERY)
         if self.question is not None and (opens_at := self.question.mark_drawn()) is not None:
             asyncio.get_running_loop().call_at(opens_at + 0.01, self.redraw)
@@ -309,7 +312,7 @@ class PromptLine:
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode
-        self._ghost.sent(buffer.text)
+        self._ghost.advance(buffer.text)
         self._program.submit(buffer.text)
         return False
 
@@ -326,7 +329,7 @@ class PromptLine:
             wrap_lines=True,
             dont_extend_height=True,
             get_line_prefix=lambda number, wrapped: (
-                [("", "  ")] if number or wrapped else [("class:mark", _MARK)]
+                [("", "  ")] if number or wrapped else [("class:mark", _PROMPT)]
             ),
         )
         menu = CompletionsMenu(
@@ -342,28 +345,33 @@ class PromptLine:
 
     def _footer_rows(self) -> list[StyleAndTextTuples]:
         columns, rows = self.size
-        return [[*self._program.footer.line(columns)]] if rows >= _MIN_ROWS_FOR_FOOTER else []
+        if rows < _MIN_ROWS_FOR_FOOTER:
+            return []
+        return [[*self._program.footer.line(columns)]]
 
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
         text = f"{self.buffer.text}{self.buffer.restored_hint}"
-        needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in text.split("\n"))
+        needed = sum(1 + (get_cwidth(line) + len(_PROMPT)) // columns for line in text.split("\n"))
         return min(needed, max(1, rows // 2))
 
     def _lines_above(self) -> list[StyleAndTextTuples]:
         """Return the rows above the input line; the question has priority, then the queue, then the live lines."""
         columns, rows = self.size
-        menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
-        rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows >= _MIN_ROWS_FOR_FOOTER)
+        if rows >= _MIN_ROWS_FOR_FOOTER:
+            rows -= 1
+        if self.buffer.complete_state is not None:
+            rows -= min(len(self.buffer.complete_state.completions), _MENU_ROWS)
+        rows -= self._line_rows()
         question: list[StyleAndTextTuples] = []
         if self.question is not None and rows > 0:
             self.question.update_draft(self.buffer.text)
             question = [[line] for line in self.question.render(columns - 1, rows)]
-        queued = _queue_lines(self._program.queue, self.keys, columns - 1)[
-            : max(0, rows - len(question))
-        ]
-        live, max_live = self.app.live_lines, max(0, rows - len(question) - len(queued))
+        queued = _queue_lines(self._program.queue, self.keys, columns - 1)
+        queued = queued[: max(0, rows - len(question))]
+        live = self.app.live_lines
+        max_live = max(0, rows - len(question) - len(queued))
         return [*live[max(0, len(live) - max_live) :], *question, *queued]
 
 
@@ -386,8 +394,9 @@ def _queue_lines(queue: LineQueue, keys: KeyMap, columns: int) -> list[StyleAndT
     ]
     if len(rows) > _QUEUE_ROWS:
         rows[_QUEUE_ROWS - 1 :] = [f"  … {len(rows) - _QUEUE_ROWS + 1} more"]
-    head = ["queued"]
-    if queue.held:
-        head = ["queue paused by the interrupt", keys.hint("send", "sends it")]
-    head += [keys.hint("edit_queued", "edits"), keys.hint("stop", "removes")]
-    return [[("class:quiet", line[:columns])] for line in (" · ".join(filter(None, head)), *rows)]
+    title = ["queued"]
+    if queue.is_held:
+        title = ["queue paused by the interrupt", keys.hint("send", "sends it")]
+    title += [keys.hint("edit_queued", "edits"), keys.hint("stop", "removes")]
+    rows.insert(0, " · ".join(filter(None, title)))
+    return [[("class:quiet", row[:columns])] for row in rows]

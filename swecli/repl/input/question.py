@@ -1,4 +1,4 @@
-"""A question above the input line: its options, its key bindings, and a picker that searches a long list."""
+"""A question above the input line: its options, and the keys that answer it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from prompt_toolkit.keys import Keys
 
 from swecli.text import one_line, sanitize
 
-_QUIET_SECONDS = (
-    0.7  # without a key press after a guarded question was drawn, before it accepts an answer
-)
+# without a key press after a guarded question was drawn, before it accepts an answer
+_QUIET_SECONDS = 0.7
 _CONFIRM_DELAY = 0.5  # seconds in which a second key turns a lone letter or digit into text
-_PREVIEW_ROWS = 6
-_MIN_ROWS_FOR_PREVIEW = 7
 _MOVES = {"up": -1, "down": 1}
 _PAGES = {"pageup": -10, "pagedown": 10}
 StyledText = tuple[str, str]  # style, text
@@ -29,15 +26,15 @@ StyledText = tuple[str, str]  # style, text
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer. `mark` is the digit that selects it, `letter` another key; "" for none.
+    """One answer. `key` is the key that selects it, mostly a digit, and `letter` another one; "" for none.
 
-    To a guarded question the mark answers alone unless `needs_enter`, the letter only with Enter: words begin with it.
+    To a guarded question the key answers alone unless `needs_enter`, the letter only with Enter: words begin with it.
     `confirmation` says what the answer changes for longer than this question; "" if it changes nothing. It is read
     first, and a second key confirms it.
     """
 
     label: str
-    mark: str = ""
+    key: str = ""
     letter: str = ""
     needs_enter: bool = False
     confirmation: str = ""
@@ -48,9 +45,8 @@ class Question:
 
     A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
     before it could be read never answer it, and none of its options is selected for Enter. Enter on an option with a
-    `confirmation` shows that text, and only the next Enter answers. Its Esc calls `stop`, and
-    no key answers it afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop`
-    Esc is no answer.
+    `confirmation` shows that text, and only the next Enter answers. Its Esc calls `stop`, and no key answers it
+    afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop` Esc is no answer.
     """
 
     def __init__(
@@ -72,16 +68,15 @@ class Question:
         self._stop = stop
         self._is_stopped = False
         self.cursor = None if guarded or not options else 0  # index of the highlighted option
-        self.pending: int | None = (
-            None  # index of the option whose letter or digit awaits confirmation
-        )
+        # index of the option whose letter or digit awaits confirmation
+        self.pending: int | None = None
         self._is_confirming = False  # whether Enter was pressed on the highlighted option
         self._has_draft = False
         self._loop = asyncio.get_running_loop()
         self.result: asyncio.Future[int | str | None] = self._loop.create_future()
         self._visible = range(0)  # indices of the options on the screen
         self._quiet_since: float | None = None  # None before it is drawn
-        self._open = not guarded
+        self._has_opened = not guarded
         self.keys = self._make_keys()
 
     def update_draft(self, text: str) -> None:
@@ -91,7 +86,8 @@ class Question:
     def deselect(self) -> None:
         """Deselect the option of a guarded question, because the draft has changed."""
         if self.guarded and self.options:
-            self.pending = self.cursor = None
+            self.pending = None
+            self.cursor = None
             self._is_confirming = False
 
     def mark_drawn(self) -> float | None:
@@ -109,7 +105,7 @@ class Question:
 
     def close_again(self) -> None:
         """Guard the question again after the screen was hidden."""
-        self._open = not self.guarded
+        self._has_opened = not self.guarded
         self._quiet_since = None
         self.pending = None
         self._is_confirming = False
@@ -119,12 +115,9 @@ class Question:
         """Return True if keys may answer."""
         if self._is_stopped:
             return False
-        if not self._open:
-            self._open = (
-                self._quiet_since is not None
-                and self._loop.time() - self._quiet_since >= _QUIET_SECONDS
-            )
-        return self._open
+        if not self._has_opened and self._quiet_since is not None:
+            self._has_opened = self._loop.time() - self._quiet_since >= _QUIET_SECONDS
+        return self._has_opened
 
     @property
     def selected(self) -> int | None:
@@ -133,13 +126,14 @@ class Question:
 
     def find_option(self, key: str) -> int | None:
         """Return the index of the option that a digit or letter selects."""
-        keys = ((option.mark, option.letter) for option in self.options)
+        keys = ((option.key, option.letter) for option in self.options)
         return next((index for index, names in enumerate(keys) if key and key in names), None)
 
     def answer(self, value: int | str | None) -> None:
         """Set the result, once; an option that is not on the screen is highlighted instead."""
         if isinstance(value, int) and value not in self._visible:
-            self.cursor, self.pending = value, None
+            self.cursor = value
+            self.pending = None
         elif not self.result.done():
             self.result.set_result(value)
 
@@ -222,7 +216,7 @@ class Question:
 
     @staticmethod
     def _answers_alone(key: str, option: Option) -> bool:
-        return key == option.mark and not option.needs_enter and not option.confirmation
+        return key == option.key and not option.needs_enter and not option.confirmation
 
     def _confirm(self, buffer: Buffer, typed: str) -> None:
         """Answer with a lone digit or letter, unless a second key has made it text."""
@@ -232,14 +226,15 @@ class Question:
 
     def render(self, columns: int, rows: int) -> list[StyledText]:
         style = "" if self.is_open else "class:quiet"
-        gap: list[StyledText] = [("", "")] if rows > len(self.options) + 3 else []
         title: list[StyledText] = [
             ("class:title", line)
-            for part in self.title.splitlines()
-            for line in wrap(part, columns)
+            for paragraph in self.title.splitlines()
+            for line in wrap(paragraph, columns)
         ]
+        title = title[: max(1, rows - 2)]
+        if rows > len(self.options) + 3:
+            title.insert(0, ("", ""))
         hint = self._hint()
-        title = gap + title[: max(1, rows - 2)]
         footer: list[StyledText] = []
         if self._asks_to_confirm:
             footer = [("class:title", line) for line in wrap(hint, columns)]
@@ -261,11 +256,14 @@ class Question:
         ]
 
     def _render_option(self, index: int, columns: int, style: str) -> list[StyledText]:
-        option, is_selected = self.options[index], index in (self.cursor, self.pending)
-        lead = f"{'>' if is_selected else ' '} {option.mark + ' ' if option.mark else ''}"
-        lines = wrap(
-            option.label, columns, initial_indent=lead, subsequent_indent=" " * len(lead)
-        ) or [lead]
+        option = self.options[index]
+        is_selected = index in (self.cursor, self.pending)
+        prefix = "> " if is_selected else "  "
+        if option.key:
+            prefix += f"{option.key} "
+        indent = " " * len(prefix)
+        lines = wrap(option.label, columns, initial_indent=prefix, subsequent_indent=indent)
+        lines = lines or [prefix]
         return [("class:selected" if is_selected else style, line) for line in lines]
 
     @property
@@ -296,62 +294,8 @@ class Question:
 
     def _name_keys(self) -> str:
         """Return what kind of keys answer: all that are needed before the options are read."""
-        has_numbers = any(option.mark.isdigit() for option in self.options)
-        has_letters = any(option.mark.isalpha() for option in self.options)
+        has_numbers = any(option.key.isdigit() for option in self.options)
+        has_letters = any(option.key.isalpha() for option in self.options)
         if has_numbers and has_letters:
             return "a number or letter,"
         return "a number" if has_numbers else "a letter"
-
-
-class Picker(Question):
-    """A question whose options are filtered by typed words; `result` is an index into all options, or None."""
-
-    def __init__(
-        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]
-    ) -> None:
-        super().__init__(title, options)
-        self._all, self._details = (
-            self.options,
-            [[one_line(line) for line in lines] for lines in details],
-        )
-        self._matches = list(range(len(options)))
-        self._typed = ""
-
-    def update_draft(self, text: str) -> None:
-        """Filter the options to those that contain every word."""
-        if text == self._typed:
-            return
-        self._typed, words = text, text.lower().split()
-        texts = [
-            " ".join([one.label, *more]).lower()
-            for one, more in zip(self._all, self._details, strict=True)
-        ]
-        self._matches = [
-            index for index, text in enumerate(texts) if all(word in text for word in words)
-        ]
-        self.options, self.cursor = (
-            [self._all[index] for index in self._matches],
-            0 if self._matches else None,
-        )
-
-    def answer(self, value: int | str | None) -> None:
-        """Set the result to an option's index; ignore texts."""
-        if isinstance(value, int) and value in self._visible and not self.result.done():
-            self.result.set_result(self._matches[value])
-        elif not isinstance(value, str):
-            super().answer(value)
-
-    def render(self, columns: int, rows: int) -> list[tuple[str, str]]:
-        """Render the list and the details of the highlighted option in at most `rows` lines."""
-        has_preview = self.cursor is not None and rows >= _MIN_ROWS_FOR_PREVIEW
-        details = self._details[self._matches[self.cursor or 0]] if has_preview else []
-        wrapped = (
-            wrap(line, max(1, columns - 4), max_lines=2, placeholder=" …") for line in details
-        )
-        preview = [part for parts in wrapped for part in parts][: min(_PREVIEW_ROWS, rows // 3)]
-        options = super().render(columns, rows - len(preview))
-        return [*options, *(("class:quiet", f"  │ {line}") for line in preview)]
-
-    def _hint(self) -> str:
-        matches = f"{len(self._matches)} of {len(self._all)}" if self._typed else "type to search"
-        return f"{matches} · ↑↓ + Enter to choose · Esc to cancel"

@@ -22,7 +22,7 @@ from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedText
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from swecli.repl.render.formatting import Theme
+from swecli.repl.render.theme import Theme
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 1 << 16
@@ -41,9 +41,8 @@ class _BufferedOutput(Vt100_Output):
 
     theme = Theme("dark", {})
     is_synchronized = False
-    responds_to_cpr = (
-        False  # the cursor position is not queried, so that no reply arrives among the keys
-    )
+    # the cursor position is not queried, so that no reply arrives among the keys
+    responds_to_cpr = False
     _is_buffering = False
 
     def write_raw(self, data: str) -> None:
@@ -74,23 +73,23 @@ class _PasteInput(Vt100Input):
     """Reads pastes in linear time (prompt-toolkit: 30 s for 10 MB), and strips the replies to queries of `theme`."""
 
     theme = Theme("dark", {})
-    synchronize: Callable[[], None] = staticmethod(
-        lambda: None
-    )  # called when the terminal knows the mode
+    # called when the terminal knows synchronized output
+    synchronize: Callable[[], None] = staticmethod(lambda: None)
     _paste: StringIO | None = None  # an unfinished paste
 
     def read_keys(self) -> list[KeyPress]:
         """Return the keys read since the last call, a whole paste as one."""
         if self._paste is None:
             typed = self._strip_reply(self.theme.strip_reply(self.stdin_reader.read()))
-            before, mark, data = typed.partition(_PASTE_START)
+            before, paste_start, data = typed.partition(_PASTE_START)
             self.vt100_parser.feed(before)
-            if mark:
+            if paste_start:
                 self._paste = StringIO()
                 self._collect(self._paste, data)
         else:
             self._collect(self._paste, self.stdin_reader.read(_CHUNK_BYTES))
-        keys, self._buffer = self._buffer, []
+        keys = self._buffer
+        self._buffer = []
         return keys
 
     def _strip_reply(self, data: str) -> str:
@@ -103,11 +102,10 @@ class _PasteInput(Vt100Input):
         return data[: match.start()] + data[match.end() :]
 
     def _collect(self, paste: StringIO, data: str) -> None:
-        end = max(
-            0, paste.tell() - len(_PASTE_END)
-        )  # the end mark may have begun in the data before
+        # the end mark may have begun in the data before
+        start = max(0, paste.tell() - len(_PASTE_END))
         paste.write(data)
-        paste.seek(end)
+        paste.seek(start)
         if _PASTE_END in paste.read():
             text, _, rest = paste.getvalue().partition(_PASTE_END)
             self._paste = None
@@ -140,10 +138,8 @@ class InlineApplication(Application[None]):
     ) -> None:
         self._breaks_lines = breaks_lines
         self._pending: list[str] = []  # text to print
-        keyboard, output = (
-            keyboard or _PasteInput(sys.stdin),
-            output or _BufferedOutput.from_pty(sys.stdout),
-        )
+        keyboard = keyboard or _PasteInput(sys.stdin)
+        output = output or _BufferedOutput.from_pty(sys.stdout)
         for stream in (keyboard, output):
             if isinstance(stream, _PasteInput | _BufferedOutput):
                 stream.theme = theme
@@ -166,9 +162,8 @@ class InlineApplication(Application[None]):
             self.print_pending()
         elif not self._is_suspended and self._print_timer is None:
             loop = asyncio.get_running_loop()
-            self._print_timer = loop.call_at(
-                max(loop.time(), self._printed_at + _PRINT_INTERVAL), self.print_pending
-            )
+            print_at = max(loop.time(), self._printed_at + _PRINT_INTERVAL)
+            self._print_timer = loop.call_at(print_at, self.print_pending)
 
     def show_live(self, lines: Sequence[StyleAndTextTuples]) -> None:
         """Replace the live lines, together with the pending print."""
@@ -194,7 +189,8 @@ class InlineApplication(Application[None]):
             self._print_timer = None
         if self._is_drawing and self._is_resizing():
             return
-        text, output = "".join(self._pending), self.output
+        text = "".join(self._pending)
+        output = self.output
         self._pending.clear()
         self.live_lines = self._next_live_lines
         if not self._is_drawing:
@@ -228,12 +224,9 @@ class InlineApplication(Application[None]):
 
     def _is_resizing(self) -> bool:
         """Return True until `_draw_resized`; the signal of a new size may come after the size."""
-        drawn = self.renderer.last_rendered_screen
-        if (
-            self._resize_timer is None
-            and drawn is not None
-            and self._size != self.output.get_size()
-        ):
+        is_drawn = self.renderer.last_rendered_screen is not None
+        has_changed = is_drawn and self._size != self.output.get_size()
+        if has_changed and self._resize_timer is None:
             self._on_resize()
         return self._resize_timer is not None
 
@@ -259,7 +252,8 @@ class InlineApplication(Application[None]):
 
     def _erase(self) -> None:
         """Erase what is drawn, including the rows that were added when a narrower terminal wrapped its lines."""
-        screen, columns = self.renderer.last_rendered_screen, max(1, self.output.get_size().columns)
+        screen = self.renderer.last_rendered_screen
+        columns = max(1, self.output.get_size().columns)
         if screen is not None and self._breaks_lines:
             cursor = screen.get_cursor_position(self.layout.current_window)
             widths = (
@@ -279,7 +273,9 @@ def make_rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalC
     def text() -> StyleAndTextTuples:
         fragments: StyleAndTextTuples = []
         for line in lines():
-            fragments += [*([("", "\n")] if fragments else []), *(line or [("", " ")])]
+            if fragments:
+                fragments.append(("", "\n"))
+            fragments += line or [("", " ")]
         return fragments
 
     window = Window(

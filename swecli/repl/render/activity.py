@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from rich.console import RenderableType
 from rich.text import Text
 
+from swecli.models.counts import format_tokens
 from swecli.models.message import Usage
-from swecli.repl.render.formatting import format_tokens
 from swecli.repl.render.prefix import add_prefix
 from swecli.text import one_line, sanitize
 
@@ -34,7 +34,7 @@ class _RunningCall:
         return [line[:_MAX_LINE] for line in lines[-count:]]
 
 
-def _render_row(call: _RunningCall) -> RenderableType:
+def _render_in_one_line(call: _RunningCall) -> RenderableType:
     """Render `Task look for the cause · Search x in src` on one line, cut at the end of the screen."""
     text = Text(one_line(call.summary, _MAX_TITLE), no_wrap=True, overflow="ellipsis")
     [last] = call.last_lines(1)
@@ -45,11 +45,11 @@ def _render_row(call: _RunningCall) -> RenderableType:
 
 @dataclass(slots=True)
 class Activity:
-    """The running calls, and the label to show while none runs. Times are seconds of `clock`; `interrupt` says how to
-    stop, as in "Esc to interrupt"."""
+    """The running calls, and the label to show while none runs. Times are seconds of `clock`; `stop_hint` says how to
+    stop, as in "Esc to interrupt", "" if nothing does."""
 
     clock: Callable[[], float]
-    interrupt: str = ""
+    stop_hint: str = ""
     label: str = "Working"
     started_at: float = 0.0
     sent: int = 0  # tokens of the turn's requests
@@ -78,7 +78,7 @@ class Activity:
     def render_output(self) -> list[RenderableType]:
         """Render the last lines of output of the running call; of several one line each, after what it is."""
         if len(self.running) > 1:
-            return [*map(_render_row, self.running.values())]
+            return [_render_in_one_line(call) for call in self.running.values()]
         rendered: list[RenderableType] = []
         for call in self.running.values():
             for line in call.last_lines(_OUTPUT_ROWS):
@@ -97,7 +97,7 @@ class Activity:
 
         end = f" · {int(now - started_at)} s"
         tokens = f" · ↑{format_tokens(self.sent)} ↓{format_tokens(self.received)}"
-        hint = f" · {self.interrupt}" if self.interrupt else ""
+        hint = f" · {self.stop_hint}" if self.stop_hint else ""
         if self.sent and 2 + label.cell_len + len(end + tokens + hint) <= width:
             end += tokens
         if 2 + min(label.cell_len, _LEAST_LABEL) + len(end + hint) <= width:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from markdown_it.token import Token
-from rich.console import RenderableType
+from rich.console import JustifyMethod, RenderableType
 from rich.text import Text
 
 from swecli.repl.render.prefix import Sign
@@ -13,6 +13,7 @@ from swecli.text import sanitize
 
 _SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
 _RULE_WIDTH = 40
+_JUSTIFY: dict[str, JustifyMethod] = {"text-align:right": "right", "text-align:center": "center"}
 _CITATION = r"\[P-[0-9]+(?:, ?P-[0-9]+)*\]"
 
 
@@ -60,7 +61,8 @@ def render_inline(token: Token, color: bool) -> Text:
     styles: list[str] = []
     links: list[tuple[int, str]] = []
     for child in token.children or []:
-        kind, start = child.type, len(text)
+        kind = child.type
+        start = len(text)
         if kind in _SPAN_STYLES:
             styles.append(_SPAN_STYLES[kind])
         elif kind == "link_open":
@@ -99,16 +101,14 @@ def _render_leaf(token: Token, color: bool) -> Text:
 def table_rows(tokens: Block, color: bool) -> list[list[Text]]:
     """Return the cells of a table, row by row, the header first."""
     rows: list[list[Text]] = []
-    justify = "left"
+    justify: JustifyMethod = "left"
     for token in tokens:
         if token.type == "tr_open":
             rows.append([])
         elif token.type in ("th_open", "td_open"):
-            justify = str(token.attrs.get("style", "")).rpartition(":")[2] or "left"
+            justify = _JUSTIFY.get(str(token.attrs.get("style")), "left")
         elif token.type == "inline":
             cell = render_inline(token, color)
-            cell.justify = (
-                "right" if justify == "right" else "center" if justify == "center" else "left"
-            )
+            cell.justify = justify
             rows[-1].append(cell)
     return rows

@@ -13,7 +13,7 @@ from pygments.util import ClassNotFound
 from rich.syntax import Syntax, SyntaxTheme
 from rich.text import Text
 
-_TAB = 4
+_TAB_SIZE = 4
 # A line or an open comment that is longer is not colored: no person reads colors there, and each line of an open
 # comment is looked at again with those before it.
 _MAX_COLORED = 4_096
@@ -24,13 +24,13 @@ _ROOT = ("root",)
 class CodeColors:
     """Colors lines of `language`, or leaves them as they are if it is unknown. A value: coloring returns the next one.
 
-    `open` is the text before that has to be looked at again, as a comment that is not closed, and `stack` the states of
-    the lexer at its beginning.
+    `unfinished` are the lines before that have to be looked at again, as those of a comment that is not closed, and
+    `stack` the states of the lexer at their beginning.
     """
 
     language: str = ""
     stack: tuple[str, ...] = _ROOT
-    open: str = field(default="", repr=False)
+    unfinished: str = field(default="", repr=False)
 
     @classmethod
     def for_info(cls, info: str) -> CodeColors:
@@ -40,7 +40,7 @@ class CodeColors:
 
     def color(self, lines: list[str]) -> tuple[Text, CodeColors]:
         """Return lines with their colors and tabs expanded, and the colors for the lines that follow."""
-        plain = [line.expandtabs(_TAB) for line in lines]
+        plain = [line.expandtabs(_TAB_SIZE) for line in lines]
         text = Text("\n".join(plain))
         lexer = _find_lexer(self.language)
         if lexer is None:
@@ -55,15 +55,16 @@ class CodeColors:
 
     def _color_line(self, lexer: Lexer, text: Text, line: str, start: int) -> CodeColors:
         """Color the line that begins at `start` of `text`, and return the colors for the next one."""
-        source = f"{self.open}{line}\n"
-        offset = start - len(self.open)
+        source = f"{self.unfinished}{line}\n"
+        offset = start - len(self.unfinished)
         context = LexerContext(source, 0, list(self.stack))
         last = ""
         try:
-            for at, kind, last in _tokens(lexer, context):
+            for position, kind, last in _tokens(lexer, context):
                 style = _theme().get_style_for_token(kind)
-                begin = max(start, offset + at)
-                end = min(start + len(line), offset + at + len(last))
+                begin = offset + position
+                end = min(begin + len(last), start + len(line))
+                begin = max(begin, start)
                 if style and begin < end:
                     text.stylize(style, begin, end)
         except Exception:  # noqa: BLE001  # a lexer's fault costs the colors, not the code

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -19,7 +20,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _SKIPPED_HEADERS = (
     "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
 )  # fmt: skip
-_TAB = 4
+_TAB_SIZE = 4
 _WORD = re.compile(r"\w+|\s+|.")
 # Lines that share less than half of their characters are a replacement, in which each word would be marked.
 _LEAST_ALIKE = 0.5
@@ -30,16 +31,20 @@ _SIGNS = {"added": "+", "removed": "-"}
 _LEAST_SHARE = 4
 _LEAST_RUN = 2  # rows of a folded run: a line, and the number of the others
 
+DiffStyle = Literal["", "added", "removed", "gap", "head", "quiet"]
 Span = tuple[int, int]  # the characters from the first to the second, excluded
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A line of a diff. `style` is that of the theme, "gap" for lines that are left out; `number` is that of the line
-    in the new file, for a removed line in the old one; `marked` are the words that differ from the other side. A row
-    with `hidden` stands for so many lines of its style that are not shown."""
+    """A line of a diff.
 
-    style: str
+    `style` is one of the theme, "" for a line that stays, or "gap" between two hunks. `number` is that of the line in
+    the new file, for a removed line in the old one. `marked` are the words that differ from the other side. A row with
+    `hidden` stands for so many lines of its style that are not shown.
+    """
+
+    style: DiffStyle
     text: str
     number: int | None = None
     marked: tuple[Span, ...] = ()
@@ -52,19 +57,19 @@ class DiffRow:
 
 
 def render_diff(
-    diff: str, max_chars: int = 2000, max_rows: int = 0, unfold: str = ""
+    diff: str, max_chars: int = 2000, max_rows: int = 0, hint: str = ""
 ) -> RenderableType:
     """Render a unified diff with line numbers; text without hunks is rendered as it is.
 
     At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. Of long runs of removed or added lines
-    only the first ones are shown, and then the end of the diff is left out. What is hidden is counted; `unfold` says
-    how to see it.
+    only the first ones are shown, and then the end of the diff is left out. What is hidden is counted; `hint` says
+    how to see it, "" if nothing does.
     """
-    return Group(*render_diff_lines(diff, max_chars, max_rows, unfold))
+    return Group(*render_diff_lines(diff, max_chars, max_rows, hint))
 
 
 def render_diff_lines(
-    diff: str, max_chars: int = 2000, max_rows: int = 0, unfold: str = ""
+    diff: str, max_chars: int = 2000, max_rows: int = 0, hint: str = ""
 ) -> Iterator[RenderableType]:
     """Yield the lines of `render_diff` one by one: those of a long diff need not be rendered at once."""
     lines = sanitize(diff).removesuffix("\n").split("\n") if diff else []
@@ -78,7 +83,7 @@ def render_diff_lines(
     last_fold = max((index for index, row in enumerate(rows) if row.hidden), default=None)
     for index, row in enumerate(_mark_words(rows)):
         if row.hidden:
-            yield _render_fold(row, width, unfold if index == last_fold else "")
+            yield _render_fold(row, width, hint if index == last_fold else "")
         else:
             yield _render_row(row, width, max_chars)
 
@@ -135,24 +140,24 @@ def _fold(rows: Sequence[DiffRow], max_rows: int) -> list[DiffRow]:
     """Shorten runs of removed and of added lines, the longest first, until `max_rows` rows are left; if that would
     leave too little of them, leave out the end."""
     runs = [list(run) for _, run in groupby(rows, lambda row: row.style)]
-    most = max(_LEAST_RUN, max_rows // _LEAST_SHARE)
-    while sum(len(_fold_run(run, most + 1)) for run in runs) <= max_rows:
-        most += 1
-    folded = [row for run in runs for row in _fold_run(run, most)]
+    max_run = max(_LEAST_RUN, max_rows // _LEAST_SHARE)
+    while sum(len(_fold_run(run, max_run + 1)) for run in runs) <= max_rows:
+        max_run += 1
+    folded = [row for run in runs for row in _fold_run(run, max_run)]
     if len(folded) <= max_rows:
         return folded
-    shown = folded[: max_rows - 1]
+    kept = folded[: max_rows - 1]
     left_out = sum(row.lines for row in folded[max_rows - 1 :])
-    return [*shown, DiffRow("quiet", "", hidden=left_out)]
+    return [*kept, DiffRow("quiet", "", hidden=left_out)]
 
 
-def _fold_run(run: list[DiffRow], most: int) -> list[DiffRow]:
-    """Return a run of rows of one style, in `most` rows if it is one of removed or added lines."""
+def _fold_run(run: list[DiffRow], max_run: int) -> list[DiffRow]:
+    """Return a run of rows of one style, in `max_run` rows if it is one of removed or added lines."""
     style = run[0].style
-    if style not in _SIGNS or len(run) <= most:
+    if style not in _SIGNS or len(run) <= max_run:
         return run
-    shown = run[: most - 1]
-    return [*shown, DiffRow(style, "", hidden=len(run) - len(shown))]
+    kept = run[: max_run - 1]
+    return [*kept, DiffRow(style, "", hidden=len(run) - len(kept))]
 
 
 def _mark_words(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
@@ -179,9 +184,9 @@ def _mark_pairs(removed: list[DiffRow], added: list[DiffRow]) -> list[DiffRow]:
     before: list[DiffRow] = []
     after: list[DiffRow] = []
     for old, new in zip(removed, added, strict=True):
-        gone, come = different_words(old.text, new.text)
-        before.append(replace(old, marked=gone))
-        after.append(replace(new, marked=come))
+        removed_spans, added_spans = different_words(old.text, new.text)
+        before.append(replace(old, marked=removed_spans))
+        after.append(replace(new, marked=added_spans))
     return [*before, *after]
 
 
@@ -189,15 +194,21 @@ def different_words(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, .
     """Return where two lines differ, by whole words; nothing if they have too little in common."""
     if max(len(old), len(new)) > _MAX_COMPARED:
         return (), ()
-    left = _WORD.findall(old)
-    right = _WORD.findall(new)
-    changes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    alike = sum(len("".join(left[i:j])) for kind, i, j, *_ in changes if kind == "equal")
-    if alike < _LEAST_ALIKE * max(len(old.strip()), len(new.strip())):
+    old_words = _WORD.findall(old)
+    new_words = _WORD.findall(new)
+    changes = SequenceMatcher(None, old_words, new_words, autojunk=False).get_opcodes()
+    equal_length = sum(
+        len("".join(old_words[i:j])) for kind, i, j, *_ in changes if kind == "equal"
+    )
+    if equal_length < _LEAST_ALIKE * max(len(old.strip()), len(new.strip())):
         return (), ()
-    gone = [_span(left, i, j) for kind, i, j, _, _ in changes if kind != "equal" and i < j]
-    come = [_span(right, i, j) for kind, _, _, i, j in changes if kind != "equal" and i < j]
-    return tuple(gone), tuple(come)
+    removed_spans = [
+        _span(old_words, i, j) for kind, i, j, _, _ in changes if kind != "equal" and i < j
+    ]
+    added_spans = [
+        _span(new_words, i, j) for kind, _, _, i, j in changes if kind != "equal" and i < j
+    ]
+    return tuple(removed_spans), tuple(added_spans)
 
 
 def _span(words: Sequence[str], first: int, end: int) -> Span:
@@ -208,7 +219,7 @@ def _span(words: Sequence[str], first: int, end: int) -> Span:
 def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
     if row.style == "gap":
         return Sign(Text(" " * (width - 1) + "┆"), "...")
-    line = render_line(row.text, max_chars, row.style, _TAB)
+    line = render_line(row.text, max_chars, row.style, _TAB_SIZE)
     for start, end in row.marked:
         line.stylize("marked", start, min(end, max_chars or end))
     if row.number is None:
@@ -216,11 +227,11 @@ def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
     return add_prefix(line, _gutter(row, f"{row.number:>{width}}"))
 
 
-def _render_fold(row: DiffRow, width: int, unfold: str) -> RenderableType:
+def _render_fold(row: DiffRow, width: int, hint: str) -> RenderableType:
     """Render the number of hidden lines: below the lines of their run, or at the end of the diff."""
     if row.style not in _SIGNS:
-        return hidden_note(f"{row.hidden:,} more lines", unfold)
-    line = hidden_note(f"{row.hidden:,} more {row.style} lines", unfold)
+        return hidden_note(f"{row.hidden:,} more lines", hint)
+    line = hidden_note(f"{row.hidden:,} more {row.style} lines", hint)
     return add_prefix(line, _gutter(row, " " * width))
 
 

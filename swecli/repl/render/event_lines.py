@@ -7,8 +7,9 @@ from rich.text import Text
 
 from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.money import format_dollars
 from swecli.models.review_events import ReviewEvent
-from swecli.repl.render.formatting import format_dollars, format_duration
+from swecli.repl.render.formatting import format_duration
 from swecli.repl.render.prefix import add_prefix
 from swecli.repl.render.review_lines import render_review_event
 from swecli.text import one_line

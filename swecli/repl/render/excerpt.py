@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from swecli.models.counts import pluralize
 from swecli.text import sanitize
 
 if TYPE_CHECKING:  # commands, which are declared before rich is loaded, cut texts too
@@ -13,7 +14,7 @@ if TYPE_CHECKING:  # commands, which are declared before rich is loaded, cut tex
 
 _LEAST_LINES = 6  # as many as a folded output shows
 _LEAST_CHARACTERS = 1_000
-_SANITIZED = 200  # lines that are sanitized at once
+_LINES_AT_ONCE = 200  # lines that are sanitized at once
 MAX_LINE = 20_000  # characters of one line, however much is printed
 EXPAND_ALL = "/expand all prints all of it"
 
@@ -41,68 +42,69 @@ class Excerpt(NamedTuple):
     """A part of a text, sanitized and without the last line end, and what was left out."""
 
     text: str
-    lines: int = 0  # left out, whole ones
-    characters: int = 0  # left out of a line that alone exceeds the limit
+    hidden_lines: int = 0  # whole ones that were left out
+    hidden_characters: int = 0  # left out of a line that alone exceeds the limit
 
     @property
-    def above(self) -> str:
+    def hidden_above(self) -> str:
         """What was left out before the text, as in "300 lines above"; "" for nothing."""
-        if self.lines:
-            return f"{self.lines:,} {'line' if self.lines == 1 else 'lines'} above"
-        return f"{self.characters:,} characters before" if self.characters else ""
+        if self.hidden_lines:
+            return f"{pluralize(self.hidden_lines, 'line')} above"
+        return f"{self.hidden_characters:,} characters before" if self.hidden_characters else ""
 
     @property
-    def more(self) -> str:
+    def hidden_below(self) -> str:
         """What was left out behind the text, as in "300 more lines"; "" for nothing."""
-        if self.lines:
-            return f"{self.lines:,} more {'line' if self.lines == 1 else 'lines'}"
-        return f"{self.characters:,} more characters" if self.characters else ""
+        if self.hidden_lines:
+            return pluralize(self.hidden_lines, "more line")
+        return f"{self.hidden_characters:,} more characters" if self.hidden_characters else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What was printed in part. `expanded` renders what a limit allows of it, `whole` all of it, piece by piece."""
+    """What was printed in part. `render_expanded` renders what a limit allows of it, `render_whole` all of it, piece by
+    piece."""
 
-    expanded: Callable[[Limit], RenderableType]
-    whole: Callable[[], Iterable[RenderableType]]
+    render_expanded: Callable[[Limit], RenderableType]
+    render_whole: Callable[[], Iterable[RenderableType]]
 
 
 def end_of(text: str, limit: Limit) -> Excerpt:
     """Return the last lines of a text; of a line that alone is too long, its end."""
     text = text.removesuffix("\n")
-    near = sanitize(text[-limit.characters :]).split("\n")
-    shown = near[-limit.lines :]
-    is_cut = len(text) > limit.characters and len(shown) == len(near)
-    if is_cut and len(shown) == 1:
+    lines = sanitize(text[-limit.characters :]).split("\n")
+    kept = lines[-limit.lines :]
+    is_cut = len(text) > limit.characters and len(kept) == len(lines)
+    if is_cut and len(kept) == 1:
         line = text.rpartition("\n")[2]
         end = sanitize(line[-MAX_LINE:])
         return Excerpt(end, text.count("\n"), max(0, len(line) - MAX_LINE))
     if is_cut:
-        del shown[0]  # only its end is here
-    return Excerpt("\n".join(shown), _count_hidden(text, shown))
+        del kept[0]  # only its end is here
+    return Excerpt("\n".join(kept), _count_hidden(text, kept))
 
 
 def start_of(text: str, limit: Limit) -> Excerpt:
     """Return the first lines of a text; of a line that alone is too long, its beginning."""
     text = text.removesuffix("\n")
-    near = sanitize(text[: limit.characters]).split("\n")
-    shown = near[: limit.lines]
-    is_cut = len(text) > limit.characters and len(shown) == len(near)
-    if is_cut and len(shown) == 1:
+    lines = sanitize(text[: limit.characters]).split("\n")
+    kept = lines[: limit.lines]
+    is_cut = len(text) > limit.characters and len(kept) == len(lines)
+    if is_cut and len(kept) == 1:
         line = text.partition("\n")[0]
         start = sanitize(line[:MAX_LINE])
         return Excerpt(start, text.count("\n"), max(0, len(line) - MAX_LINE))
     if is_cut:
-        del shown[-1]  # only its beginning is here
-    return Excerpt("\n".join(shown), _count_hidden(text, shown))
+        del kept[-1]  # only its beginning is here
+    return Excerpt("\n".join(kept), _count_hidden(text, kept))
 
 
 def lines_of(text: str) -> Iterator[str]:
     """Yield all lines of a text, sanitized when they are needed: that takes 0.3 s for a million characters."""
     lines = text.removesuffix("\n").split("\n")
-    for first in range(0, len(lines), _SANITIZED):
-        yield from sanitize("\n".join(lines[first : first + _SANITIZED])).split("\n")
+    for first in range(0, len(lines), _LINES_AT_ONCE):
+        yield from sanitize("\n".join(lines[first : first + _LINES_AT_ONCE])).split("\n")
 
 
-def _count_hidden(text: str, shown: list[str]) -> int:
-    return max(0, text.count("\n") + 1 - len(shown))
+def _count_hidden(text: str, kept: list[str]) -> int:
+    return max(0, text.count("\n") + 1 - len(kept))

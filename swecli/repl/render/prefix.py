@@ -59,10 +59,10 @@ class Sign:
         yield Text(self.spoken) if options.ascii_only else self.text
 
 
-def hidden_note(what: str, how: str) -> Text:
-    """Return the line that says what is not shown, and how to see it, as in "Ctrl+O to expand"; "" if nothing does."""
-    hint = f" ({how})" if how else ""
-    return Text(f"… {what}{hint}", style="quiet")
+def hidden_note(hidden: str, hint: str) -> Text:
+    """Return a line such as `… 12 more lines (Ctrl+O to expand)`; with "" as the hint, only what is hidden."""
+    text = f"… {hidden} ({hint})" if hint else f"… {hidden}"
+    return Text(text, style="quiet")
 
 
 def _speak(prefix: Text) -> Text:
@@ -75,8 +75,9 @@ def _speak(prefix: Text) -> Text:
 
 
 def add_prefix(
-    content: RenderableType, first: str | Text, style: str = "", rest: str = ""
+    content: RenderableType, first: str | Text, style: str = "", *, rest: str = ""
 ) -> RenderableType:
-    """Return `content` with the prefix `first`; the other lines get `rest`, by default spaces."""
-    begin = first if isinstance(first, Text) else Text(first, style, end="")
-    return _PrefixedBlock(content, begin, Text(rest, style, end="") if rest else None)
+    """Return `content` with the prefix `first` in `style`; the other lines get `rest`, by default spaces."""
+    if isinstance(first, str):
+        first = Text(first, style, end="")
+    return _PrefixedBlock(content, first, Text(rest, style, end="") if rest else None)

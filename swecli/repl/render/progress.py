@@ -1,7 +1,7 @@
-"""Print the final part of an unfinished Markdown text, and keep as little as can be parsed again in its place.
+"""Print what is final of an unfinished Markdown text, and keep as little of it as can be parsed again in its place.
 
-The part of a text that is kept begins with a skeleton of the blocks that are not finished: the opening line of a code
-block, the two first lines of a table, the mark of a list item with an empty heading as a stub for what was printed.
+What is kept begins with a skeleton of the blocks that are not finished: the opening line of a code block, the first two
+lines of a table, the bullet of a list item with an empty heading as a stub, `- #`, for what was printed of it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -35,7 +36,7 @@ _ROWS_TO_MEASURE = 8
 # Characters of those rows, of which no further one is looked at: long cells are wrapped, fill a small screen, and would
 # be pushed off it unread.
 _CHARACTERS_TO_MEASURE = 600
-# the beginning of an item's first line: quotes around the list, the mark, and spaces
+# the beginning of an item's first line: quotes around the list, the bullet or number, and spaces
 _ITEM_START = re.compile(r"([ >]*(?:[-+*]|\d{1,9}[.)]) {1,4})(?=\S)")
 _STUB = "#"
 _OPEN_MARK = re.compile(r"[*`\[~]|(?<!\w)_|_(?!\w)")
@@ -76,7 +77,7 @@ class BegunList:
     has_stub: bool = False  # that item's first block is the stub
 
 
-Begun = BegunParagraph | BegunCode | BegunTable | BegunQuote | BegunList
+BegunBlock = BegunParagraph | BegunCode | BegunTable | BegunQuote | BegunList
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Flow:
     """What was printed of blocks that lie one below the other: those of the text, of a quote or of an item."""
 
     previous: str = ""  # type of the last block that was printed whole
-    begun: Begun | None = None  # what was printed of the first block that is left
+    begun: BegunBlock | None = None  # what was printed of the first block that is left
 
 
 def has_open_marks(parser: MarkdownIt, text: str) -> bool:
@@ -92,18 +93,18 @@ def has_open_marks(parser: MarkdownIt, text: str) -> bool:
     if text.endswith("\\"):
         return True
     children = parser.parseInline(text)[0].children or []
-    return any(one.type == "text" and _OPEN_MARK.search(one.content) for one in children)
+    return any(child.type == "text" and _OPEN_MARK.search(child.content) for child in children)
 
 
 class Printing:
-    """One look at the pending lines. `left` are the lines that stay pending after `print_final`."""
+    """Parses the pending lines once, and prints them. `pending` are the lines that stay so after `print_final`."""
 
     def __init__(self, parser: MarkdownIt, lines: list[str], color: bool) -> None:
         self._parser = parser
         self._lines = lines
         self._color = color
         self._skeleton: list[str] = []
-        self._frontier = 0  # number of the first line that is kept
+        self._first_kept = 0  # number of the first line that is kept
 
     def print_all(self, flow: Flow) -> tuple[list[RenderableType], Flow]:
         """Render all lines: the text ends here."""
@@ -114,10 +115,9 @@ class Printing:
         return self._print_blocks(self._parse(), flow, is_open=True, is_text=True)
 
     @property
-    def left(self) -> list[str]:
-        lines = [*self._skeleton, *self._lines[self._frontier :]]
-        start = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
-        return lines[start:]
+    def pending(self) -> list[str]:
+        lines = [*self._skeleton, *self._lines[self._first_kept :]]
+        return list(dropwhile(lambda line: not line.strip(), lines))
 
     def _parse(self) -> list[Block]:
         return list(split_blocks(self._parser.parse("".join(f"{line}\n" for line in self._lines))))
@@ -139,35 +139,37 @@ class Printing:
             kind = block[0].type
             begun = flow.begun if _fits(flow.begun, kind) else None
             is_last = block is blocks[-1]
-            stays = is_open and is_last and (keeps_last or not self._is_ended(block[0]))
-            if stays and is_text and kind == "paragraph_open":
-                some, after = self._print_first_lines(block[0], begun)
+            is_unfinished = is_open and is_last and (keeps_last or not self._is_ended(block[0]))
+            if is_unfinished and is_text and kind == "paragraph_open":
+                new_pieces, still_begun = self._print_first_lines(block[0], begun)
             else:
-                some, after = self._print_block(block, begun, stays)
-            has_gap = flow.previous == kind == "paragraph_open" if in_item else flow.previous
-            if some and begun is None and has_gap:
-                some = [Text(""), *some]
-            pieces += some
-            if stays:
-                return pieces, Flow(flow.previous, after)
-            flow = Flow(kind if some or begun else flow.previous)
+                new_pieces, still_begun = self._print_block(block, begun, is_unfinished)
+            needs_gap = bool(flow.previous)
+            if in_item:
+                needs_gap = flow.previous == kind == "paragraph_open"
+            if new_pieces and begun is None and needs_gap:
+                new_pieces = [Text(""), *new_pieces]
+            pieces += new_pieces
+            if is_unfinished:
+                return pieces, Flow(flow.previous, still_begun)
+            flow = Flow(kind if new_pieces or begun else flow.previous)
             if is_open:
-                _, self._frontier = block[0].map or (0, 0)
+                _, self._first_kept = block[0].map or (0, 0)
         return pieces, flow
 
     def _is_ended(self, first: Token) -> bool:
         """Return True if no further line can belong to a block that is the last one."""
-        begin, end = first.map or (0, 0)
+        start, end = first.map or (0, 0)
         if first.type == "fence":
-            return end - begin == first.content.count("\n") + 2
+            return end - start == first.content.count("\n") + 2
         if first.type in ("heading_open", "hr"):
             return True
-        following = self._lines[end : end + 1]
-        return first.type not in _UNENDING and following != [] and not following[0].strip()
+        is_empty_below = end < len(self._lines) and not self._lines[end].strip()
+        return is_empty_below and first.type not in _UNENDING
 
     def _print_block(
-        self, block: Block, begun: Begun | None, is_open: bool
-    ) -> tuple[list[RenderableType], Begun | None]:
+        self, block: Block, begun: BegunBlock | None, is_open: bool
+    ) -> tuple[list[RenderableType], BegunBlock | None]:
         kind = block[0].type
         if kind in _CODE:
             return self._print_code(block[0], begun, is_open)
@@ -184,15 +186,15 @@ class Printing:
         return [render_leaf_block(block, self._color)], None
 
     def _print_first_lines(
-        self, first: Token, begun: Begun | None
-    ) -> tuple[list[RenderableType], Begun | None]:
-        """Render the lines of a paragraph but the last one, which may become the head of a table."""
+        self, first: Token, begun: BegunBlock | None
+    ) -> tuple[list[RenderableType], BegunBlock | None]:
+        """Render the lines of a paragraph but the last one, which may become the header of a table."""
         start, end = first.map or (0, 0)
         text = "\n".join(line.strip() for line in self._lines[start : end - 1])
         rest = self._lines[end - 1]
         if not text or has_open_marks(self._parser, text) or not self._is_paragraph(rest):
             return [], begun
-        self._frontier = end - 1
+        self._first_kept = end - 1
         return [self._render_text(text)], BegunParagraph()
 
     def _is_paragraph(self, line: str) -> bool:
@@ -211,8 +213,8 @@ class Printing:
         return [self._render_text(text), render_leaf_block(heading, self._color)]
 
     def _print_code(
-        self, first: Token, begun: Begun | None, is_open: bool
-    ) -> tuple[list[RenderableType], Begun | None]:
+        self, first: Token, begun: BegunBlock | None, is_open: bool
+    ) -> tuple[list[RenderableType], BegunBlock | None]:
         """Render the lines of code but for empty ones at the end."""
         lines = first.content.split("\n")
         while lines and not lines[-1].strip():
@@ -229,12 +231,12 @@ class Printing:
         if is_open:
             start, _ = first.map or (0, 0)
             self._skeleton.append(self._lines[start])
-            self._frontier = start + 1 + len(lines)
+            self._first_kept = start + 1 + len(lines)
         return pieces, BegunCode(colors)
 
     def _print_table(
-        self, block: Block, begun: Begun | None, is_open: bool
-    ) -> tuple[list[RenderableType], Begun | None]:
+        self, block: Block, begun: BegunBlock | None, is_open: bool
+    ) -> tuple[list[RenderableType], BegunBlock | None]:
         header, *rows = table_rows(block, self._color)
         if isinstance(begun, BegunTable):
             shape = begun.shape
@@ -249,42 +251,45 @@ class Printing:
         if is_open:
             start, end = block[0].map or (0, 0)
             self._skeleton += self._lines[start : start + 2]
-            self._frontier = end
+            self._first_kept = end
         return [table] if rows or table.has_header else [], BegunTable(shape)
 
     def _print_quote(
-        self, block: Block, begun: Begun | None, is_open: bool
-    ) -> tuple[list[RenderableType], Begun | None]:
+        self, block: Block, begun: BegunBlock | None, is_open: bool
+    ) -> tuple[list[RenderableType], BegunBlock | None]:
         flow = begun.inside if isinstance(begun, BegunQuote) else Flow()
         blocks = list(split_blocks(block[1:-1]))
-        # the last one stays, so that the next line finds a quote to go on with
+        # the last one stays unfinished, so that the next line finds a quote to go on with
         pieces, flow = self._print_blocks(blocks, flow, is_open=is_open, keeps_last=True)
-        marked: list[RenderableType] = [add_prefix(one, "▌ ", "quiet", "▌ ") for one in pieces]
-        return marked, BegunQuote(flow) if marked or begun else None
+        quoted: list[RenderableType] = [
+            add_prefix(piece, "▌ ", "quiet", rest="▌ ") for piece in pieces
+        ]
+        return quoted, BegunQuote(flow) if quoted or begun else None
 
     def _print_list(
-        self, block: Block, begun: Begun | None, is_open: bool
-    ) -> tuple[list[RenderableType], Begun | None]:
+        self, block: Block, begun: BegunBlock | None, is_open: bool
+    ) -> tuple[list[RenderableType], BegunBlock | None]:
         state = begun if isinstance(begun, BegunList) else BegunList(_first_number(block[0]))
         items = list(split_blocks(block[1:-1]))
         pieces: list[RenderableType] = []
         for item in items:
-            stays = is_open and item is items[-1]
+            is_unfinished = is_open and item is items[-1]
             if is_open and item is not items[0]:
-                self._frontier = _start(item[0])
-            some, state = self._print_item(item, state, stays)
-            pieces += some
+                self._first_kept = _start(item[0])
+            new_pieces, state = self._print_item(item, state, is_unfinished)
+            pieces += new_pieces
         return pieces, state if pieces or begun else None
 
     def _print_item(
         self, item: Block, state: BegunList, is_open: bool
     ) -> tuple[list[RenderableType], BegunList]:
-        mark = "• " if state.number is None else f"{state.number}. "
+        bullet = "• " if state.number is None else f"{state.number}. "
         children = list(split_blocks(item[1:-1]))
         if state.has_stub:
             children = children[1:]
         has_stub = state.has_stub
-        before = self._frontier, len(self._skeleton)
+        kept_before = self._first_kept
+        skeleton_length = len(self._skeleton)
         if is_open:
             start = _start(item[0])
             match = _ITEM_START.match(self._lines[start])
@@ -294,22 +299,22 @@ class Printing:
             has_stub = has_stub or len(children) > 1 or self._is_whole(children)
             if has_stub:
                 self._skeleton.append(f"{match[1]}{_STUB}")
-                self._frontier = start + 1
+                self._first_kept = start + 1
         flow = state.item or Flow()
         pieces, flow = self._print_blocks(children, flow, is_open=is_open, in_item=True)
         if not pieces and state.item is None:
             if is_open:  # nothing to stand a stub for
-                self._frontier, kept = before
-                del self._skeleton[kept:]
+                self._first_kept = kept_before
+                del self._skeleton[skeleton_length:]
                 return [], state
             pieces = [Text("")]
-        marked: list[RenderableType] = [add_prefix(one, " " * len(mark)) for one in pieces]
+        indented: list[RenderableType] = [add_prefix(piece, " " * len(bullet)) for piece in pieces]
         if pieces and state.item is None:
-            marked[0] = add_prefix(pieces[0], mark, "md.bullet")
+            indented[0] = add_prefix(pieces[0], bullet, "md.bullet")
         if not is_open:
-            return marked, BegunList(None if state.number is None else state.number + 1)
+            return indented, BegunList(None if state.number is None else state.number + 1)
         has_begun = state.item is not None or bool(pieces)
-        return marked, BegunList(state.number, flow if has_begun else None, has_stub)
+        return indented, BegunList(state.number, flow if has_begun else None, has_stub)
 
     def _is_whole(self, children: Sequence[Block]) -> bool:
         return bool(children) and self._is_ended(children[-1][0])
@@ -325,7 +330,7 @@ def _rows_to_measure(rows: Sequence[Sequence[Text]]) -> Sequence[Sequence[Text]]
     return rows[:_ROWS_TO_MEASURE]
 
 
-def _fits(begun: Begun | None, kind: str) -> bool:
+def _fits(begun: BegunBlock | None, kind: str) -> bool:
     """Return True if a block of this kind can be the one that was begun."""
     match begun:
         case BegunParagraph():

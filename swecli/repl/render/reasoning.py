@@ -30,18 +30,18 @@ class Reasoning:
     def append(self, text: str) -> None:
         """Append a delta."""
         self.length += len(text)
-        shown = sanitize(text)
-        self._pieces.append(shown)
-        self._tail = (self._tail + shown)[-_MAX_TAIL:]
+        piece = sanitize(text)
+        self._pieces.append(piece)
+        self._tail = (self._tail + piece)[-_MAX_TAIL:]
 
     def render_expanded(self, limit: Limit = EXPANDED) -> RenderableType:
         """Render the text, of a long one the end."""
-        part = end_of(self._text, limit)
-        shown = Text(part.text, style="reasoning")
-        if part.above:
-            above = hidden_note(part.above, EXPAND_ALL)
-            shown = Text("\n").join([above, shown, above])
-        return add_prefix(shown, "✻ ", "quiet")
+        excerpt = end_of(self._text, limit)
+        text = Text(excerpt.text, style="reasoning")
+        if excerpt.hidden_above:
+            note = hidden_note(excerpt.hidden_above, EXPAND_ALL)
+            text = Text("\n").join([note, text, note])
+        return add_prefix(text, "✻ ", "quiet")
 
     def render_whole(self) -> Iterator[RenderableType]:
         """Yield all lines of the text."""
@@ -55,8 +55,8 @@ class Reasoning:
     def render_tail(self, width: int) -> Text:
         """Render the last lines, wrapped to `width` columns."""
         wrapped: list[str] = []
-        for part in self._tail.strip().split("\n"):
-            wrapped += wrap(part, max(2, width)) or [""]
+        for line in self._tail.strip().split("\n"):
+            wrapped += wrap(line, max(2, width)) or [""]
         return Text("\n".join(wrapped[-_ROWS:]), style="reasoning")
 
     def render_summary(self, width: int, now: float) -> RenderableType:

@@ -41,11 +41,12 @@ class Renderer:
         clock: Callable[[], float] = time.monotonic,
         todos: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        self.screen, self._todos = screen, todos
+        self.screen = screen
+        self._todos = todos
         self._clock = clock
-        self._interrupt = screen.keys.hint("interrupt", "to interrupt")
-        self._expand = screen.keys.hint("expand", "to expand")
-        self._activity = Activity(clock, self._interrupt)
+        self._stop_hint = screen.keys.hint("interrupt", "to interrupt")
+        self._expand_hint = screen.keys.hint("expand", "to expand")
+        self._activity = Activity(clock, self._stop_hint)
         self._stream: MarkdownStream | None = None
         self._is_retrying = False  # the running step was sent again
         self._unread = ""  # text that the stream has not got
@@ -62,24 +63,26 @@ class Renderer:
         self._answered: set[str] = set()  # ids of calls whose result is the answer that was printed
         self._needs_gap = False  # an empty line comes before the next block
         self._after_remark = True  # the last print was a remark, so another one needs no empty line
-        self._working = self._paused = False
+        self._working = False
+        self._paused = False
         self._drawn_at = float("-inf")
         self._ticker: asyncio.Task[None] | None = None
 
     def begin(self, label: str = "Working") -> None:
         """Begin a turn; the user's line is already printed."""
-        self._activity = Activity(self._clock, self._interrupt)
+        self._activity = Activity(self._clock, self._stop_hint)
         self._activity.set_label(label)
         self._previewed.clear()
         self._answered.clear()
         self._folded.clear()
         self._last_fold = None
-        self._needs_gap = self._after_remark = True
-        self._working, self._paused = True, False
+        self._needs_gap = True
+        self._after_remark = True
+        self._working = True
+        self._paused = False
         with suppress(RuntimeError):  # no running loop: the caller calls `draw`
-            self._ticker = self._ticker or asyncio.get_running_loop().create_task(
-                self._draw_periodically()
-            )
+            loop = asyncio.get_running_loop()
+            self._ticker = self._ticker or loop.create_task(self._draw_periodically())
         self.draw(force=True)
 
     @contextmanager
@@ -106,7 +109,7 @@ class Renderer:
         self._finish_streams()
         for call_id, call in self._activity.running.items():
             if self._decided_call != call_id:
-                self._print_block(tools.render_head(call.summary, "failed"))
+                self._print_block(tools.render_summary(call.summary, "failed"))
             self.screen.line("  └ interrupted", "warn")
         self._stop_work()
         if self._ticker is not None:
@@ -132,7 +135,7 @@ class Renderer:
             self._print_block(tools.render_approval(request, EXPANDED.lines, EXPAND_ALL))
             self._last_fold = tools.fold_approval(request)
             return
-        self._print_block(tools.render_approval(request, unfold=self._expand))
+        self._print_block(tools.render_approval(request, hint=self._expand_hint))
         self.set_folded(tools.fold_approval(request))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
@@ -157,7 +160,7 @@ class Renderer:
         if self._last_fold is None:
             raise BadInput("No output is folded.", "/expand all prints all of the last one")
         stops = self._stops
-        pieces = takewhile(lambda _: self._stops == stops, self._last_fold.whole())
+        pieces = takewhile(lambda _: self._stops == stops, self._last_fold.render_whole())
         await self.screen.print_in_portions(pieces)
 
     def unfold(self) -> None:
@@ -175,12 +178,12 @@ class Renderer:
             self.screen.note("outputs are folded again")
         elif self._folded and not self._has_unfolded:
             self._last_fold = self._folded.pop()
-            self._print_block(self._last_fold.expanded(EXPANDED))
+            self._print_block(self._last_fold.render_expanded(EXPANDED))
             self._has_unfolded = True
         else:
             limit = EXPANDED.share(max(1, len(self._folded)))
             for fold in self._folded:
-                self._print_block(fold.expanded(limit))
+                self._print_block(fold.render_expanded(limit))
             self._folded.clear()
             self._unfolds = True
             self._has_unfolded = False
@@ -252,8 +255,8 @@ class Renderer:
         self._finish_streams()
         self._activity.running.pop(event.call.id, None)
         self._activity.set_label("Working")
-        previewed = event.call.id in self._previewed
-        if previewed and event.result.denied:
+        was_previewed = event.call.id in self._previewed
+        if was_previewed and event.result.denied:
             return  # the decision is printed
         if event.call.id in self._answered:
             return
@@ -262,17 +265,17 @@ class Renderer:
             self._last_fold = tools.fold_call(event)
             return
         self.set_folded(tools.fold_call(event))
-        has_head = self._decided_call != event.call.id
+        has_summary = self._decided_call != event.call.id
         block = tools.render_call(
             event,
             self.screen.link_root,
-            approved=previewed,
-            has_head=has_head,
-            unfold=self._expand,
+            approved=was_previewed,
+            has_summary=has_summary,
+            hint=self._expand_hint,
         )
-        if has_head:
+        if has_summary:
             self._print_block(block)
-        elif block is not None:
+        else:
             self.screen.print(block)
         self._decided_call = ""
 
@@ -298,7 +301,8 @@ class Renderer:
             return
         if not self._after_remark and self._needs_gap:
             self.screen.line()
-        self._after_remark, self._decided_call = True, ""
+        self._after_remark = True
+        self._decided_call = ""
         self.screen.print(remark)
 
     def _finish_streams(self) -> None:

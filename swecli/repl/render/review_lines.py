@@ -27,8 +27,10 @@ def render_review_event(event: ReviewEvent) -> RenderableType | None:
     """Render an event of a review; None if it has no lines."""
     match event:
         case FindingsAccumulated():
-            heads = [_finding_head(row_view(one), one, _MAX_ROW) for one in event.findings]
-            return Group(*(add_prefix(head, "  ") for head in heads)) if heads else None
+            if not event.findings:
+                return None
+            lines = [_summarize(row_view(finding), finding, _MAX_ROW) for finding in event.findings]
+            return Group(*(add_prefix(line, "  ") for line in lines))
         case ReviewFinished():
             return _render_review_end(event)
     style = "head" if isinstance(event, ReviewStarted) else "quiet"
@@ -37,10 +39,10 @@ def render_review_event(event: ReviewEvent) -> RenderableType | None:
 
 def render_finding(finding: Finding, view: FindingView) -> RenderableType:
     """Render a finding with its facts, its code and its suggestion as a diff."""
-    parts: list[RenderableType] = [_finding_head(view, finding, _MAX_MESSAGE)]
+    parts: list[RenderableType] = [_summarize(view, finding, _MAX_MESSAGE)]
     for label, text in view.facts:
-        named = f"{one_line(label)}: " if label else ""
-        fact = Text(named, style="quiet").append(one_line(text, 1_000), "quiet")
+        name = f"{one_line(label)}: " if label else ""
+        fact = Text(name, style="quiet").append(one_line(text, 1_000), "quiet")
         parts.append(add_prefix(fact, "  "))
     for line in view.code:
         style = "" if line.startswith(">") else "quiet"
@@ -51,7 +53,7 @@ def render_finding(finding: Finding, view: FindingView) -> RenderableType:
     return Group(*parts)
 
 
-def _finding_head(view: FindingView, finding: Finding, max_chars: int) -> Text:
+def _summarize(view: FindingView, finding: Finding, max_chars: int) -> Text:
     text = Text().append(f"{one_line(view.place, 200)} ", "head")
     text.append(one_line(view.claim, 80), "error" if finding.at_least("high") else "warn")
     text.append(f" {one_line(view.message, max_chars)}")

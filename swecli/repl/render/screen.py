@@ -82,9 +82,9 @@ class _AsciiBuffer(io.StringIO):
 
 
 class Screen:
-    """Prints above `surface`; `color` allows escape codes, and `link_root` links of changed files to paths below it.
-    `keys` are named in hints. `plain`: without signs and columns, for a screen reader. `on_fold` is told of what `line`
-    has printed in part."""
+    """Prints above `surface`. `color` allows escape codes. Changed files are links to paths below `link_root`; None: no
+    links. `keys` are named in hints. `plain`: without signs and columns, for a screen reader. `on_fold` is called with
+    what `line` has printed in part."""
 
     def __init__(
         self,
@@ -96,7 +96,8 @@ class Screen:
     ) -> None:
         self._plain = plain
         self.keys = keys or KeyMap()
-        self.color, self.link_root = color, link_root
+        self.color = color
+        self.link_root = link_root
         self._surface = surface
         self._buffer = _AsciiBuffer() if plain else io.StringIO()
         self._console = Console(
@@ -112,7 +113,7 @@ class Screen:
             emoji=False,
             highlight=False,
         )
-        self.print_count = 0
+        self.print_count = 0  # of writes, by which others see that something was printed
         self.on_fold: Callable[[Fold], None] = lambda fold: None
 
     @property
@@ -124,17 +125,18 @@ class Screen:
     def height(self) -> int:
         return self._surface.size[1]
 
-    def line(self, text: str = "", style: str = "", lost: int = 0) -> None:
+    def line(self, text: str = "", style: str = "", lost_lines: int = 0) -> None:
         """Print wrapped text; `style` is a name of the theme or a rich style. Of a long text, as commands print it,
-        only the end is printed, and how much is above; `lost` lines more than the text has."""
-        part = end_of(text, PRINTED)
-        if not part.above:
-            self.print(Text(part.text, style=style))
+        only the end is printed, and how much is above: `lost_lines` more than the text has."""
+        excerpt = end_of(text, PRINTED)
+        if not excerpt.hidden_above:
+            self.print(Text(excerpt.text, style=style))
             return
-        self.print(_render_end(part, style, self.keys.hint("expand", "to expand"), lost))
+        hint = self.keys.hint("expand", "to expand")
+        self.print(_render_end(excerpt, style, hint, lost_lines))
         self.on_fold(
             Fold(
-                lambda limit: _render_end(end_of(text, limit), style, EXPAND_ALL, lost),
+                lambda limit: _render_end(end_of(text, limit), style, EXPAND_ALL, lost_lines),
                 lambda: (Text(line, style=style) for line in lines_of(text)),
             )
         )
@@ -163,9 +165,8 @@ class Screen:
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows of plain text under headers."""
-        self.print(
-            make_table([[Text(sanitize(str(cell))) for cell in row] for row in (headers, *rows)])
-        )
+        cells = [[Text(sanitize(cell)) for cell in row] for row in (headers, *rows)]
+        self.print(make_table(cells))
 
     def columns(self, rows: Sequence[tuple[str, str]]) -> None:
         """Print names and wrapped values in two columns; on a narrow screen, values below their names."""
@@ -207,24 +208,25 @@ class Screen:
         text = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()
-        return (
-            text if self.color else "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
-        )
+        if self.color:
+            return text
+        return "".join(f"{line.rstrip()}\n" for line in text.split("\n")[:-1])
 
     def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
         """Show the last `rows` lines in the live region; None clears it. A plain screen has none."""
         if self._plain:
             return
-        lines = (
-            [] if renderable is None else self.render(renderable, self.width - 1).split("\n")[:-1]
-        )
+        lines: list[str] = []
+        if renderable is not None:
+            lines = self.render(renderable, self.width - 1).split("\n")[:-1]
         self._surface.show_live(lines[-rows:])
 
 
-def _render_end(part: Excerpt, style: str, how: str, lost: int) -> RenderableType:
+def _render_end(excerpt: Excerpt, style: str, hint: str, lost_lines: int) -> RenderableType:
     """Render the end of a long text. What is above is said there, and below it, where a screen shows it."""
-    shown = Text(part.text, style=style)
-    if not part.above:
-        return shown
-    part = part._replace(lines=part.lines + lost)
-    return Group(hidden_note(part.above, ""), shown, hidden_note(part.above, how))
+    end = Text(excerpt.text, style=style)
+    if not excerpt.hidden_above:
+        return end
+    excerpt = excerpt._replace(hidden_lines=excerpt.hidden_lines + lost_lines)
+    above = excerpt.hidden_above
+    return Group(hidden_note(above, ""), end, hidden_note(above, hint))

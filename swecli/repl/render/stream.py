@@ -26,7 +26,7 @@ _WIDTH = 80  # columns assumed by a caller that does not know them
 class MarkdownStream:
     """Renders streamed Markdown, in time linear in the length of the text."""
 
-    def __init__(self, color: bool, text: str = "") -> None:
+    def __init__(self, color: bool) -> None:
         parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(
             ["table", "strikethrough"]
         )
@@ -35,18 +35,18 @@ class MarkdownStream:
         self._parser = parser.disable(["reference", "html_block", "html_inline"])
         self._newlines = io.IncrementalNewlineDecoder(None, translate=True)
         self._lines: list[str] = []  # whole lines of which something is not printed yet
-        self._partial: list[str] = [sanitize(text)]  # pieces of the line that is not whole
+        self._partial: list[str] = []  # pieces of the line that is not whole
         self._checked = 0  # length of the partial line when its first rows were last looked for
         self._parsed = 0  # characters of the whole lines when they were last parsed
         self._flow = Flow()
 
     def feed(self, text: str, width: int = _WIDTH) -> list[RenderableType]:
         """Append text; return what it completes, for a terminal of `width` columns."""
-        head, newline, rest = sanitize(self._newlines.decode(text)).rpartition("\n")
+        completed, newline, rest = sanitize(self._newlines.decode(text)).rpartition("\n")
         if not newline:
             self._partial.append(rest)
             return self._pop_rows(width)
-        self._lines += "".join([*self._partial, head]).split("\n")
+        self._lines += "".join([*self._partial, completed]).split("\n")
         self._partial = [rest]
         self._checked = 0
         size = _size(self._lines)
@@ -58,7 +58,8 @@ class MarkdownStream:
         """Return what is left."""
         self._partial.append(sanitize(self._newlines.decode("", final=True)))
         pieces, self._flow = self._render_pending()
-        self._lines, self._partial = [], []
+        self._lines = []
+        self._partial = []
         return pieces
 
     def tail(self, rows: int, width: int) -> RenderableType | None:
@@ -81,7 +82,7 @@ class MarkdownStream:
         """Return what is final of the whole lines, and drop it."""
         printing = self._printing(self._lines)
         pieces, self._flow = printing.print_final(self._flow)
-        self._lines = printing.left
+        self._lines = printing.pending
         self._parsed = _size(self._lines)
         return pieces
 
@@ -93,10 +94,10 @@ class MarkdownStream:
         line = "".join(self._partial)
         self._partial = [line]
         self._checked = length
-        done, rest = self._split_rows(line, width)
-        if not done:
+        rows, rest = self._split_rows(line, width)
+        if not rows:
             return []
-        pieces, _ = self._printing([done]).print_all(self._flow)
+        pieces, _ = self._printing([rows]).print_all(self._flow)
         self._flow = Flow("paragraph_open", BegunParagraph())
         self._partial = [rest]
         self._checked = 0
@@ -105,17 +106,18 @@ class MarkdownStream:
     def _split_rows(self, line: str, width: int) -> tuple[str, str]:
         """Split a line of a paragraph before its last row but one; "" if no row is certain."""
         words = list(re.finditer(r"\S+", line))[:-1]  # the last one may not be whole
-        shown = line[: words[-1].end()] if words else ""
-        if "|" in shown or has_open_marks(self._parser, shown) or not self._is_paragraph(shown):
+        text = line[: words[-1].end()] if words else ""
+        if "|" in text or has_open_marks(self._parser, text) or not self._is_paragraph(text):
             return "", line
-        rendered = self._render(shown).split()
+        rendered = self._render(text).split()
         last_row = _words_of_last_row(rendered, width)
         if not 0 < last_row < min(len(rendered), len(words)):
             return "", line
-        cut = words[-last_row].start()
-        done, rest = line[:cut].rstrip(), line[cut:]
-        is_same = self._render(done).split() == rendered[:-last_row]
-        return (done, rest) if is_same and self._is_paragraph(rest) else ("", line)
+        last_row_start = words[-last_row].start()
+        rows = line[:last_row_start].rstrip()
+        rest = line[last_row_start:]
+        is_same = self._render(rows).split() == rendered[:-last_row]
+        return (rows, rest) if is_same and self._is_paragraph(rest) else ("", line)
 
     def _is_paragraph(self, text: str) -> bool:
         blocks = list(split_blocks(self._parser.parse(text)))

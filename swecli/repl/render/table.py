@@ -12,7 +12,7 @@ from rich.text import Text
 
 from swecli.repl.render.prefix import add_prefix
 
-_GAP = 3  # columns between two columns: those of `box.SIMPLE_HEAD` with its padding
+_COLUMN_GAP = 3  # columns between two columns: those of `box.SIMPLE_HEAD` with its padding
 _SLACK = 2  # columns: a number from 1 to 9 may become one of three digits
 # Columns that a column of a grid has at least, if its cells want them: most words fit. Below, a row is shown as a list
 # of its cells.
@@ -41,16 +41,16 @@ class TableShape:
 
     def fit(self, columns: int) -> list[int] | None:
         """Return the widths in a terminal of so many columns; None if they are too narrow to be read."""
-        room = columns - _GAP * (len(self.natural) - 1)
-        cap = max(room, _LEAST_WIDTH)
-        while sum(min(width, cap) for width in self.natural) > room:
-            cap -= 1
-            if cap < _LEAST_WIDTH:
+        room = columns - _COLUMN_GAP * (len(self.natural) - 1)
+        max_width = max(room, _LEAST_WIDTH)
+        while sum(min(width, max_width) for width in self.natural) > room:
+            max_width -= 1
+            if max_width < _LEAST_WIDTH:
                 return None
-        widths = [min(width, cap) for width in self.natural]
+        widths = [min(width, max_width) for width in self.natural]
         spare = room - sum(widths)
         for column, natural in enumerate(self.natural):
-            if natural > cap and spare > 0:
+            if natural > max_width and spare > 0:
                 widths[column] += 1
                 spare -= 1
         return widths

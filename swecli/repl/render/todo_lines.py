@@ -17,16 +17,16 @@ def render_todos(todos: Sequence[Mapping[str, str]], rows: int, width: int) -> l
     rows = min(rows, _MAX_ROWS)
     if not pending or rows < 2:
         return []
-    shown = pending if len(pending) < rows else pending[: rows - 2]
+    listed = pending if len(pending) < rows else pending[: rows - 2]
     lines = [Text(f"  to do · {len(todos) - len(pending)} of {len(todos)} done", "quiet")]
-    for todo in shown:
+    for todo in listed:
         text = one_line(todo["text"])
         if todo["status"] == "in_progress":
             lines.append(Text(f"  [>] {text}", "head"))
         else:
             lines.append(Text(f"  [ ] {text}"))
-    if len(shown) < len(pending):
-        lines.append(Text(f"  … {len(pending) - len(shown)} more", "quiet"))
+    if len(listed) < len(pending):
+        lines.append(Text(f"  … {len(pending) - len(listed)} more", "quiet"))
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return lines

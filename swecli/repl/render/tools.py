@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.style import Style
@@ -39,28 +40,38 @@ _TODO_SIGN = len("[ ] ")
 _INDENT = "  └ "
 _SLOW_MS = 1_000
 
+CallStyle = Literal[
+    "asking", "denied", "ok", "failed"
+]  # the states of a call, by the theme's names
 
-def _call_style(result: ToolResult) -> str:
-    """Return the style of a finished call: denied, ok or failed."""
-    return "denied" if result.denied else "ok" if result.ok else "failed"
+
+def _call_style(result: ToolResult) -> CallStyle:
+    """Return the style of a finished call."""
+    if result.denied:
+        return "denied"
+    return "ok" if result.ok else "failed"
 
 
 def _link_file(text: Text, display: Display, root: Path | None) -> Text:
     """Link the name of a changed file to its path below `root`; None: no links."""
+    if root is None or display.kind != "diff":
+        return text
     name = one_line(display.title)
-    if root is not None and display.kind == "diff" and (start := text.plain.find(name)) >= 0:
-        text.stylize(Style(link=(root / display.title).as_uri()), start, start + len(name))
+    start = text.plain.find(name)
+    if start >= 0:
+        link = Style(link=(root / display.title).as_uri())
+        text.stylize(link, start, start + len(name))
     return text
 
 
-def render_head(
+def render_summary(
     summary: str,
-    style: str,
+    style: CallStyle,
     call: ToolCall | None = None,
     display: Display | None = None,
     root: Path | None = None,
 ) -> RenderableType:
-    """Render the head line of a call: a bullet in `style`, its summary, and its duration if it was slow."""
+    """Render the first line of a call: a bullet in `style`, its summary, and its duration if it was slow."""
     verb, space, rest = one_line(summary).partition(" ")
     text = _link_file(Text.assemble((verb, "head"), space, rest), display or Display(), root)
     if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
@@ -73,32 +84,35 @@ def render_call(
     root: Path | None = None,
     *,
     approved: bool = False,
-    has_head: bool = True,
-    unfold: str = "",
-) -> RenderableType | None:
-    """Render a call with its result, folded; None if there is nothing to show.
+    has_summary: bool = True,
+    hint: str = "",
+) -> RenderableType:
+    """Render a call with its result, folded.
 
-    `approved`: its diff was shown for approval and is omitted. Without `has_head`, the duration is shown at the result.
-    `unfold`: see `render_diff`.
+    `approved`: its diff was shown for approval and is omitted. Without `has_summary`, its summary is on the screen
+    already, and the duration is shown at the result. `hint`: see `render_diff`.
     """
-    summary, call, result = event.summary, event.call, event.result
-    head = (
-        [render_head(summary, _call_style(result), call, result.for_user, root)] if has_head else []
-    )
-    title = _result_title(summary, call, result)
-    if not has_head and (call.duration_ms or 0) >= _SLOW_MS:
-        title = " · ".join(part for part in (title, format_duration(call.duration_ms or 0)) if part)
-    lines: list[RenderableType] = (
-        [Text(title, style="quiet" if result.ok else _call_style(result))] if title else []
-    )
+    call = event.call
+    result = event.result
+    style = _call_style(result)
+    title = _result_title(event.summary, call, result)
+    if not has_summary and (call.duration_ms or 0) >= _SLOW_MS:
+        title = " · ".join(filter(None, (title, format_duration(call.duration_ms or 0))))
+    lines: list[RenderableType] = []
+    if title:
+        lines.append(Text(title, style="quiet" if result.ok else style))
     if result.for_user.kind != "diff" and not result.denied:
-        lines += _folded_output(call, result, unfold)
+        lines += _folded_output(call, result, hint)
     elif not result.denied and not approved:
-        lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES, unfold=unfold))
-    if not lines and not has_head:
+        lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES, hint=hint))
+    if not lines and not has_summary:
         lines.append(Text("done", style="quiet"))
-    shown = [*head, *([add_prefix(Group(*lines), _INDENT, "quiet")] if lines else [])]
-    return Group(*shown) if shown else None
+    blocks: list[RenderableType] = []
+    if has_summary:
+        blocks.append(render_summary(event.summary, style, call, result.for_user, root))
+    if lines:
+        blocks.append(add_prefix(Group(*lines), _INDENT, "quiet"))
+    return Group(*blocks)
 
 
 def fold_call(event: ToolFinished) -> Fold:
@@ -112,20 +126,20 @@ def render_expanded(event: ToolFinished, limit: Limit = EXPANDED) -> RenderableT
     result = event.result
     body: list[RenderableType] = []
     if result.for_user.kind == "diff":
-        body += render_diff_lines(result.for_user.body, max_rows=limit.lines, unfold=EXPAND_ALL)
+        body += render_diff_lines(result.for_user.body, max_rows=limit.lines, hint=EXPAND_ALL)
     else:
         text = result.for_model.rstrip("\n")
         is_command = _is_command(result)
-        part = end_of(text, limit) if is_command else start_of(text, limit)
-        how = EXPAND_ALL if part.lines else ""
-        body += [render_line(line, MAX_LINE, "") for line in part.text.split("\n")]
-        if part.above and is_command:
-            body.insert(0, hidden_note(part.above, ""))
-            body.append(hidden_note(part.above, how))  # the first is above the screen
-        elif part.more:
-            body.append(hidden_note(part.more, how))
+        excerpt = end_of(text, limit) if is_command else start_of(text, limit)
+        hint = EXPAND_ALL if excerpt.hidden_lines else ""
+        body += [render_line(line, MAX_LINE, "") for line in excerpt.text.split("\n")]
+        if excerpt.hidden_above and is_command:
+            body.insert(0, hidden_note(excerpt.hidden_above, ""))
+            body.append(hidden_note(excerpt.hidden_above, hint))  # the first is above the screen
+        elif excerpt.hidden_below:
+            body.append(hidden_note(excerpt.hidden_below, hint))
     return Group(
-        render_head(event.summary, _call_style(result), event.call),
+        render_summary(event.summary, _call_style(result), event.call),
         add_prefix(Group(*body), _INDENT, "quiet"),
     )
 
@@ -133,7 +147,7 @@ def render_expanded(event: ToolFinished, limit: Limit = EXPANDED) -> RenderableT
 def _render_whole(event: ToolFinished) -> Iterator[RenderableType]:
     """Yield all lines of a call with its result."""
     result = event.result
-    yield render_head(event.summary, _call_style(result), event.call)
+    yield render_summary(event.summary, _call_style(result), event.call)
     if result.for_user.kind == "diff":
         lines = render_diff_lines(result.for_user.body)
     else:
@@ -152,15 +166,15 @@ def fold_approval(request: AskRequest) -> Fold:
 
 
 def render_approval(
-    request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, unfold: str = ""
+    request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, hint: str = ""
 ) -> RenderableType:
     """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
-    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `unfold`: see `render_diff`. A command is shown
-    once: below the head if it is too long for a line, or has several."""
-    return Group(*_approval_parts(request, max_rows, unfold))
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `hint`: see `render_diff`. A command is shown
+    once: below its first word if it is too long for a line, or has several."""
+    return Group(*_approval_parts(request, max_rows, hint))
 
 
-def _approval_parts(request: AskRequest, max_rows: int, unfold: str) -> Iterator[RenderableType]:
+def _approval_parts(request: AskRequest, max_rows: int, hint: str) -> Iterator[RenderableType]:
     preview = request.preview
     body = escape_invisible(
         preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2)
@@ -168,9 +182,9 @@ def _approval_parts(request: AskRequest, max_rows: int, unfold: str) -> Iterator
     verb, _, target = request.summary.partition(" ")
     is_below = preview.kind == "code" and body.strip() != target
     summary = verb if is_below else request.summary
-    yield render_head(escape_invisible(summary), "asking")
+    yield render_summary(escape_invisible(summary), "asking")
     if preview.kind == "diff":
-        for line in render_diff_lines(body, 0, max_rows, unfold):
+        for line in render_diff_lines(body, 0, max_rows, hint):
             yield add_prefix(line, "  ")
     elif body.strip() != target:
         yield add_prefix(render_line(body.rstrip("\n"), 0, ""), "    ")
@@ -183,7 +197,7 @@ def render_plan(request: AskRequest, color: bool) -> list[RenderableType]:
     """Render a plan that is to be accepted: its Markdown with invisible characters escaped, whole."""
     stream = MarkdownStream(color)
     pieces = stream.feed(escape_invisible(request.plan))
-    return [render_head(request.summary, "asking"), Text(""), *pieces, *stream.finish()]
+    return [render_summary(request.summary, "asking"), Text(""), *pieces, *stream.finish()]
 
 
 def render_decision(
@@ -213,18 +227,15 @@ def render_decision(
 
 
 def _result_title(summary: str, call: ToolCall, result: ToolResult) -> str:
-    """Return the first line of a result, without what the head line already shows."""
+    """Return the first line of a result, without what the summary already shows; "" if that leaves nothing."""
     if result.denied:
         return f"refused: {one_line(call.reason or result.for_model)}"
-    head = one_line(summary)
-    title = one_line(result.for_user.title).removeprefix(f"{head.partition(' ')[2]}: ")
-    parts = (
-        [title]
-        if title
-        and not _names(head, title)
-        and not (title == "exit code 0" and _output_lines(result))
-        else []
-    )
+    summary = one_line(summary)
+    title = one_line(result.for_user.title).removeprefix(f"{summary.partition(' ')[2]}: ")
+    is_usual = title == "exit code 0" and bool(_output_lines(result))
+    parts: list[str] = []
+    if title and not is_usual and not _names(summary, title):
+        parts.append(title)
     if result.cancelled and not title:
         parts.append("interrupted")
     elif result.exit_code and "exit" not in title:
@@ -250,25 +261,25 @@ def _output_lines(result: ToolResult) -> list[str]:
     return text.strip("\n").split("\n") if text.strip() else []
 
 
-def _hang(todo: str, style: str) -> RenderableType:
+def _render_todo(todo: str, style: str) -> RenderableType:
     """Render a line of a to-do list, wrapped behind its sign."""
     sign = todo[:_TODO_SIGN]
     return add_prefix(render_line(todo[_TODO_SIGN:], _MAX_CHARS, style), sign, style)
 
 
-def _folded_output(call: ToolCall, result: ToolResult, unfold: str) -> list[RenderableType]:
+def _folded_output(call: ToolCall, result: ToolResult, hint: str) -> list[RenderableType]:
     """Render the last lines of a command's output, where errors are, or the first lines of any other output."""
     lines = _output_lines(result)
     max_lines = _OUTPUT_LINES if call.effects.todo is None else _TODO_LINES
     style = "output" if result.ok or result.for_user.title else "failed"
     hidden = len(lines) - max_lines + 1 if len(lines) >= max_lines + _LEAST_HIDDEN else 0
     is_command = _is_command(result)
-    shown = lines[hidden:] if is_command else lines[: len(lines) - hidden]
-    rows: list[RenderableType] = [render_line(line, _MAX_CHARS, style) for line in shown]
+    kept = lines[hidden:] if is_command else lines[: len(lines) - hidden]
+    rows: list[RenderableType] = [render_line(line, _MAX_CHARS, style) for line in kept]
     if call.effects.todo is not None:
-        rows = [_hang(line, style) for line in shown]
+        rows = [_render_todo(line, style) for line in kept]
     if not hidden:
         return rows
     if is_command:
-        return [hidden_note(f"{hidden:,} lines above", unfold), *rows]
-    return [*rows, hidden_note(f"{hidden:,} more lines", unfold)]
+        return [hidden_note(f"{hidden:,} lines above", hint), *rows]
+    return [*rows, hidden_note(f"{hidden:,} more lines", hint)]

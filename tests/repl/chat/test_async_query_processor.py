@@ -20,10 +20,7 @@ from tests.support.runtime import make_runtime, run_turn
 
 
 def prepare_messages(runtime: Runtime, query: str, enhanced: str) -> list[ApiMessage]:
-    """Return the messages that the processor of a REPL prepares."""
-    return AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent))._prepare_messages(
-        query, enhanced
-    )
+    return runtime.agent.prepare(query, enhanced=enhanced).messages
 
 
 async def test_the_prepared_messages_are_those_that_the_turn_sends() -> None:
@@ -97,4 +94,4 @@ async def test_the_output_of_an_interrupted_shell_line_is_printed_and_sent_to_th
 @pytest.mark.parametrize("command", ["cat a\0b", "echo \ud800"])
 async def test_a_shell_line_with_invalid_characters_is_refused(command: str) -> None:
     with pytest.raises(BadInput):
-        await make_runtime().agent.kit.shell(command)
+        await make_runtime().agent.toolkit.shell(command)

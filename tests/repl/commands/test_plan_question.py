@@ -10,7 +10,7 @@ from pathlib import Path
 
 from swecli.models.message import AskRequest, Decision, Display, ToolCall
 from swecli.repl.commands.plan_question import PlanQuestion
-from swecli.repl.input.keys import run_editor
+from swecli.repl.input.editor import run_editor
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
@@ -31,7 +31,7 @@ class Keys:
         self, title: str, options: Sequence[Option], *, guarded: bool = False
     ) -> int | None:
         assert guarded, "a plan can never be accepted before it could be read"
-        self.labels = {option.mark: option.label for option in options}
+        self.labels = {option.key: option.label for option in options}
         if not self.marks:
             return None
         return [*self.labels].index(self.marks.pop(0))

@@ -1,4 +1,4 @@
-"""Test declaring and finding commands."""
+"""Test declaring and finding commands, also those that a project defines in Markdown files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from swecli.app import Runtime
+from swecli.config.trust import FolderTrust
 from swecli.discovery import NameClash
-from swecli.repl.commands.base import CommandContext, command
+from swecli.models.errors import BadInput
+from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.commands.registry import CommandTable
+from tests.support.command_context import ScriptedContext
 
 DOCUMENTED = {
     "help": ("h", "?"),
@@ -136,3 +140,100 @@ def test_a_package_may_add_a_command_but_not_replace_one(
         env={"PYTHONPATH": str(tmp_path)},
     )
     assert told in done.stdout + done.stderr
+
+
+class _SteeredContext(ScriptedContext):
+    """A context that records the query a command submits."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self.sent: list[str] = []
+
+    def steer(self, text: str) -> None:
+        self.sent.append(text)
+
+
+def write_command(root: Path, name: str, text: str, folder: str = ".claude/commands") -> None:
+    path = root / folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def as_it_is(root: Path) -> FolderTrust:
+    return FolderTrust(root, everything=True)
+
+
+def project_command(root: Path) -> Command:
+    (found,) = project_commands(root)
+    return found
+
+
+def project_commands(root: Path) -> list[Command]:
+    """Return the commands that the project defines."""
+    built_in = {command.name for command in CommandTable.discover().commands}
+    table = CommandTable.discover(as_it_is(root))
+    return [command for command in table.commands if command.name not in built_in]
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "sent"),
+    [
+        ("Fix issue $ARGUMENTS.", "12 now", "Fix issue 12 now."),
+        ("Move $1 to $2; $3", '"a b" c', "Move a b to c; "),
+        ("Fix it.", "in main.py", "Fix it.\n\nin main.py"),
+        ("Fix it.", "", "Fix it."),
+        ("costs $100 and $HOME", "", "costs $100 and $HOME"),
+        ("Say $1", 'an "open quote', "Say an"),
+        ("---\ndescription: x\n---\nFix it.", "", "Fix it."),
+        ("--- no front matter\nFix it.", "", "--- no front matter\nFix it."),
+        ("---\ndescription: x\nnever closed", "", "---\ndescription: x\nnever closed"),
+    ],
+)
+async def test_a_project_command_sends_its_text_with_the_arguments(
+    runtime: Runtime, text: str, args: str, sent: str
+) -> None:
+    write_command(runtime.cwd, "fix.md", text)
+    ctx = _SteeredContext(runtime)
+    await project_command(runtime.cwd).run(ctx, args)
+    assert ctx.sent == [sent]
+
+
+def test_the_front_matter_of_a_project_command_sets_help_and_usage(tmp_path: Path) -> None:
+    write_command(
+        tmp_path,
+        "fix.md",
+        "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1",
+    )
+    command = project_command(tmp_path)
+    assert (command.name, command.help, command.usage) == ("fix", "Fix one issue", "ISSUE")
+
+
+def test_built_in_names_are_kept_and_the_first_folder_wins(tmp_path: Path) -> None:
+    write_command(tmp_path, "help.md", "Not this.")
+    write_command(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
+    write_command(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
+    table = CommandTable.discover(as_it_is(tmp_path))
+    help, fix = table.find("help"), table.find("fix")
+    assert help is not None
+    assert "Not this" not in help.help
+    assert fix is not None
+    assert fix.help == "first"
+
+
+def test_links_out_of_the_project_and_names_with_spaces_are_ignored(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    project = tmp_path / "project"
+    write_command(project, "two words.md", "x")
+    (project / ".claude/commands/leak.md").symlink_to(tmp_path / "secret.md")
+    assert project_commands(project) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")]
+)
+async def test_a_command_file_that_is_empty_or_too_long_is_refused(
+    runtime: Runtime, text: str, why: str
+) -> None:
+    write_command(runtime.cwd, "fix.md", text)
+    with pytest.raises(BadInput, match=why):
+        await project_command(runtime.cwd).run(_SteeredContext(runtime), "")

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable
-from swecli.repl.input.buffer import LineCompleter, _match_paths
+from swecli.repl.input.completer import LineCompleter, _match_paths
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.repl.input.buffer import LineCompleter, _list_paths
+from swecli.repl.input.completer import LineCompleter, _list_paths
 
 
 def git(*arguments: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.input.buffer import LineHistory
+from swecli.repl.input.history import LineHistory
 
 
 def load_entries(path: Path) -> list[str]:

@@ -6,7 +6,8 @@ import asyncio
 
 from prompt_toolkit.input import create_pipe_input
 
-from swecli.repl.input.question import Option, Picker
+from swecli.repl.input.picker import Picker
+from swecli.repl.input.question import Option
 from tests.support.typist import DOWN, ENTER, Typist
 from tests.support.virtual_time import run_virtually
 

@@ -27,9 +27,9 @@ DIFF = """--- a/x.py
 """
 
 
-def render(diff: str, width: int = 60, limit: int = 2000, room: int = 0, unfold: str = "") -> str:
+def render(diff: str, width: int = 60, limit: int = 2000, room: int = 0, hint: str = "") -> str:
     out = io.StringIO()
-    Screen(TextSurface(out, width), False).print(render_diff(diff, limit, room, unfold))
+    Screen(TextSurface(out, width), False).print(render_diff(diff, limit, room, hint))
     return out.getvalue()
 
 
@@ -49,7 +49,7 @@ def test_old_lines_have_old_numbers_and_new_lines_new_ones() -> None:
 
 def test_a_long_diff_is_folded_with_the_number_of_hidden_lines() -> None:
     assert render(DIFF, room=3).splitlines()[2:] == ["… 7 more lines"]
-    shown = render(DIFF, room=3, unfold="F2 to expand").splitlines()
+    shown = render(DIFF, room=3, hint="F2 to expand").splitlines()
     assert shown[2:] == ["… 7 more lines (F2 to expand)"]
 
 
@@ -62,7 +62,7 @@ def replacement(removed: int, added: int) -> str:
 def test_a_folded_replacement_shows_the_beginning_of_both_sides_and_how_much_of_each_is_hidden() -> (
     None
 ):
-    assert render(replacement(80, 90), room=10, unfold="F2 to expand").splitlines() == [
+    assert render(replacement(80, 90), room=10, hint="F2 to expand").splitlines() == [
         "  9   before",
         " 10 - old 1",
         " 11 - old 2",

@@ -11,10 +11,10 @@ FEW = Limit(lines=3, characters=100)
 
 
 def test_of_many_lines_the_last_or_the_first_are_left_and_the_others_are_counted() -> None:
-    assert end_of(NUMBERS, FEW) == Excerpt("998\n999\n1000", lines=997)
-    assert end_of(NUMBERS, FEW).above == "997 lines above"
-    assert start_of(NUMBERS, FEW) == Excerpt("1\n2\n3", lines=997)
-    assert start_of(NUMBERS, FEW).more == "997 more lines"
+    assert end_of(NUMBERS, FEW) == Excerpt("998\n999\n1000", hidden_lines=997)
+    assert end_of(NUMBERS, FEW).hidden_above == "997 lines above"
+    assert start_of(NUMBERS, FEW) == Excerpt("1\n2\n3", hidden_lines=997)
+    assert start_of(NUMBERS, FEW).hidden_below == "997 more lines"
 
 
 def test_a_short_text_is_left_whole() -> None:
@@ -24,16 +24,16 @@ def test_a_short_text_is_left_whole() -> None:
 
 def test_long_lines_count_by_their_characters_and_are_not_cut_in_two() -> None:
     lines = [letter * 60 for letter in "abc"]
-    assert end_of("\n".join(lines), FEW) == Excerpt("c" * 60, lines=2)
-    assert start_of("\n".join(lines), FEW) == Excerpt("a" * 60, lines=2)
+    assert end_of("\n".join(lines), FEW) == Excerpt("c" * 60, hidden_lines=2)
+    assert start_of("\n".join(lines), FEW) == Excerpt("a" * 60, hidden_lines=2)
 
 
 def test_of_one_line_that_is_too_long_an_end_is_left() -> None:
     line = "a" * 30_000 + "b" * 30_000
-    assert end_of(line, FEW) == Excerpt("b" * 20_000, characters=40_000)
-    assert end_of(line, FEW).above == "40,000 characters before"
-    assert start_of(line, FEW) == Excerpt("a" * 20_000, characters=40_000)
-    assert start_of(line, FEW).more == "40,000 more characters"
+    assert end_of(line, FEW) == Excerpt("b" * 20_000, hidden_characters=40_000)
+    assert end_of(line, FEW).hidden_above == "40,000 characters before"
+    assert start_of(line, FEW) == Excerpt("a" * 20_000, hidden_characters=40_000)
+    assert start_of(line, FEW).hidden_below == "40,000 more characters"
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def test_of_a_long_text_the_end_is_printed_and_the_rest_can_be_unfolded() -> Non
     assert lines[:2] == ["… 800 lines above", "line 801"]
     assert lines[-2:] == ["line 1000", "… 800 lines above (Ctrl+O to expand)"]
     [fold] = folds
-    assert screen.render(fold.expanded(EXPANDED)).splitlines()[1] == "line 501"
-    assert len(list(fold.whole())) == 1000
+    assert screen.render(fold.render_expanded(EXPANDED)).splitlines()[1] == "line 501"
+    assert len(list(fold.render_whole())) == 1000
     screen.line("short")
     assert len(folds) == 1
 

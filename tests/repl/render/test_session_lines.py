@@ -7,7 +7,7 @@ import io
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.session_lines import session_name, show_session
+from swecli.repl.render.session_lines import show_session
 from tests.screen.emulated import TextSurface
 
 
@@ -50,4 +50,4 @@ def test_an_empty_session_is_one_line() -> None:
 
 
 def test_a_session_without_a_title_is_named_by_its_id() -> None:
-    assert session_name(Session("0123456789abcdef")) == "0123456789abc"
+    assert Session("0123456789abcdef").name == "0123456789abc"

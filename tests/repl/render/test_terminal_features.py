@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
-from swecli.repl.render.formatting import (
+from swecli.repl.render.terminal_features import (
     breaks_lines_when_narrowed,
     format_notification,
     notification_kind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.repl.render.formatting import Theme
+from swecli.repl.render.theme import Theme
 
 WEZTERM = {"TERM_PROGRAM": "WezTerm"}
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"

@@ -20,15 +20,14 @@ from tests.screen.emulated import TextSurface
 CALL = ToolCall("c1", "run_command", {"command": "ls"})
 
 
-def render(drawing: RenderableType | None, width: int = 80) -> str:
-    assert drawing is not None
+def render(drawing: RenderableType, width: int = 80) -> str:
     out = io.StringIO()
     Screen(TextSurface(out, width), False).print(drawing)
     return out.getvalue()
 
 
 def render_result(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
-    return render(tools.render_call(ToolFinished(call, summary, result), has_head=False))
+    return render(tools.render_call(ToolFinished(call, summary, result), has_summary=False))
 
 
 def numbered_lines(count: int) -> str:
@@ -36,9 +35,11 @@ def numbered_lines(count: int) -> str:
 
 
 def test_the_head_of_a_call_names_its_duration_only_if_it_was_long() -> None:
-    assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
     assert (
-        render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340)))
+        render(tools.render_summary("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
+    )
+    assert (
+        render(tools.render_summary("Run ls", "ok", replace(CALL, duration_ms=2_340)))
         == "● Run ls · 2.3 s\n"
     )
 
@@ -169,7 +170,7 @@ def test_a_long_to_do_is_wrapped_behind_its_sign() -> None:
     call = replace(CALL, effects=Effects(todo=steps))
     result = ToolResult(True, "", Display("To do", "[x] read every module\n[ ] test"))
     event = ToolFinished(call, "Update the to-do list", result)
-    shown = render(tools.render_call(event, has_head=False), 24)
+    shown = render(tools.render_call(event, has_summary=False), 24)
     assert shown.splitlines()[1:] == [
         "    [x] read every",
         "        module",
@@ -224,7 +225,7 @@ def test_the_path_of_a_changed_file_is_a_hyperlink(tmp_path: Path) -> None:
         (Display("src/a b.py", "text"), tmp_path),
     ):
         Screen(TextSurface(out, 80), True).print(
-            tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root)
+            tools.render_summary("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root)
         )
     link = rf"\x1b]8;[^;]*;{tmp_path.as_uri()}/src/a%20b.py\x1b\\[^;]*src/a b.py"
     assert len(re.findall(link, out.getvalue())) == out.getvalue().count("file:") == 1
@@ -238,7 +239,6 @@ def test_the_mark_before_a_call_has_the_colour_of_its_result() -> None:
     def first_line(result: ToolResult) -> str:
         out = io.StringIO()
         drawing = tools.render_call(ToolFinished(CALL, "Run ls", result))
-        assert drawing is not None
         Screen(TextSurface(out, 80), True).print(drawing)
         return out.getvalue().splitlines()[0]
 

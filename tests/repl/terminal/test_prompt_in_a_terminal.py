@@ -189,7 +189,7 @@ def is_descendant(pid: int, parent: int) -> bool:
 
 
 def test_an_edit_is_made_after_approval(demo: Terminal) -> None:
-    demo.keys('replace "alpha" with "gamma" in notes.txt\r')
+    demo.keys('change "alpha" to "gamma" in notes.txt\r')
     demo.wait("Make this change")
     demo.wait("Answer with a number")
     demo.keys("1")

@@ -18,7 +18,7 @@ CALL = {
     "text": "I build.",
     "calls": [{"name": "run_command", "arguments": {"command": "sh build.sh"}}],
 }
-LESSON = {"text": "Build with `sh build.sh`", "section": "build", "quote": "build it now"}
+LESSON = {"text": "Build with `sh build.sh`", "quote": "build it now"}
 # two pieces, five seconds each
 SLOW = {
     "purpose": "reflect",

@@ -11,13 +11,8 @@ from swecli.repl.render.excerpt import lines_of
 
 @in_own_form(compact)
 async def _compact(ctx: CommandContext, args: str) -> None:
-    with ctx.renderer.working("Summarising the conversation"):
-        async for event in ctx.runtime.context_control.compact(args.strip()):
-            ctx.renderer.show(event)
-            if event.type == "context_reduced":
-                ctx.screen.note(
-                    "/context undo restores it · /pin a turn beforehand to keep it word for word"
-                )
+    await perform(ctx, compact, args)
+    ctx.screen.note("/context undo restores it · /pin a turn beforehand to keep it word for word")
 
 
 @in_own_form(prompt)

@@ -43,8 +43,9 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
     if not is_remote and any(_run_copier(program, data) for program in _COPIERS):
         return ""
     if not sys.stdout.isatty() or len(data) > _MAX_OSC52:
+        programs = ", ".join(command[0] for command in _COPIERS)
         raise UsageError(
-            f"No clipboard program was found ({', '.join(p[0] for p in _COPIERS)}) and the terminal cannot take it.",
+            f"No clipboard program was found ({programs}) and the terminal cannot take it.",
             "Install one, or use swecli sessions show",
         )
     ctx.screen.write(f"\x1b]52;c;{base64.b64encode(data).decode()}\a")

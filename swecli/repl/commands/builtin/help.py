@@ -8,8 +8,8 @@ from swecli.models.action import ActionResult
 from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.key_map import ACTIONS, KeyMap
 
-_MARKS = ("@file, !command", "attach a file or a picture; run in the shell")
-_MORE_MARKS = ("!!command", "run in the shell without showing the model the output")
+_PREFIXES = ("@file, !command", "attach a file or a picture; run in the shell")
+_MORE_PREFIXES = ("!!command", "run in the shell without showing the model the output")
 
 _GROUPS = (
     ("Start here", "help init model mode undo diff exit"),
@@ -24,12 +24,13 @@ _GROUPS = (
 
 def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
     """Group the commands by title, in the order above; those of packages and of the project come last."""
-    left = {command.name: command for command in commands}
+    remaining = {command.name: command for command in commands}
     groups = [
-        (title, [left.pop(name) for name in names.split() if name in left])
+        (title, [remaining.pop(name) for name in names.split() if name in remaining])
         for title, names in _GROUPS
     ]
-    return [(title, found) for title, found in [*groups, ("More", list(left.values()))] if found]
+    groups.append(("More", list(remaining.values())))
+    return [(title, group) for title, group in groups if group]
 
 
 @command(
@@ -55,7 +56,7 @@ def _show_start(ctx: CommandContext) -> None:
     """Print one screen: the keys of every day, and the names of the commands."""
     ctx.screen.line("Type what you want done. /undo takes the last turn back, its files too.")
     ctx.screen.line()
-    ctx.screen.columns([*_daily_keys(ctx.screen.keys), _MARKS])
+    ctx.screen.columns([*_describe_keys(ctx.screen.keys, daily=True), _PREFIXES])
     ctx.screen.line()
     ctx.screen.columns(
         [
@@ -72,15 +73,14 @@ def _show_all(ctx: CommandContext) -> None:
         ctx.screen.columns([(_names(command), command.help) for command in group])
         ctx.screen.line()
     ctx.screen.line("Keys", "head")
-    keys = ctx.screen.keys
-    shown = [(keys.show(one.name), one.about) for one in ACTIONS if keys.of(one.name)]
-    ctx.screen.columns([*shown, _MARKS, _MORE_MARKS])
+    ctx.screen.columns([*_describe_keys(ctx.screen.keys), _PREFIXES, _MORE_PREFIXES])
     ctx.screen.note("/help COMMAND for its arguments and aliases")
 
 
-def _daily_keys(keys: KeyMap) -> list[tuple[str, str]]:
-    daily = [action for action in ACTIONS if action.is_daily and keys.of(action.name)]
-    return [(keys.show(action.name), action.about) for action in daily]
+def _describe_keys(keys: KeyMap, daily: bool = False) -> list[tuple[str, str]]:
+    """Return the keys of each action that has some, and what they do; with `daily` those of every day."""
+    actions = [action for action in ACTIONS if action.is_daily or not daily]
+    return [(keys.show(action.name), action.about) for action in actions if keys.show(action.name)]
 
 
 def _show_keys(ctx: CommandContext) -> None:
@@ -98,11 +98,11 @@ def _names(command: Command) -> str:
 
 
 def _show_command(ctx: CommandContext, wanted: str) -> None:
-    found = next((c for c in ctx.table.commands if wanted in (c.name, *c.aliases)), None)
-    if found is None:
+    command = ctx.table.find(wanted)
+    if command is None:
         ctx.screen.error(f"Unknown command /{wanted}.", "Type /help all for the list.")
         return
-    ctx.screen.line(f"/{found.name} {found.usage}".rstrip(), "head")
-    ctx.screen.line(found.help)
-    if found.aliases:
-        ctx.screen.note(f"aliases: {' '.join(f'/{alias}' for alias in found.aliases)}")
+    ctx.screen.line(f"/{command.name} {command.usage}".rstrip(), "head")
+    ctx.screen.line(command.help)
+    if command.aliases:
+        ctx.screen.note(f"aliases: {' '.join(f'/{alias}' for alias in command.aliases)}")

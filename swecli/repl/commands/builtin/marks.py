@@ -17,13 +17,12 @@ async def _bad(ctx: CommandContext, args: str) -> None:
     await _mark(ctx, False, args)
 
 
-async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
+async def _mark(ctx: CommandContext, is_good: bool, reason: str) -> None:
     number = ctx.runtime.session.resolve_turn("")
     learning = ctx.runtime.learning
-    due = learning.due_after_mark(is_good, why)
-    events = await learning.mark(is_good, why)
-    mark = "good" if is_good else "bad"
-    ctx.screen.note(f"T{number} is marked {mark}")
+    turns = learning.due_after_mark(is_good, reason)
+    events = await learning.mark(is_good, reason)
+    ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
     for event in events:
         ctx.renderer.show(event)
-    ctx.background.react(learning, due)
+    ctx.background.react(learning, turns)

@@ -12,7 +12,7 @@ _INIT_PROMPT = (
     "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} for "
     "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
     "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
-    "lines, no general advice.{wish}"
+    "lines, no general advice.{focus}"
 )
 
 
@@ -26,27 +26,28 @@ async def _memory(ctx: CommandContext, args: str) -> None:
         )
     runtime = ctx.runtime
     trust = runtime.start.read_trust()
-    found = load_instructions(runtime.cwd, trust)
+    instructions = load_instructions(runtime.cwd, trust)
     skills = find_skills(runtime.start, trust)
     rows = [
         (short_path(path), f"{path.stat().st_size:,} bytes")
-        for path in (*found.files, *(skill.file for skill in skills.skills.values()))
+        for path in (*instructions.files, *(skill.file for skill in skills.skills.values()))
     ]
     if rows:
         ctx.screen.table(("file", "size"), rows)
-    if not found.files and not found.notices:
+    if not instructions.files and not instructions.notices:
         ctx.screen.note(
             "no AGENTS.md in this folder or above it · /init asks the assistant for one"
         )
-    for notice in (*found.notices, *skills.notices):
+    for notice in (*instructions.notices, *skills.notices):
         ctx.screen.warn(notice)
 
 
 @command(usage="[FOCUS]")
 async def _init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
-    there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
+    root = ctx.runtime.cwd
+    present = next((name for name in INSTRUCTION_FILES if (root / name).is_file()), "")
     make = "write an AGENTS.md in its root,"
-    if there:
-        make = f"update {there} in its root, keeping what is still true,"
-    ctx.program.steer(_INIT_PROMPT.format(make=make, wish=f" {args}" if args else ""))
+    if present:
+        make = f"update {present} in its root, keeping what is still true,"
+    ctx.program.steer(_INIT_PROMPT.format(make=make, focus=f" {args}" if args else ""))

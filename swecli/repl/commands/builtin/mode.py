@@ -28,7 +28,7 @@ async def _mode(ctx: CommandContext, args: str) -> None:
     present = ctx.runtime.agent.permissions.mode
     ctx.screen.table(
         ("", "mode", "what it does"),
-        [("now" if m == present else "", m, _MODE_HELP[m]) for m in MODES],
+        [("now" if mode == present else "", mode, _MODE_HELP[mode]) for mode in MODES],
     )
 
 
@@ -45,14 +45,14 @@ async def _yolo(ctx: CommandContext, args: str) -> None:
 
 
 async def _set_mode(ctx: CommandContext, wanted: str) -> None:
-    found = next((m for m in MODES if m == wanted), None)
-    if found is None:
+    chosen = next((mode for mode in MODES if mode == wanted), None)
+    if chosen is None:
         raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
-    if found == "auto" and not await _confirm_auto(ctx):
+    if chosen == "auto" and not await _confirm_auto(ctx):
         ctx.screen.note(f"mode {ctx.runtime.agent.permissions.mode} · nothing was changed")
         return
-    ctx.runtime.set_mode(found)
-    ctx.screen.note(f"mode {found} · {_MODE_HELP[found]}")
+    ctx.runtime.set_mode(chosen)
+    ctx.screen.note(f"mode {chosen} · {_MODE_HELP[chosen]}")
 
 
 async def _confirm_auto(ctx: CommandContext) -> bool:
@@ -60,12 +60,12 @@ async def _confirm_auto(ctx: CommandContext) -> bool:
     runtime = ctx.runtime
     if runtime.auto_confirmed:
         return True
-    missing = await asyncio.shield(run_in_thread(runtime.missing_sandbox, "swecli-sandbox"))
-    if not missing:
+    reason = await asyncio.shield(run_in_thread(runtime.missing_sandbox, "swecli-sandbox"))
+    if not reason:
         return True
     title = (
         "Run every command as you, without a question? It can change and delete your files, read your keys and use "
-        f"the network. There is no sandbox to hold it: {missing}."
+        f"the network. There is no sandbox to hold it: {reason}."
     )
     runtime.auto_confirmed = await ctx.confirm(
         title, "yes, until swecli ends", f"no, stay in mode {runtime.agent.permissions.mode}"

@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from swecli.models.action import Values
+from swecli.models.counts import format_tokens
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import format_tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def _complete_models(runtime: Runtime) -> Values:
     # late: not needed before the first prompt
-    from swecli.llm.endpoints import KEYED
+    from swecli.llm.endpoints import HOSTED
 
     named = {runtime.agent.model.name: "current"}
     named.setdefault(runtime.settings.model, "chosen at the start")
     named.setdefault("demo", "an offline tour")
     for entry in runtime.settings.models:
         named.setdefault(entry.name, "your own")
-    for service in KEYED:
+    for service in HOSTED:
         named.setdefault(service.default_model, f"{service.name}'s default")
     named.pop("", None)  # of settings without a model, and of services without a default
     return list(named.items())

@@ -1,27 +1,15 @@
-"""`/review` and `/findings`: run a review, and list, apply and resolve its findings."""
+"""`/review` and `/findings` in a session: progress as it comes, and questions."""
 
 from __future__ import annotations
 
 from swecli.actions.builtin.findings import findings
+from swecli.actions.builtin.review import review
 from swecli.repl.commands.actions import in_own_form
-from swecli.repl.commands.base import CommandContext, command
-
-_TARGETS = (
-    ("--staged", "what is staged"),
-    ("--base", "BRANCH: what changed since it"),
-    ("--pr", "N: a pull request on GitHub; --post posts its findings, after your approval"),
-    (".", "the whole tree"),
-    ("--continue", "continue the unfinished review"),
-    ("--fix", "F-1: let the agent repair it"),
-)
+from swecli.repl.commands.base import CommandContext
 
 
-@command(
-    usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N [--post]|--continue|--fix F-1]",
-    complete=lambda runtime: _TARGETS,
-)
+@in_own_form(review)
 async def _review(ctx: CommandContext, args: str) -> None:
-    """Review changes or files; findings are stored with the project"""
     # late: most sessions review nothing
     from swecli.repl.commands.reviewing import run_review
 

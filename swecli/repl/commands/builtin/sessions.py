@@ -1,17 +1,17 @@
-"""`/sessions`, `/fork`, `/new`, `/rename`: change to another session, or name this one."""
+"""`/sessions`, `/fork`, `/new`: change to another session."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.actions.builtin.sessions import fork
 from swecli.models.action import Values
-from swecli.models.errors import UsageError
+from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.open_elsewhere import settle_open_elsewhere
 from swecli.repl.render.session_lines import (
     describe_session,
     format_session,
-    session_name,
     show_session,
 )
 
@@ -34,11 +34,11 @@ def _complete_sessions(runtime: Runtime) -> Values:
 async def _sessions(ctx: CommandContext, args: str) -> None:
     """Resume another session of this folder"""
     runtime = ctx.runtime
-    ref = args or await _pick_session(ctx)
-    if not ref:
+    reference = args or await _pick_session(ctx)
+    if not reference:
         return
     await ctx.wait_for_background()
-    runtime.resume(ref)
+    runtime.resume(reference)
     show_session(ctx.screen, runtime.session)
     await settle_open_elsewhere(ctx)
     for line in runtime.resumed_lines():
@@ -48,8 +48,8 @@ async def _sessions(ctx: CommandContext, args: str) -> None:
 async def _pick_session(ctx: CommandContext) -> str | None:
     """Let the user choose another session of this folder. Returns its id, or None."""
     runtime = ctx.runtime
-    found = runtime.sessions.catalog.list_sessions(str(runtime.cwd), _MAX_LISTED)
-    others = [info for info in found if info.interactions and info.id != runtime.session.id]
+    sessions = runtime.sessions.catalog.list_sessions(str(runtime.cwd), _MAX_LISTED)
+    others = [info for info in sessions if info.interactions and info.id != runtime.session.id]
     if not others:
         ctx.screen.note("there are no other sessions in this folder")
         return None
@@ -59,15 +59,14 @@ async def _pick_session(ctx: CommandContext) -> str | None:
     return await ctx.pick("Resume which session?", options, details)
 
 
-@command(aliases=("branch",), usage="[T7]")
+@in_own_form(fork)
 async def _fork(ctx: CommandContext, args: str) -> None:
-    """Continue in a copy of this session (optional: up to turn T7)"""
     before = ctx.runtime.session
-    upto = before.resolve_turn(args) if args else None
     await ctx.wait_for_background()
-    copy = ctx.runtime.sessions.fork(upto=upto)
+    await perform(ctx, fork, args)
+    copy = ctx.runtime.session
     ctx.runtime.resume(copy.id)
-    ending = f" that ends with T{upto}" if upto else ""
+    ending = f" that ends with T{copy.interactions}" if args else ""
     ctx.screen.note(f"continuing in a copy{ending}: {copy.id}")
     ctx.screen.note(f"the original is kept: /resume {_reference(ctx, before)}")
 
@@ -82,20 +81,8 @@ async def _new(ctx: CommandContext, args: str) -> None:
     await ctx.wait_for_background()
     before = ctx.runtime.session
     ctx.runtime.new_session(args)
-    named = f" {args}" if args else ""
-    ctx.screen.note(f"new session{named}: nothing of the previous one is sent")
+    name = f" {args}" if args else ""
+    ctx.screen.note(f"new session{name}: nothing of the previous one is sent")
     if before.interactions:
         ctx.screen.note(f"the previous one is kept: /resume {_reference(ctx, before)}")
         ctx.background.start(ctx.background.reflect_ended(ctx.runtime.learning))
-
-
-@command(aliases=("title", "name"), usage="NAME")
-async def _rename(ctx: CommandContext, args: str) -> None:
-    """Rename this session"""
-    name = " ".join(args.split())
-    if not name:
-        raise UsageError(
-            f"This session is {session_name(ctx.runtime.session)}.", "To name it: /rename NAME"
-        )
-    ctx.runtime.sessions.rename(name)
-    ctx.screen.note(f"this session is now {name}")

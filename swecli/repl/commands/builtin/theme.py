@@ -18,14 +18,14 @@ _THEMES = {
 )
 async def _theme(ctx: CommandContext, args: str) -> None:
     """Show or change the colours on the screen"""
-    present = ctx.asker.theme
+    theme = ctx.asker.theme
     wanted = args.lower()
     if wanted and wanted not in _THEMES:
         raise UsageError(f"Unknown theme {args!r}.", f"Choose one of: {', '.join(_THEMES)}")
     if wanted:
-        present.name = wanted
-    found = f" ({present.resolved})" if present.name == "auto" else ""
-    ctx.screen.note(f"theme {present.name}{found}: {_THEMES[present.name]}")
+        theme.name = wanted
+    detected = f" ({theme.resolved})" if theme.name == "auto" else ""
+    ctx.screen.note(f"theme {theme.name}{detected}: {_THEMES[theme.name]}")
     if not ctx.screen.color:
         ctx.screen.note(
             "no colours are shown: NO_COLOR is set, color is off, or the terminal shows none"

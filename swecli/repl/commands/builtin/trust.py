@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from swecli.actions.builtin.trust import give
+from swecli.actions.builtin.trust import trust as actions
 from swecli.config.project_files import read_project_files
 from swecli.config.trust import FolderTrust
 from swecli.models.counts import pluralize
 from swecli.models.errors import StoreError
-from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.actions import in_own_form, perform
+from swecli.repl.commands.base import CommandContext
 from swecli.repl.render.formatting import short_path
 
-_MAX_ROWS = (
-    40  # of a changed file's differences, so that the question and the list above it stay in view
-)
+# of a changed file's differences, so that the question and the list above it stay in view
+_MAX_ROWS = 40
 
 
-@command()
+@in_own_form(actions)
 async def _trust(ctx: CommandContext, args: str) -> None:
-    """Trust this folder: use its instructions, settings, skills and commands as they are now"""
+    action, rest, name = actions.read(args)
+    if action is give:
+        give.read(rest)  # raises: it takes no words
+        await _give(ctx)
+    else:
+        ctx.report(await perform(ctx, action, rest, name))
+
+
+async def _give(ctx: CommandContext) -> None:
     trust = ctx.runtime.start.read_trust()
     files = read_project_files(ctx.runtime.cwd)
     pending = {path: data for path, data in files.items() if trust.judge(path, data) != "approved"}
     if trust.is_trusted and not pending:
-        used = pluralize(len(files), "file")
-        ctx.screen.note(f"{short_path(trust.root)} is already trusted, with {used}")
+        count = pluralize(len(files), "file")
+        ctx.screen.note(f"{short_path(trust.root)} is already trusted, with {count}")
         return
     _show(ctx, trust, pending)
     if not await ctx.confirm(_question(trust, pending)):
@@ -56,8 +66,9 @@ def _show(ctx: CommandContext, trust: FolderTrust, pending: dict[Path, bytes]) -
 
     for path, data in pending.items():
         name = trust.name_of(path)
-        known = trust.approved.get(name)
-        diff = unified_diff(name, known.text if known else None, data.decode("utf-8", "replace"))
+        approved = trust.approved.get(name)
+        before = approved.text if approved else None
+        diff = unified_diff(name, before, data.decode("utf-8", "replace"))
         ctx.screen.line(name, "head")
         ctx.screen.print(render_diff(diff.text, max_rows=_MAX_ROWS))
 

@@ -42,11 +42,9 @@ _CONFLICT_ANSWERS = {
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
-    history, (word, parts), turns = (
-        _require_history(ctx),
-        _parse_args(args),
-        ctx.runtime.session.interactions,
-    )
+    history = _require_history(ctx)
+    word, parts = _parse_args(args)
+    turns = ctx.runtime.session.interactions
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.",
@@ -61,22 +59,24 @@ async def _undo(ctx: CommandContext, args: str) -> None:
 @command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
 async def _rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose the turn and the parts (also Esc Esc)"""
-    history, (word, parts) = _require_history(ctx), _parse_args(args)
+    history = _require_history(ctx)
+    word, parts = _parse_args(args)
     number = ctx.runtime.session.resolve_turn(word)
     await ctx.wait_for_background()
     if await _was_changed_elsewhere(ctx):
         return
     options = [(str(number), line) for number, line in history.turns()]
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
-    if first and not args:
-        ways = [(_ALL_PARTS, _ALL_PARTS), *((part, f"{part} only") for part in UNDO_PARTS)]
-        answer = await ctx.pick(f"What to undo of T{first} and later?", ways)
-        first, parts = (
-            first if answer else None,
-            parts if answer in (_ALL_PARTS, None) else (answer,),
-        )
-    if first:
-        await _run_undo(ctx, history, int(first), parts)
+    if not first:
+        return
+    if not args:
+        choices = [(_ALL_PARTS, _ALL_PARTS), *((part, f"{part} only") for part in UNDO_PARTS)]
+        answer = await ctx.pick(f"What to undo of T{first} and later?", choices)
+        if answer is None:
+            return
+        if answer != _ALL_PARTS:
+            parts = (answer,)
+    await _run_undo(ctx, history, int(first), parts)
 
 
 @command()
@@ -143,11 +143,11 @@ def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
     ctx.runtime.resume(before.id)
     after = ctx.runtime.session
     turns = f"T{step.first}" if step.first == step.last else f"T{step.first} to T{step.last}"
-    some = "" if len(step.parts) == len(UNDO_PARTS) else f" ({', '.join(step.parts)} only)"
-    ctx.screen.line(f"{verb} {turns}{some}", "head")
-    for what, names in (("files", result.files), ("strategies", step.strategies)):
+    parts = "" if len(step.parts) == len(UNDO_PARTS) else f" ({', '.join(step.parts)} only)"
+    ctx.screen.line(f"{verb} {turns}{parts}", "head")
+    for label, names in (("files", result.files), ("strategies", step.strategies)):
         if names:
-            ctx.screen.note(f"{what}: {', '.join(names)}")
+            ctx.screen.note(f"{label}: {', '.join(names)}")
     if before.window != after.window:
         ctx.screen.note(f"window: {before.window} → {after.window}")
     if sent_again := _sent_again(before, after):
@@ -178,7 +178,8 @@ def _parse_args(args: str) -> tuple[str, Collection[str]]:
             f"{' '.join(others)!r} is more than one turn or part.",
             f"Parts are: {', '.join(UNDO_PARTS)}",
         )
-    return "".join(others), [part for part in UNDO_PARTS if part in words] or UNDO_PARTS
+    parts = [part for part in UNDO_PARTS if part in words]
+    return "".join(others), parts or UNDO_PARTS
 
 
 def _require_history(ctx: CommandContext) -> TurnHistory:
@@ -205,22 +206,25 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     from swecli.repl.render.excerpt import EXPAND_ALL, Fold
     from swecli.repl.render.tools import ASKED_DIFF_ROWS
 
-    whole = args == "session"
-    last = ctx.runtime.session.resolve_turn("" if whole else args)
-    found = _require_history(ctx).diff(1 if whole else last, last)
-    if not found:
+    if args == "session":
+        first = 1
+        last = ctx.runtime.session.resolve_turn("")
+    else:
+        first = last = ctx.runtime.session.resolve_turn(args)
+    changes = _require_history(ctx).diff(first, last)
+    if not changes:
         ctx.screen.note("no files changed")
+        return
 
     def render(max_rows: int, hint: str = "") -> Iterator[RenderableType]:
-        for line, text in found:
+        for line, text in changes:
             yield Text(sanitize(line), style="head")
             if text:
-                yield from render_diff_lines(text, max_rows=max_rows, unfold=hint)
+                yield from render_diff_lines(text, max_rows=max_rows, hint=hint)
 
     def expand(limit: Limit) -> RenderableType:
-        return Group(*render(limit.share(len(found)).lines, EXPAND_ALL))
+        return Group(*render(limit.share(len(changes)).lines, EXPAND_ALL))
 
-    if found:
-        hint = ctx.screen.keys.hint("expand", "to expand")
-        await ctx.screen.print_in_portions(render(ASKED_DIFF_ROWS, hint))
-        ctx.renderer.set_folded(Fold(expand, lambda: render(0)))
+    hint = ctx.screen.keys.hint("expand", "to expand")
+    await ctx.screen.print_in_portions(render(ASKED_DIFF_ROWS, hint))
+    ctx.renderer.set_folded(Fold(expand, lambda: render(0)))

@@ -50,7 +50,7 @@ async def test_config_changes_the_file_given_with_the_config_option(tmp_path: Pa
         ("theme pink", ConfigError, "choose: auto, dark, light, none"),
         ("mode plan now", ConfigError, "takes one value"),
         ("allow Bash(a:*b)", ConfigError, "`:*` is only valid at the end"),
-        ("allow 'run(", UsageError, "cannot be read"),
+        ("allow 'run(", UsageError, "Cannot parse the arguments of config"),
     ],
 )
 async def test_an_invalid_setting_is_an_error_and_changes_no_file(

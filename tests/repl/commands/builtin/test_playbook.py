@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -127,18 +128,18 @@ async def test_review_does_not_claim_that_the_user_wrote_an_invented_quote() -> 
     assert 'quoted by remember, not taken as your words, T1: "I like tabs"' in lines
 
 
-@pytest.mark.parametrize("setting", ["playbook_tokens", "max_strategies"])
+@pytest.mark.parametrize("setting", [{"playbook_tokens": 0}, {"max_strategies": 0}])
 async def test_a_setting_that_keeps_the_playbook_out_removes_strategies_already_sent(
-    runtime: Runtime, ctx: ScriptedContext, setting: str
+    runtime: Runtime, ctx: ScriptedContext, setting: Any
 ) -> None:
     await ctx.type("/playbook add Run make")
     await run_turn(runtime, "hello")
     assert "Run make" in system(runtime)
     builder = runtime.agent.builder
-    runtime.agent.builder = replace(builder, settings=replace(builder.settings, **{setting: 0}))
+    runtime.agent.builder = replace(builder, settings=replace(builder.settings, **setting))
     turn = runtime.agent.prepare("x")
     assert "Run make" not in str(turn.messages)
-    assert turn.request.shown == ()
+    assert turn.request.strategy_ids == ()
 
 
 async def test_a_file_name_with_spaces_can_be_quoted(ctx: ScriptedContext) -> None:

@@ -29,7 +29,6 @@ async def test_reflect_learns_from_the_last_turn_or_a_named_one(
 async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> None:
     add = {
         "text": "Greet in French",
-        "section": "answers",
         "kind": "preference",
         "quote": "greet me in French",
     }

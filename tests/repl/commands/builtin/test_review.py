@@ -73,9 +73,10 @@ async def test_without_a_token_the_dry_run_is_shown_without_a_question(
         for name, value in hub.environ("").items():
             monkeypatch.setenv(name, value)
         ctx = ScriptedContext(make_runtime([READ, END]))
-        with pytest.raises(SwecliError, match="no token"):
-            await ctx.type("/review --pr 7 --post --no-verify")
-        assert "1 inline" in ctx.paper.getvalue()
+        output = await ctx.type("/review --pr 7 --post --no-verify")
+        assert "1 inline" in output
+        assert "There is no token for GitHub." in output
+        assert ctx.offered == []
         assert [f.id for f in review_store(ctx.runtime).findings()] == ["F-1"]
 
 
@@ -95,6 +96,13 @@ async def test_after_a_refused_fix_the_finding_stays_open() -> None:
     assert "TAX = 0.19" in Path("shop/prices.py").read_text()
 
 
+async def test_a_dry_run_prints_the_plan_and_asks_no_model() -> None:
+    ctx = ScriptedContext(make_runtime())
+    output = await ctx.type("/review shop --dry-run")
+    assert "plan: 13 lines in" in output
+    assert ctx.runtime.agent.model.requests == []  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("line", ["/review", "/review --staged"])
 async def test_without_a_change_the_review_says_so_and_asks_no_model(line: str) -> None:
     ctx = ScriptedContext(make_runtime())
@@ -110,8 +118,11 @@ async def test_without_a_change_the_review_says_so_and_asks_no_model(line: str) 
         ("/review --fix F-9", "no finding 'F-9'"),
         ("/review 'a", "Cannot parse"),
         ("/review --odd", "review option --odd"),
-        ("/review --post", "--post goes with --pr"),
-        ("/review shop --post", "--post goes with --pr"),
+        ("/review --post", "--post needs --pr"),
+        ("/review shop --post", "--post needs --pr"),
+        ("/review --staged shop", "one target"),
+        ("/review --base", "--base has no value"),
+        ("/review --pr 7 --post-min odd", "unknown value 'odd'"),
         ("/review --base nope", "no branch or commit 'nope'"),
     ],
 )

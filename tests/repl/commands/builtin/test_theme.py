@@ -6,7 +6,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from swecli.repl.render.formatting import Theme
+from swecli.repl.render.theme import Theme
 from tests.support.command_context import ScriptedContext
 from tests.support.screenless import play
 

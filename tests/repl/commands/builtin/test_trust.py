@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.errors import UsageError
 from tests.support.command_context import ScriptedContext
 
 
@@ -99,3 +100,12 @@ async def test_a_folder_without_files_can_be_trusted_before_it_has_some(
 ) -> None:
     assert "holds no files" not in await trust(ctx)
     assert runtime.trusted
+
+
+async def test_the_trusted_folders_are_listed_and_other_words_are_refused(
+    ctx: ScriptedContext,
+) -> None:
+    assert "No folder is trusted." in await ctx.type("/trust list")
+    assert "is not trusted." in await ctx.type("/trust show")
+    with pytest.raises(UsageError, match="Unknown trust action 'now'"):
+        await ctx.type("/trust now")

@@ -6,8 +6,8 @@ import pytest
 
 from swecli.actions.builtin.context import prompt
 from swecli.app import Runtime
+from swecli.models.counts import format_tokens
 from swecli.models.errors import BadInput
-from swecli.repl.render.formatting import format_tokens
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 

@@ -38,9 +38,9 @@ class Answers:
         await asyncio.sleep(0)
         self.open -= 1
         self.options = list(options)
-        self.seen.append({option.mark: option.label for option in options})
+        self.seen.append({option.key: option.label for option in options})
         mark = self.marks.pop(0)
-        return None if mark is None else [option.mark for option in options].index(mark)
+        return None if mark is None else [option.key for option in options].index(mark)
 
     async def ask_text(self, label: str) -> str | None:
         return self.reason
@@ -137,7 +137,7 @@ async def test_session_and_project_options_name_the_commands_they_cover_and_the_
     answers = Answers("5")
     request = replace(
         ASK_RUN,
-        session_rule="run(pytest *)",
+        session_rules=("run(pytest *)",),
         session_label="`pytest *`",
         project_file="/home/ann/rules.toml",
     )
@@ -153,21 +153,21 @@ async def test_session_and_project_options_name_the_commands_they_cover_and_the_
 async def test_an_answer_that_lasts_longer_than_the_program_is_confirmed_with_its_rule() -> None:
     request = replace(
         ASK_RUN,
-        session_rule="run(pytest *)",
+        session_rules=("run(pytest *)",),
         session_label="`pytest *`",
         project_file="/home/ann/rules.toml",
     )
     answers = Answers("3", "3")
     await ask_approval(answers, request)
     confirmations = {
-        option.mark: option.confirmation for option in answers.options if option.confirmation
+        option.key: option.confirmation for option in answers.options if option.confirmation
     }
     assert confirmations == {
         "2": "Always allow run(pytest *) in this session, also when it is continued?",
         "5": "Always allow run(pytest *) in this project, saved in /home/ann/rules.toml?",
     }
     await ask_approval(answers, ASK_EDIT)
-    assert [option.mark for option in answers.options if option.confirmation] == []
+    assert [option.key for option in answers.options if option.confirmation] == []
 
 
 async def test_an_answer_for_all_edits_names_the_mode_that_it_switches_to() -> None:
@@ -180,9 +180,9 @@ async def test_an_answer_for_all_edits_names_the_mode_that_it_switches_to() -> N
 async def test_option_numbers_are_the_same_in_every_approval() -> None:
     answers = Answers("3", "3", "3")
     for request in (
-        replace(ASK_RUN, session_rule="", session_label=""),
-        replace(ASK_RUN, session_rule="run(x)", session_label="x"),
-        replace(ASK_RUN, session_rule="run(x)", session_label="x", project_file="/rules"),
+        replace(ASK_RUN, session_rules=(), session_label=""),
+        replace(ASK_RUN, session_rules=("run(x)",), session_label="x"),
+        replace(ASK_RUN, session_rules=("run(x)",), session_label="x", project_file="/rules"),
     ):
         assert (await ask_approval(answers, request))[0] == [Decision(False)]
     assert [sorted(seen) for seen in answers.seen] == [list("134"), list("1234"), list("12345")]

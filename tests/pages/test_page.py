@@ -72,39 +72,43 @@ def export_session(runtime: Runtime) -> dict[str, Any]:
 @pytest.mark.slow
 async def test_an_html_export_shows_turns_calls_and_diffs_and_loads_no_script_or_image() -> None:
     whole = export_session(await run_session(f"mend add {HOSTILE}", "and now?"))
-    seen = PageTags(format_session("html", whole))
-    assert "script" not in seen.tags
-    assert "img" not in seen.tags
-    assert {follow for follow in seen.followed if not (follow[2] or "").startswith("#")} == {
+    page = PageTags(format_session("html", whole))
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert {follow for follow in page.followed if not (follow[2] or "").startswith("#")} == {
         (
             "a",
             "href",
             "https://example.com/x.png",
         )  # A picture becomes a link, which is loaded only on a click.
     }
-    assert seen.tags.count("details") == 2
-    assert {"T1", "T2", "read_file", "edit_file", "mended"} <= set(seen.texts)
-    assert "+     return a + b" not in seen.texts
-    assert [line for line in seen.texts if line[:2] in ("+ ", "- ")] == ["- a - b", "+ a + b"]
+    assert page.tags.count("details") == 2
+    assert {"T1", "T2", "read_file", "edit_file", "mended"} <= set(page.texts)
+    assert "+     return a + b" not in page.texts
+    assert [line for line in page.texts if line[:2] in ("+ ", "- ")] == ["- a - b", "+ a + b"]
 
 
-def exported(*messages: dict[str, Any]) -> dict[str, Any]:
+def make_export(*messages: dict[str, Any]) -> dict[str, Any]:
     """Return an exported session of one turn with these messages of the assistant."""
-    whole = {"role": "assistant", "content": "", "interaction": 1, "tool_calls": []}
-    query = whole | {"role": "user", "content": "mend it"}
+    message = {"role": "assistant", "content": "", "interaction": 1, "tool_calls": []}
+    query = message | {"role": "user", "content": "mend it"}
     turn = {"number": 1, "status": "done", "started_at": "2026", "cited": (), "shown": ()}
-    head = dict.fromkeys(("title", "model", "directory", "created_at", "first_query"), "")
+    texts = dict.fromkeys(("title", "model", "directory", "created_at", "first_query"), "")
     lists = {"interactions": [turn], "requests": [], "playbook": []}
-    return head | lists | {"messages": [query, *(whole | one for one in messages)]}
+    return texts | lists | {"messages": [query, *(message | fields for fields in messages)]}
 
 
-def an_edit(edits: list[dict[str, str]], **more: Any) -> dict[str, Any]:
+def make_edit(edits: list[dict[str, str]], **more: Any) -> dict[str, Any]:
     call = {
         "name": "edit_file",
         "parameters": {"path": "a.py", "edits": edits},
         "result": "Edited.",
     }
-    return {"tool_calls": [call | {"error": None, "exit_code": None, "approved": True} | more]}
+    return {
+        "tool_calls": [
+            call | {"status": "finished", "error": None, "exit_code": None, "approved": True} | more
+        ]
+    }
 
 
 def test_a_markdown_export_shows_an_edit_as_a_diff_and_its_result_only_if_it_failed() -> None:
@@ -113,30 +117,32 @@ def test_a_markdown_export_shows_an_edit_as_a_diff_and_its_result_only_if_it_fai
         {"old_text": "a - b", "new_text": "a + b"},
         {"old_text": old, "new_text": old.replace("line 9", "line nine")},
     ]
-    text = format_session("md", exported(an_edit(edits)))
+    text = format_session("md", make_export(make_edit(edits)))
     assert "```diff\n-a - b\n+a + b\n …\n line 6\n line 7\n line 8\n-line 9\n+line nine\n" in text
     assert "line 13" not in text, "three lines around a change"
     assert "Edited." not in text
-    refused = format_session("md", exported(an_edit(edits, approved=False, error="Refused.")))
+    refused = format_session(
+        "md", make_export(make_edit(edits, approved=False, status="refused", error="Refused."))
+    )
     assert "+a + b" in refused
     assert "Refused." in refused
 
 
 @pytest.mark.parametrize("form", ["html", "md"])
 def test_an_export_has_the_thoughts_folded(form: str) -> None:
-    text = format_session(
-        form, exported({"reasoning": "I think </details> so.", "content": "Yes."})
+    exported = format_session(
+        form, make_export({"reasoning": "I think </details> so.", "content": "Yes."})
     )
-    seen = PageTags(text)
-    assert seen.tags.count("details") == 1
-    assert any("I think" in one for one in seen.texts)
+    page = PageTags(exported)
+    assert page.tags.count("details") == 1
+    assert any("I think" in text for text in page.texts)
 
 
 def test_a_short_diff_of_a_page_is_open_and_a_long_one_folded() -> None:
     short = [{"old_text": "a", "new_text": "b"}]
     long = [{"old_text": "", "new_text": "line\n" * 100}]
-    assert "<details open>" in format_session("html", exported(an_edit(short)))
-    assert "<details>" in format_session("html", exported(an_edit(long)))
+    assert "<details open>" in format_session("html", make_export(make_edit(short)))
+    assert "<details>" in format_session("html", make_export(make_edit(long)))
 
 
 async def test_a_markdown_export_has_the_turns_in_order_and_a_fence_for_each_call() -> None:

@@ -110,7 +110,7 @@ async def test_check_asks_before_its_request_and_stores_the_verdict(
     await ctx.type("/findings apply F-1")
     ctx.will_pick("yes")
     text = await ctx.type("/findings check F-1")
-    assert ctx.offered[-1] == [("yes", "yes"), ("no", "no")]
+    assert ctx.offered[-1] == [("no", "no"), ("yes", "yes")]
     assert "0 confirmed, 1 refuted" in text
     assert store.get("F-1").state == "fixed"
 

@@ -1,0 +1,145 @@
+"""Complete commands, their arguments, and the files that `@` mentions."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from swecli.repl.background import run_in_thread
+
+_MAX_FILES = 20_000
+_LIST_TIMEOUT = 10  # seconds
+_MAX_MATCHES = 50
+_MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
+_COMMAND_WORD = re.compile(r"/(\S*)$")
+_ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
+
+CommandEntry = tuple[str, Sequence[str], str]  # name, aliases, help
+
+
+class CommandSource(Protocol):
+    """Lists the slash commands, and the values that may follow one, for the completer."""
+
+    async def commands(self) -> Sequence[CommandEntry]: ...
+
+    # value and description of each argument
+    async def values(self, name: str) -> Sequence[tuple[str, str]]: ...
+
+
+class LineCompleter(Completer):
+    """Completes a line asynchronously, so that slow sources never block a key press; caches the paths below `root`."""
+
+    def __init__(self, source: CommandSource, root: Path) -> None:
+        self._source = source
+        self._root = root
+        self._paths: asyncio.Future[list[str]] | None = None
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        return ()
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """Yield the completions of the word before the cursor, best first."""
+        for completion in await self._complete(document.text_before_cursor):
+            yield completion
+
+    async def _complete(self, text: str) -> list[Completion]:
+        if match := _COMMAND_WORD.fullmatch(text):
+            return _match_commands(match[1], await self._source.commands())
+        if match := _ARGUMENT.fullmatch(text):
+            return [
+                Completion(value, -len(match[2]), display_meta=description)
+                for value, description in await self._source.values(match[1])
+                if value.lower().startswith(match[2].lower())
+            ]
+        if match := _MENTION.search(text):
+            return [
+                Completion(path, -len(match[1]))
+                for path in _match_paths(match[1], await self.paths())
+            ]
+        return []
+
+    async def paths(self) -> Sequence[str]:
+        """Return paths relative to the root; those of folders end with a slash."""
+        if self._paths is None:
+            self._paths = run_in_thread(lambda: _list_paths(self._root), "swecli-files")
+        return await asyncio.shield(self._paths)
+
+    def invalidate_paths(self) -> None:
+        """List the files again at the next use; a listing that runs is kept."""
+        if self._paths is not None and self._paths.done():
+            self._paths = None
+
+
+def _match_commands(word: str, commands: Sequence[CommandEntry]) -> list[Completion]:
+    """Match commands: by the prefix of the name, then of an alias, then by a part of the name, then by its letters."""
+    pattern = word.lower()
+
+    def rank(command: CommandEntry) -> int:
+        name, aliases, _ = command
+        if name.startswith(pattern):
+            return 0
+        if any(alias.startswith(pattern) for alias in aliases):
+            return 1
+        return 2 if pattern in name else 3
+
+    matches = [
+        command
+        for command in commands
+        if any(_fuzzy_match(pattern, name) for name in (command[0], *command[1]))
+    ]
+    return [
+        Completion(name, -len(word), display=f"/{name}", display_meta=help)
+        for name, _, help in sorted(matches, key=rank)
+    ]
+
+
+def _match_paths(typed: str, paths: Sequence[str]) -> list[str]:
+    """Fuzzy-match paths, best first: by prefix, prefix of the file name, part of the file name, part of the path."""
+    pattern = typed.lower()
+
+    def rank(path: str) -> tuple[bool | int | str, ...]:
+        lower = path.lower()
+        name = lower.rstrip("/").rpartition("/")[2]
+        misses = (
+            not lower.startswith(pattern),
+            not name.startswith(pattern),
+            pattern not in name,
+            pattern not in lower,
+        )
+        return *misses, len(path), path
+
+    matches = [path for path in paths if _fuzzy_match(pattern, path.lower())]
+    return sorted(matches, key=rank)[:_MAX_MATCHES]
+
+
+def _fuzzy_match(pattern: str, text: str) -> bool:
+    """Return True if the text contains the letters of the pattern in their order."""
+    letters = iter(text)
+    return all(letter in letters for letter in pattern)
+
+
+def _list_paths(root: Path) -> list[str]:
+    """List files, as the tools do, and their folders; [] if they cannot be listed."""
+    # late: loaded after the first prompt
+    from swecli.tools.base import ToolError
+    from swecli.tools.searching import files_below
+
+    try:
+        paths = files_below(root, ".", None, _LIST_TIMEOUT)
+    except ToolError:
+        return []
+    files = [path for path in paths if path.isprintable()][:_MAX_FILES]
+    folders = {
+        f"{parent.as_posix()}/" for path in files for parent in Path(path).parents if parent.name
+    }
+    return files + sorted(folders)
