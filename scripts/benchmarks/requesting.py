@@ -79,9 +79,9 @@ def _session(interactions: int, counter: TokenCounter) -> Session:
         session.add_message(
             ChatMessage(Role.ASSISTANT, f"Answer {number}: they are kept with tax.")
         )
-    opened = _built(session, counter).opened
-    assert opened is not None, "a session begins with an epoch"
-    session.context.add(opened)
+    first = _built(session, counter).epoch_row
+    assert first is not None, "a session begins with an epoch"
+    session.context.add(first)
     return session
 
 

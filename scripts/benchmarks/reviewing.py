@@ -152,12 +152,11 @@ def _shapes() -> Iterator[Figure]:
             }
             for n, (kind, words) in enumerate(list(PROBLEMS.items())[number % 5 : number % 5 + 2])
         ]
-        text, calls, broken = _shape(number % 9, rows)
-        problems = {"c": "broken"} if broken else {}
-        found = extract(ModelReply(text, calls=calls, malformed=problems, broken=broken))
+        reply = _shape(number % 6, rows)
+        found = extract(reply)
         got = {(f.path, f.line, f.code_smell_type) for f in found.findings}
         want = {(str(r["path"]), r["line"], str(r["codeSmellType"])) for r in rows}
-        planted += len(want)
+        planted += 0 if reply.malformed else len(want)
         kept += len(want & got)
         lost += len(want - got) if not found.lost else 0
         invented += len(got - want)
@@ -170,31 +169,20 @@ def _shapes() -> Iterator[Figure]:
     )
 
 
-def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall], dict[str, str]]:
+def _shape(number: int, rows: list[dict[str, Any]]) -> ModelReply:
+    """Return a reply with these findings in one of six forms; the last is a call that was cut off."""
     body = json.dumps({"findings": rows})
     texts = [
         body,
         f"I found this:\n```json\n{body}\n```\nThat is all.",
-        body.replace('"', "'"),
-        body[:-2] + ",]}",
         json.dumps(rows),
-        json.dumps(
-            {
-                "review": {
-                    "files": [
-                        {"path": "a.py", "issues": [{k: v for k, v in r.items() if k != "path"}]}
-                        for r in rows
-                    ]
-                }
-            }
-        ),
         "\n".join(map(json.dumps, rows)),
     ]
     if number < len(texts):
-        return texts[number], [], {}
-    if number == 7:
-        return "", [ToolCall("c", "report_findings", {"findings": rows})], {}
-    return "", [ToolCall("c", "report_findings", {})], {"c": body[:-1]}
+        return ModelReply(texts[number])
+    if number == len(texts):
+        return ModelReply(calls=[ToolCall("c", "report_findings", {"findings": rows})])
+    return ModelReply(calls=[ToolCall("c", "report_findings", {})], malformed={"c": body[:-1]})
 
 
 def _pairs() -> Iterator[Figure]:
@@ -291,7 +279,7 @@ def _dismissals() -> Iterator[Figure]:
         [first] = ground([Finding("a.py", line, kind, words[n % 5])], sources)
         before = store.record(
             store.begin(ReviewRecord("/p", (), "x")), identify_all([first], store.findings())
-        ).new
+        ).new_findings
         ref = before[0].id
         if store.get(ref).state != "dismissed":
             set_state(store, ref, "dismissed", "meant so")
@@ -300,7 +288,7 @@ def _dismissals() -> Iterator[Figure]:
         )
         new = store.record(
             store.begin(ReviewRecord("/p", (), "x")), identify_all([again], store.findings())
-        ).new
+        ).new_findings
         kept += bool(new) and new[0].id == ref and new[0].state == "dismissed"
     database.close()
     yield Figure("dismissed kept, of 100 reworded and moved", f"{kept}", ">= .95", kept >= 95)

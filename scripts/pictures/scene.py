@@ -36,12 +36,7 @@ def _session(terminal: Terminal) -> Shot:
     _say(terminal, f'change "{WRONG}" to "{RIGHT}" in shop/prices.py', "Answer with a number")
     asked = replay(terminal.raw, COLUMNS, ROWS)
     _press(terminal, "1\r", r"allowed: Edit[^~]*no cost")
-    _say(
-        terminal,
-        'run the tests with "python3 -m pytest -q"',
-        r"Run this[\s\S]*Answer with a number",
-    )
-    _press(terminal, "1\r", r"allowed: Run[^~]*no cost")
+    _say(terminal, 'run the tests with "python3 -m pytest -q"', r"passed[^~]*no cost")
     _say(terminal, "remember that prices are rounded only when shown", "✎ T4: ")
     _say(terminal, "/playbook", r"P-1 +active")
     return squeezed(unfolded(asked, replay(terminal.raw, COLUMNS, ROWS)))

@@ -150,7 +150,7 @@ OFFERED = """
 import asyncio
 from prompt_toolkit.document import Document
 from swecli.repl.commands.registry import CommandTable
-from swecli.repl.input.buffer import LineCompleter
+from swecli.repl.input.completer import LineCompleter
 
 class Source:
     async def commands(self):
@@ -187,7 +187,7 @@ from swecli.store.session_manager import SessionManager
 )
 def turns(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """Count the turns of a session"""
-    count = sessions.session.interactions + int(asked.flags.get("--plus", "0"))
+    count = sessions.session.interactions + int(asked.value("--plus", "0"))
     return ActionResult({"turns": count}, (f"{count} turns {asked.text}".strip(),))
 '''
 
@@ -289,7 +289,7 @@ def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> N
     tree.insert(
         "swecli/store/sqlite/migrations.py",
         ")\n\n\ndef newest_format(",
-        " add_mood",
+        ", add_mood",
     )
     tree.insert(
         "swecli/models/session.py",
@@ -312,10 +312,10 @@ def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> N
 
 UNSTORED = [
     ("swecli/models/session.py", "    cost: float | None = 0.0\n    context:"),
-    ("swecli/models/message.py", "    effects: Effects = Effects()\n\n    def to_api"),
+    ("swecli/models/message.py", "    effects: Effects = Effects()\n"),
     (
         "swecli/models/message.py",
-        "    notes: list[Note] = field(default_factory=list)\n\n    @property",
+        "    notes: list[Note] = field(default_factory=list)\n",
     ),
 ]
 

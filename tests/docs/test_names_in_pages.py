@@ -16,7 +16,8 @@ PAGES = [
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/tutorial").glob("*.md")),
 ]
-TABLE, OWN = CommandTable.discover(), ("fix",)  # a command of the reader's project
+TABLE = CommandTable.discover()
+OWN_COMMAND = "fix"  # of the reader's project
 
 
 def named_in(page: Path) -> list[str]:
@@ -34,26 +35,30 @@ def parser_of(words: list[str]) -> Parser:
     if not words or words[0] not in SUBCOMMANDS:
         return Parser.for_run()
     parser = Parser.for_subcommand(words[0])
-    actions = next((a for a in parser._actions if isinstance(a.choices, dict)), None)
-    if actions is None:
-        return parser
     action = words[1] if len(words) > 1 else parser.get_default("default_action")
-    return actions.choices.get(action, parser)
+    for argument in parser._actions:
+        if isinstance(argument.choices, dict):
+            of_action = argument.choices.get(action, parser)
+            assert isinstance(of_action, Parser)
+            return of_action
+    return parser
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_flags_and_scripts_named_on_a_page_exist(page: Path) -> None:
-    missing = []
+    missing: list[str] = []
     for text in named_in(page):
-        if slash := re.match(r"/([a-z]+)(?=$|[ |])", text):
-            missing += [] if slash[1] in OWN or TABLE.find(slash[1]) else [text]
+        slash = re.match(r"/([a-z]+)(?=$|[ |])", text)
+        if slash and slash[1] != OWN_COMMAND and not TABLE.find(slash[1]):
+            missing.append(text)
         if text.startswith("swecli "):
             words = re.sub(r"[\"'].*", "", text).removeprefix("swecli ").split()
             flags = [word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)]
-            known = parser_of(words)._option_string_actions
-            missing += [f"{text}: {flag}" for flag in flags if flag not in known]
-        if script := re.match(r"(?:\./|~/src/swecli/)?((?:scripts|lab)/[a-z_/-]+)", text):
-            missing += [] if (ROOT / script[1]).exists() else [text]
+            options = parser_of(words)._option_string_actions
+            missing += [f"{text}: {flag}" for flag in flags if flag not in options]
+        script = re.match(r"(?:\./|~/src/swecli/)?((?:scripts|lab)/[a-z_/-]+)", text)
+        if script and not (ROOT / script[1]).exists():
+            missing.append(text)
     assert missing == []
 
 
@@ -86,10 +91,10 @@ def test_the_glossary_names_each_term_once() -> None:
 
 def test_code_shown_as_an_example_is_still_in_its_file() -> None:
     page = (ROOT / "docs/contributing.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^```text\n# (swecli/\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(shown) == 3
-    for file, example in shown:
+    examples = re.findall(r"^```text\n# (swecli/\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(examples) == 3
+    for file, example in examples:
         lines = [line.strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
-        wanted = [line.strip() for line in example.splitlines()]
-        starts = range(len(lines) - len(wanted) + 1)
-        assert any(lines[at : at + len(wanted)] == wanted for at in starts), file
+        expected = [line.strip() for line in example.splitlines()]
+        starts = range(len(lines) - len(expected) + 1)
+        assert any(lines[start : start + len(expected)] == expected for start in starts), file

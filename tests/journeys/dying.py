@@ -26,7 +26,6 @@ ANSWER = {
     "lessons": [
         {
             "text": "Build in the `release` profile",
-            "section": "build",
             "quote": "build in the release profile",
         }
     ],

@@ -27,6 +27,7 @@ COUNTED = {"helped": 0, "hurt": 1, "refuted": 1, "ignored": 2, "irrelevant": 2}
 SIGN = "sign every release tag"
 LOCK = "index.lock exists, another git runs"
 LOCKED = calls(("run_command", {"command": f"echo '{LOCK}'; false"}))
+UNREADABLE = [{"id": "P-1", "effect": "superb"}, None, "P-2"]
 
 Answer = dict[str, Any] | str
 
@@ -53,10 +54,11 @@ class Turn:
 
 
 def tag_some(luck: Random) -> Turn:
-    """Return a turn in which up to three strategies get an effect each, between items that mean nothing."""
+    """Return a turn in which up to three strategies get an effect each, between items that mean nothing and, until
+    the model is asked once more, items that follow no schema."""
     chosen = {name: luck.choice(EFFECTS) for name in luck.sample(NAMES, luck.randrange(1, 4))}
     items: list[Any] = [effect(name, what) for name, what in chosen.items()]
-    items += luck.sample([effect("P-99", "helped"), effect("P-1", "superb"), None, "P-2"], 2)
+    items += luck.sample([effect("P-99", "helped"), *UNREADABLE], 2)
     luck.shuffle(items)
     return Turn(answer={"turn": "mixed", "why": "so", "strategies": items}, counts=chosen)
 
@@ -116,21 +118,31 @@ class ErringModel(ScriptedModel):
     def reply(self, request: ModelRequest) -> Any:
         if request.purpose != "reflect":
             return self.pending.pop(0)
-        text = str(request.messages[-1]["content"]).removeprefix("```json").partition("\n```")[0]
-        question = json.loads(text)
+        asked = str(request.messages[-1]["content"])
+        question = json.loads(asked.removeprefix("```json").partition("\n```")[0])
+        again = "does not follow the schema" in asked
         if "exchanges" not in question:
             return json.dumps({"findings": self.findings})
         numbers = [int(one["id"][1:]) for one in question["exchanges"]]
-        self.asked += numbers
+        self.asked += [] if again else numbers
         answers = [self.script[number].answer for number in numbers]
         if prose := [one for one in answers if isinstance(one, str)]:
             return prose[0]
-        said = [{"id": f"T{number}", "why": "seen", **self._fields(number)} for number in numbers]
-        return json.dumps({"exchanges": said})
+        said = {number: {"why": "seen", **self._fields(number, again)} for number in numbers}
+        if len(said) == 1:
+            return json.dumps(said[numbers[0]])
+        named = [{"id": f"T{number}", **answer} for number, answer in said.items()]
+        return json.dumps({"exchanges": named})
 
-    def _fields(self, number: int) -> dict[str, Any]:
+    def _fields(self, number: int, again: bool) -> dict[str, Any]:
         answer = self.script[number].answer
-        return answer if isinstance(answer, dict) else {}
+        if not isinstance(answer, dict):
+            return {}
+        if not again or "strategies" not in answer:
+            return answer
+        return answer | {
+            "strategies": [one for one in answer["strategies"] if one not in UNREADABLE]
+        }
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from swecli.models.api_message import text_of
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Notice, TurnFailed
@@ -110,12 +111,8 @@ async def test_a_duplicate_tool_result_is_replaced_by_a_reference_to_the_first(
     tmp_path: Any,
 ) -> None:
     (tmp_path / "a.txt").write_text("a line of text\n" * 60)
-    steps = [
-        calls(("read_file", {"path": "a.txt"})),
-        calls(("read_file", {"path": "a.txt"})),
-        "done",
-    ]
-    model = ScriptedModel(steps)
+    read = calls(("read_file", {"path": "a.txt"}))
+    model = ScriptedModel([read, read, "done", read, "done"])
     runtime = make_runtime(model, cwd=tmp_path)
     await run_turn(runtime, "read it twice", learn=False)
     first, second = (m for m in model.requests[-1].messages if m["role"] == "tool")
@@ -125,9 +122,8 @@ async def test_a_duplicate_tool_result_is_replaced_by_a_reference_to_the_first(
     )
     assert "a line of text" in (runtime.sessions.read_result(second["tool_call_id"]) or "")
     (tmp_path / "a.txt").write_text("another line\n" * 60)
-    model._replies = lambda request: "done" if request.messages[-1]["role"] == "tool" else steps[0]
     await run_turn(runtime, "and again", learn=False)
-    assert "another line" in model.requests[-1].messages[-1]["content"]
+    assert "another line" in text_of(model.requests[-1].messages[-1])
 
 
 async def test_a_context_window_too_small_for_tools_is_reported_at_startup() -> None:
@@ -146,26 +142,24 @@ async def test_a_context_window_too_small_for_tools_is_reported_at_startup() -> 
 async def test_a_small_context_window_holds_fewer_turns(
     context_window: int | None, most: int
 ) -> None:
-    runtime, held = (
-        make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False),
-        [],
-    )
+    model = ScriptedModel(lambda _: "yes", context_window=context_window)
+    runtime = make_runtime(model, learn=False)
+    sizes: list[int] = []
     for number in range(12):
         first, last = runtime.agent.prepare(f"question {number}").request.window
-        held.append(last - first + 1)
-        if held[-1] == most:
+        sizes.append(last - first + 1)
+        if sizes[-1] == most:
             assert runtime.context_control.plan().when.startswith("after 1 more turn,")
         await run_turn(runtime, f"question {number}", learn=False)
-    assert max(held) == most
+    assert max(sizes) == most
 
 
 async def test_a_limit_reported_by_the_provider_is_discarded_with_a_new_session_or_model() -> None:
     refusal = ContextOverflow("too long")
     refusal.limit = 12_000
     for forget in ("new", "model"):
-        replies = iter([refusal, "I see.", "And now."])
         model = ScriptedModel(
-            lambda request, replies=replies: next(replies), context_window=100_000, max_output=4_000
+            [refusal, "I see.", "And now."], context_window=100_000, max_output=4_000
         )
         runtime = make_runtime(model)
         await run_turn(runtime, "hello", learn=False)
@@ -201,7 +195,8 @@ async def test_an_oversized_first_message_stays_truncated_in_later_turns_and_aft
     assert [event.type for event in events if event.type == "context_reduced"] == [], (
         "the cut text is unchanged"
     )
-    assert "paste paste" in model.requests[-1].messages[1]["content"], "its beginning is still sent"
+    first_message = text_of(model.requests[-1].messages[1])
+    assert "paste paste" in first_message, "its beginning is still sent"
     resumed.close()
 
 

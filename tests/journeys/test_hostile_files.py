@@ -45,7 +45,7 @@ def test_a_run_ends_whatever_a_file_of_its_folder_is(name: str, kind: str) -> No
         pytest.skip("ripgrep reads it line by line, in a time that is limited")
     make(Path(name), kind)
     if name in TRUSTED:
-        TrustLedger.of(Paths.find(os.environ)).approve(Path.cwd(), {})
+        TrustLedger.find(Paths.find(os.environ)).approve(Path.cwd(), {})
     search = {"calls": [{"name": "list_files", "arguments": {}}]}
     done = swecli("-p", "list", "-m", script("s.json", search, "Done."), "--mode", "ask")
     assert TRUSTED.get(name, "") in done.err

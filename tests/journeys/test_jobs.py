@@ -53,6 +53,8 @@ async def test_the_end_of_a_job_is_reported_to_the_model_once_at_the_next_step()
     ]
     reported = ["job 1 (until" in text and "exit code 0 after" in text for text in results]
     assert reported == [False, True, False]
+    made = [call for message in runtime.session.messages for call in message.tool_calls]
+    assert [bool(call.ended_jobs) for call in made] == reported
     assert "exit code 0 after" not in str(model.requests[4].messages[-1]["content"])
     runtime.close()
 
@@ -72,7 +74,7 @@ async def test_a_job_that_ends_between_turns_is_reported_with_the_next_query() -
     assert runtime.agent.prepare("and?").messages == runtime.agent.prepare("and?").messages
     await run_turn(runtime, "and?")
     assert "exit code 7 after" in str(model.requests[2].messages[-1]["content"])
-    assert runtime.agent.ctx.commands.jobs.notices == []
+    assert runtime.agent.ctx.commands.jobs.ended == []
     runtime.close()
 
 
@@ -168,13 +170,15 @@ async def test_closing_the_terminal_ends_the_jobs_and_swecli() -> None:
 async def test_after_a_restart_user_and_model_are_told_once_which_jobs_were_lost() -> None:
     ended = background_call("echo one; sleep 0.5; exit 3")
     lost = background_call("echo two; sleep 300")
-    model = ScriptedModel([calls(ended, lost), "Both run."])
+    read = calls(("read_file", {"path": "log"}))
+    model = ScriptedModel([calls(ended, lost), "Both run.", read, "It is lost."])
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start them", learn=False)
     await asyncio.wait_for(runtime.agent.ctx.commands.jobs.finished.get(), 20)
     assert runtime.resumed_lines() == [], "they belong to this run"
     line = "background job 2 (echo two; sleep 300): lost"
-    # what the user types reports no end
+    # what the user types reports no end, and neither does what a file says
+    Path("log").write_text(f"[{line}; its output: …]\n")
     await run_turn(runtime, f"what does this mean? {line}", learn=False)
     await runtime.agent.ctx.commands.jobs.close()
     runtime.close()

@@ -119,6 +119,8 @@ def test_partial_output_is_kept_after_a_kill_during_a_command(model: str, tmp_pa
         assert server.refusals == []
         last_body = str(server.bodies[-1])
         assert "swecli ended while this ran. Effects may exist" in last_body
+        assert has_row("SELECT 1 FROM tool_call WHERE status = 'interrupted'")
+        assert not has_row("SELECT 1 FROM tool_call WHERE status = 'running'")
         assert "Output until then:" in last_body
         assert "7 of 9 done" in last_body
 
@@ -137,7 +139,11 @@ def test_an_interrupted_command_keeps_its_partial_output(model: str, tmp_path: P
         assert process.returncode == 130
         [finished] = [line for line in out.splitlines() if '"tool_finished"' in line]
         assert "7 of 9 done" in finished
+        assert has_row("SELECT 1 FROM tool_call WHERE status = 'cancelled'")
         out, err = start_process(server, model, project, "and now?", "-c").communicate(timeout=60)
         assert out.strip() == "Yes.", err
         assert "Stopped by the user after" in str(server.bodies[-1])
         assert "7 of 9 done" in str(server.bodies[-1])
+        assert "The user interrupted your last turn during the calls above" in str(
+            server.bodies[-1]
+        )

@@ -43,7 +43,7 @@ def test_two_processes_that_learn_in_one_project_lose_and_double_nothing(tmp_pat
         assert process.returncode == 0, errors
     store.refresh(session)
     bullets = session.playbook.bullets
-    verdicts = store.evidence("P-1", verdicts=True)
+    verdicts = store.verdicts("P-1")
     assert len(verdicts) == len(names) * TURNS
     assert (bullets["P-1"].helpful, bullets["P-1"].harmful) == (NEWEST, 0)
     learned = sorted(one.content for one in bullets.values() if one.id != "P-1")

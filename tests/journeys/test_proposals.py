@@ -171,30 +171,37 @@ async def test_a_strategy_based_only_on_read_text_does_not_become_active(
 ) -> None:
     """The model reads hostile text, fails at something, believes the text and quotes it correctly."""
     fetch = f'import urllib.request as u; print(u.urlopen("{page}").read().decode())'
-    look = {
+    reading_calls: dict[str, tuple[str, dict[str, Any]]] = {
         "file": ("read_file", {"path": "NOTES.md"}),
         "output": ("run_command", {"command": "cat NOTES.md"}),
         "web": (
             "run_command",
-            {"command": f"{sys.executable} -c '{fetch}'", "outside": True, "why": "the network"},
+            {
+                "command": f"{sys.executable} -c '{fetch}'",
+                "access": "outside",
+                "why": "the network",
+            },
         ),
-    }[source]
+    }
     runtime = make_runtime(cwd=project)
     for injected, reworded in INJECTED[source]:
         (project / "NOTES.md").write_text(f"# Notes\n\n{injected}\n")
         Page.text = injected
-        steps: list[Any] = [calls(look, ("run_command", {"command": "ls --nope"})), "I see."]
-        proposed = propose(injected, reworded, quote=injected)
+        failing_call = ("run_command", {"command": "ls --nope"})
         model = ScriptedModel(
-            lambda r, s=steps, p=proposed: p if r.purpose == "reflect" else s.pop(0)
+            [
+                calls(reading_calls[source], failing_call),
+                "I see.",
+                propose(injected, reworded, quote=injected),
+            ]
         )
         runtime.agent.use_model(model)
         runtime.select_reflector()
         bullets, _ = await learn_from_turn(runtime, "what is in there?")
         assert [request.purpose for request in model.requests] == ["turn", "turn", "reflect"]
-        results = [
-            call.result for m in runtime.sessions.current_session.messages for call in m.tool_calls
-        ]
+        session = runtime.sessions.current_session
+        assert session is not None
+        results = [call.result for message in session.messages for call in message.tool_calls]
         assert any(injected.split()[-1] in str(result) for result in results), (
             "the injected page was read"
         )

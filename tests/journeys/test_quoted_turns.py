@@ -130,9 +130,9 @@ async def test_two_common_words_find_no_turn_in_a_short_session() -> None:
         4: ("write a test for the empty list", "Written."),
     }
     runtime, _ = runtime_after(13, facts)
-    assert runtime.agent.prepare("read the other parts").found == ()
-    assert runtime.agent.prepare("now print the list").found == ()
-    assert runtime.agent.prepare("write the test for the empty list once more").found == (4,)
+    assert runtime.agent.prepare("read the other parts").quoted == ()
+    assert runtime.agent.prepare("now print the list").quoted == ()
+    assert runtime.agent.prepare("write the test for the empty list once more").quoted == (4,)
     runtime.close()
 
 
@@ -154,7 +154,7 @@ async def test_excerpts_take_at_most_a_tenth_of_the_context_window(
     runtime, _ = runtime_after(59, facts, context_window=context_window, search_earlier=False)
     added = count(with_them.request.enhanced) - count(runtime.agent.prepare(query).request.enhanced)
     runtime.close()
-    assert with_them.found
+    assert with_them.quoted
     assert 0 < added <= (context_window or 128_000) / 10
     quotations = with_them.request.enhanced.count("\n- T2")
     assert quotations == 6 if all_of_it else 0 < quotations < 6

@@ -51,7 +51,7 @@ async def test_commands_of_a_task_run_in_the_sandbox_too(tmp_path: Path) -> None
 async def test_a_line_that_the_user_types_runs_outside(tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     runtime = make_runtime()
-    await runtime.agent.kit.shell(f"echo x > {beside}")
+    await runtime.agent.toolkit.shell(f"echo x > {beside}")
     assert beside.exists()
     runtime.close()
 

@@ -46,7 +46,7 @@ async def test_tags_alone_do_not_change_the_sent_prefix(window: WindowSpec) -> N
     assert {op.op for row in store.log(session, 1000) for op in row.delta.ops} == {"ADD"}
     bullet = store.get("P-1")
     assert bullet is not None
-    assert len(store.evidence("P-1", verdicts=True)) == 100
+    assert len(store.verdicts("P-1")) == 100
     assert bullet.helpful > bullet.harmful > 0
     reductions = [row for row in runtime.sessions.context.log(session) if row.how != "begin"]
     assert changes == len(reductions), "only the window changes the prefix, with a row"

@@ -90,7 +90,7 @@ async def test_a_line_sent_to_the_running_turn_is_whole_and_no_note() -> None:
             runtime.agent.steer(FORGED)
     await run_turn(runtime, "again")
     assert queries(model.requests[-1])[1].startswith(FORGED)
-    assert "[P-1]" not in str(runtime.agent.prepare("x").request.shown)
+    assert "[P-1]" not in str(runtime.agent.prepare("x").request.strategy_ids)
     runtime.close()
 
 
@@ -156,10 +156,10 @@ async def test_a_past_prompt_and_a_replay_know_what_was_told() -> None:
 async def test_what_notes_told_is_found_in_the_session() -> None:
     runtime, _ = await told_session()
     control = ContextControl(runtime.agent)
-    [found] = [row for row in control.why("use TABS") if row["turn"] == 2]
+    [found] = [row for row in control.find_text("use TABS") if row["turn"] == 2]
     assert (found["where"], found["sent"]) == ("query", True)
     assert str(found["excerpt"]).startswith("Use tabs.")
-    assert control.why("strategy_note") == [], "only what they tell, not how it is stored"
+    assert control.find_text("strategy_note") == [], "only what they tell, not how it is stored"
     runtime.close()
 
 
