@@ -22,12 +22,12 @@ _ID_PREFIX = "written_"  # of the id of a call that was taken from a text
 # What templates put around a call: <tool_call> of Hermes and Qwen, <|python_tag|> and <|eom_id|> of Llama, [TOOL_CALLS]
 # and [ARGS] of Mistral. Some models leave it out, for example Qwen2.5-Coder at Ollama.
 _MARK = r"(?:</?tool_call>|<\|\w+\|>|\[(?:TOOL_CALLS|ARGS)\])"
-# possessive, and the value up to the last bracket: a text of many marks is read once
+# atomic, and the value up to the last bracket: a text of many marks is read once
 _JSON_CALL = re.compile(
-    rf"(?:{_MARK}\s*)*+(?P<name>[\w-]*+)\s*+(?:{_MARK}\s*)*+(?P<value>[\[{{].*[\]}}])(?P<rest>[^\]}}]*)",
+    rf"(?>(?:{_MARK}\s*)*)(?P<name>[\w-]*+)\s*+(?>(?:{_MARK}\s*)*)(?P<value>[\[{{].*[\]}}])(?P<rest>[^\]}}]*)",
     re.DOTALL,
 )
-_ENDS = re.compile(rf"\s*(?:{_MARK}\s*)*+")
+_ENDS = re.compile(rf"\s*(?>(?:{_MARK}\s*)*)")
 # Qwen3-Coder, which often leaves out the first line
 _TAGGED_CALL = re.compile(
     r"(?:<tool_call>\s*)?<function=(?P<name>[\w-]+)>(?P<body>.*)</function>\s*(?:</tool_call>)?",

@@ -312,10 +312,10 @@ _CALLS = (
           "announced a tool call", ""),
     Quirk("arguments with a comma before the bracket", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": '{"path": ".",}'}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "could not be read", wires=CHAT),
+        end="tool_calls"), Reply(DONE)], 2, 0, "list_files", wires=CHAT),
     Quirk("arguments as a Python literal", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "could not be read", wires=CHAT),
+        end="tool_calls"), Reply(DONE)], 2, 0, "list_files", wires=CHAT),
     Quirk("an answer of a local server that is a call between tags", lambda: [
         Reply(TAGGED), Reply(DONE)], 2, 0,
           "writes its tool calls as text", wires=CHAT),
