@@ -27,6 +27,7 @@ from swecli.regular_files import read_regular
 from swecli.tools.channels import OutsideChannels
 from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
+from swecli.tools.environment import own_environment
 from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
 from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
@@ -119,8 +120,7 @@ class Sandbox:
         self._own = tuple(own)
         self._channels = OutsideChannels()
         self._remove_private: weakref.finalize[..., Sandbox] | None = None
-        # reads the environment: the default, as for any child process
-        self._environ = os.environ if environ is None else environ
+        self._environ = own_environment(environ)
 
     @classmethod
     def of(cls, start: Start) -> Sandbox:

@@ -19,10 +19,11 @@ from swecli.tools.commands.rules import RUN, why_uncovered
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.commands.syntax import name_pipeline, read_command
 from swecli.tools.commands.touched_paths import find_touched_paths
+from swecli.tools.environment import child_environment
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.params import Params
-from swecli.tools.processes import ProcessExit, child_environment
+from swecli.tools.processes import ProcessExit
 from swecli.tools.sandbox import looks_denied, looks_read_only, says_read_only
 from swecli.tools.shell import OutputThrottle, run_shell
 from swecli.tools.time_limit import TIMEOUT_CODE, excess
