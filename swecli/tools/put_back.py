@@ -45,6 +45,18 @@ def look(guarded: GuardedFiles) -> Before:
     return Before(guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths}))
 
 
+def look_again(before: Before, now: GuardedFiles) -> Before:
+    """Return what is protected while a background command runs, after what it did was put back: also what is new, so
+    that it is named once, and what the user has saved by rename. What lies elsewhere now may still come back."""
+    present = look(now)
+    identities = dict(before.identities)
+    for path, identity in present.identities.items():
+        is_in_its_place = present.folders.get(_folder(path)) == before.folders.get(_folder(path))
+        if path not in identities or is_in_its_place:
+            identities[path] = identity
+    return Before(before.guarded, identities, {**present.folders, **before.folders})
+
+
 def put_back(
     root: Path,
     before: Before,
