@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -22,30 +21,6 @@ _GRACE_ON_KILL = 1.0  # for the kernel; what is still there then belongs to anot
 _DRAIN = 0.25  # for what is in the pipe when the program has ended
 _FINAL_OUTPUT = 0.05  # for what is in the pipe when the group was killed
 
-# Variables from which the providers' own tools and litellm read keys.
-_PROVIDER_KEY = re.compile(
-    r"(?:(?:AZURE_)?OPENAI|ANTHROPIC|GEMINI|GOOGLE(?:_AI|_GENAI)?|AZURE(?:_AI)?|MISTRAL|CODESTRAL|COHERE|CO|GROQ|XAI|"
-    r"DEEPSEEK|OPENROUTER|TOGETHER(?:_?AI)?|FIREWORKS(?:_AI)?|PERPLEXITY(?:AI)?|REPLICATE|HUGGINGFACE|HF|CEREBRAS|"
-    r"SAMBANOVA|NVIDIA_NIM|DEEPINFRA|ANYSCALE|AI21|VOYAGE|WATSONX|DATABRICKS|MOONSHOT|ZAI|DASHSCOPE|VOLCENGINE|NOVITA|"
-    r"HYPERBOLIC|LAMBDA|GITHUB_MODELS|CLARIFAI|FRIENDLI(?:AI)?|NSCALE|NEBIUS|MINIMAX|LITELLM|SWECLI|OLLAMA|LM_STUDIO|"
-    r"(?:HOSTED_)?VLLM|LLAMAFILE|XINFERENCE|FEATHERLESS_AI|GALADRIEL|(?:META_)?LLAMA)"
-    r"_(?:API_KEY|API_TOKEN|AUTH_TOKEN|ACCESS_TOKEN|KEY|TOKEN)|AWS_BEARER_TOKEN_BEDROCK",
-    re.IGNORECASE,
-)
-
-# An editor would wait for keys that nobody can press. It fails, so that git does not go on with an unedited text, as a
-# rebase would; quoted, since programs start an editor by a shell or split its words themselves.
-_NO_EDITOR = (
-    "sh -c 'echo No editor runs here: give the text as an option or in a file. >&2; exit 1'"
-)
-_EDITORS = ("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
-_NAMES_EDITOR = re.compile(r"\w*EDITOR|VISUAL")  # SVN_EDITOR, HGEDITOR, SUDO_EDITOR
-_QUIET = (
-    dict.fromkeys(("GIT_PAGER", "PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat")
-    | dict.fromkeys(_EDITORS, _NO_EDITOR)
-    | {"TERM": "dumb", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-)
-
 _StopReason = Literal["exit", "timeout", "stopped"]
 
 
@@ -61,19 +36,6 @@ class ProcessExit:
     left_running: bool = False
     pipeline: tuple[int, ...] = ()
     survivors: tuple[str, ...] = ()
-
-
-def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the environment for a child process: `environ` (None: this process's) without model keys, pagers and
-    editors."""
-    # reads the environment: the default, as for any child process
-    given = os.environ if environ is None else environ
-    kept = {
-        name: _NO_EDITOR if _NAMES_EDITOR.fullmatch(name) else value
-        for name, value in given.items()
-        if not _PROVIDER_KEY.fullmatch(name)
-    }
-    return kept | _QUIET
 
 
 async def run_group(

@@ -23,7 +23,9 @@ _NOT_ALLOWED = (
     "no command may create what starts programs or instructs an assistant. To allow it: edit_file or write_file, which "
     "ask the user, or his rule"
 )
-_CREATED = "there are new files that start programs or instruct an assistant, or they lie elsewhere now; tell the user"
+_CREATED = (
+    "there are new files that start programs or instruct an assistant, or they lie elsewhere now"
+)
 
 _FileIdentity = tuple[int, int]  # device and inode
 
@@ -41,6 +43,18 @@ def look(guarded: GuardedFiles) -> Before:
     """Return what is protected now, to compare it after a command."""
     paths = _paths(guarded)
     return Before(guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths}))
+
+
+def look_again(before: Before, now: GuardedFiles) -> Before:
+    """Return what is protected while a background command runs, after what it did was put back: also what is new, so
+    that it is named once, and what the user has saved by rename. What lies elsewhere now may still come back."""
+    present = look(now)
+    identities = dict(before.identities)
+    for path, identity in present.identities.items():
+        is_in_its_place = present.folders.get(_folder(path)) == before.folders.get(_folder(path))
+        if path not in identities or is_in_its_place:
+            identities[path] = identity
+    return Before(before.guarded, identities, {**present.folders, **before.folders})
 
 
 def put_back(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 from swecli.tools.base import ToolError
 from swecli.tools.covering import keep_covered
-from swecli.tools.guard import Guard, Writing
+from swecli.tools.guard import Guard
 from swecli.tools.guarded_files import find_guarded_files
+from swecli.tools.jobs import Watch
 from swecli.tools.processes import ProcessExit, run_group
-from swecli.tools.put_back import Before, look, put_back
+from swecli.tools.protection import Protection
 from swecli.tools.sandbox import Confined, GuardedFiles, Profile, Sandbox
 
 _TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
@@ -29,17 +29,20 @@ async def run_inside(
     timeout: float | None,
     on_output: Callable[[bytes], None],
     pass_fds: Collection[int] = (),
-    is_job: bool = False,
+    watch: Watch | None = None,
 ) -> ProcessExit:
     """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists, where
     it lies: what the program did to protected files and folders in other ways is put back, also if it is cancelled, and
-    `on_output` gets a line for each at the end. Raises ToolError if the workspace cannot be listed or no sandbox can be
+    `on_output` gets a line for each at the end. That of a background command has a `watch`, by which it is looked at
+    before. Raises ToolError if the workspace cannot be listed or no sandbox can be
     made, OSError and CancelledError."""
     for _ in range(_TRIES):
         guarded, options = await asyncio.to_thread(_prepare, sandbox, guard, profile, env)
-        before = look(guarded)
+        is_job = watch is not None
+        protection = Protection(sandbox, guard, profile, env, guarded, is_job=is_job)
+        if watch is not None:
+            watch.restore = protection.restore
         output = _Output(on_output)
-        restore = partial(_put_back, sandbox, guard, profile, env, before, is_job)
         try:
             with (
                 sandbox.confine(options, argv, env) as confined,
@@ -56,9 +59,9 @@ async def run_inside(
                 )
                 has_run = confined.has_ended() or end.reason != "exit"
         except BaseException:
-            restore()  # at once: after a cancellation nobody waits
+            protection.restore()  # at once: after a cancellation nobody waits
             raise
-        lines = await asyncio.to_thread(restore)
+        lines = await asyncio.to_thread(protection.restore)
         if has_run or not output.held:
             break
     else:
@@ -85,27 +88,6 @@ def _covering(
         yield
     finally:
         task.cancel()
-
-
-def _put_back(
-    sandbox: Sandbox,
-    guard: Guard,
-    profile: Profile,
-    env: Mapping[str, str],
-    before: Before,
-    is_job: bool,
-) -> list[str]:
-    if profile == "read-only":
-        return []
-
-    def is_allowed(name: str) -> bool:
-        return guard.judge(name).write is Writing.FREE
-
-    try:
-        now = find_guarded_files(guard, env, profile)
-    except ToolError as error:
-        return [f"what it did to files that start programs is not known: {error}"]
-    return put_back(sandbox.root, before, now, is_allowed, is_job=is_job)
 
 
 class _Output:

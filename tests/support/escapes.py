@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
-from swecli.tools.processes import child_environment, run_group
+from swecli.tools.processes import run_group
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Profile, Sandbox
 from tests.support.as_user import print_as_user
