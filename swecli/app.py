@@ -22,6 +22,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
+from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
 from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
@@ -403,12 +404,21 @@ class _LateRecorder:
 
     def __init__(self, open_history: Callable[[], TurnHistory | None]) -> None:
         self._open_history = open_history
+        self._has_recorded = False
 
     def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[list[str]]:
+        self._has_recorded = True
         return self._recorder.around(paths)
 
     def take_notices(self) -> list[str]:
         return self._recorder.take_notices()
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
+        if not self._has_recorded:
+            return []
+        return await self._recorder.changed_files(session_id, number, is_cancelled=is_cancelled)
 
     @property
     def _recorder(self) -> ChangeRecorder:

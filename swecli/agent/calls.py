@@ -17,6 +17,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
     Event,
+    FilesChanged,
     Notice,
     ToolFinished,
     ToolProgress,
@@ -332,6 +333,16 @@ class CallRunner:
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result)
         self._sessions.record_call(call, result if is_shorter else None)
+
+    async def list_changes(
+        self, session_id: str, number: int, *, is_cancelled: bool = False
+    ) -> list[Event]:
+        """Return the event on the files that a turn of a session changed, if it changed any."""
+        changes = self._toolkit.ctx.files.changes
+        if changes is None:
+            return []
+        files = await changes.changed_files(session_id, number, is_cancelled=is_cancelled)
+        return [FilesChanged(tuple(files))] if files else []
 
     def changed_outputs(self) -> dict[str, tuple[str, str | None]]:
         """Return the results that running calls would have if they ended now, of those with new output since the last

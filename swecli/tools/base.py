@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from swecli.config.trust import Skill
+from swecli.models.changed_files import ChangedFile
 from swecli.models.message import (
     MODES,
     Decision,
@@ -73,6 +74,13 @@ class ChangeRecorder(Protocol):
 
     def take_notices(self) -> list[str]:
         """Return, once, the lines for the user about changes that cannot be recorded."""
+        ...
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
+        """Return the files that differ since the newest turn of a session began; of a cancelled turn without what
+        background commands wrote last."""
         ...
 
 

@@ -23,7 +23,9 @@ _NOT_ALLOWED = (
     "no command may create what starts programs or instructs an assistant. To allow it: edit_file or write_file, which "
     "ask the user, or his rule"
 )
-_CREATED = "there are new files that start programs or instruct an assistant, or they lie elsewhere now; tell the user"
+_CREATED = (
+    "there are new files that start programs or instruct an assistant, or they lie elsewhere now"
+)
 
 _FileIdentity = tuple[int, int]  # device and inode
 

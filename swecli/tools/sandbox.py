@@ -24,10 +24,10 @@ from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
+from swecli.tools.channels import OutsideChannels
 from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
 from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
-from swecli.tools.listeners import listening_sockets
 from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
 from swecli.tools.shared_network import SharedNetwork
@@ -117,6 +117,7 @@ class Sandbox:
         self.root = root.resolve()
         self._setting = setting
         self._own = tuple(own)
+        self._channels = OutsideChannels()
         self._remove_private: weakref.finalize[..., Sandbox] | None = None
         # reads the environment: the default, as for any child process
         self._environ = os.environ if environ is None else environ
@@ -358,12 +359,13 @@ class Sandbox:
 
     def _hidden_outside(self, guarded: GuardedFiles) -> list[str]:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
-        only root may read, and the sockets of running programs."""
+        only root may read, and what leads to running programs."""
         home = home_of(self._environ)
         shown = (str(self.root), *self._programs, *self._caches, *guarded.shown)
         replaced = (*_REPLACED, *self._homes)
         found = [*self._own, *_secrets_at_home(home), *_closed_settings()]
-        found += listening_sockets((str(self.root), *guarded.shown))
+        own_process = self._network.process if self._network is not None else 0
+        found += self._channels.find((str(self.root), *guarded.shown), own_process)
         hidden = []
         for path in found:
             real = path.resolve()

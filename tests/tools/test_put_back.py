@@ -93,7 +93,7 @@ async def test_a_folder_that_was_only_renamed_keeps_its_new_name(run: RunTool, r
     shown = await write(run, "mv docs manual")
     assert (root / "manual/AGENTS.md").read_text() == "whole\n"
     assert not (root / "docs").exists()
-    assert "tell the user: manual/AGENTS.md" in shown
+    assert "elsewhere now: manual/AGENTS.md" in shown
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ async def test_ordinary_work_in_a_repository_is_not_touched(run: RunTool, root: 
     )
     assert shown.startswith("exit code 0")
     assert "replaced" not in shown
-    assert "tell the user" not in shown
+    assert "elsewhere now" not in shown
 
 
 async def test_what_the_user_saves_while_a_command_runs_stays(
@@ -199,7 +199,7 @@ async def test_what_the_user_saves_while_a_command_runs_stays(
     [job] = ctx.commands.jobs.all
     await asyncio.wait({job.task})
     assert (file.read_text(), new.read_text()) == ("by the user\n", "new by the user\n")
-    assert "tell the user: web/AGENTS.md" in job.text
+    assert "elsewhere now: web/AGENTS.md" in job.text
 
 
 async def test_what_a_job_exchanged_is_in_its_place_again_at_its_end(

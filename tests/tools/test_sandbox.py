@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from swecli.models.changed_files import ChangedFile
 from swecli.models.message import Decision, Mode, ToolCall, ToolResult
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import execute
@@ -61,6 +62,11 @@ class Recorder:
         return nullcontext([])
 
     def take_notices(self) -> list[str]:
+        return []
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
         return []
 
 
