@@ -34,6 +34,8 @@ _PRIVATE = (
 _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f"
 
 _INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
+# in ordinary text: a variation selector (a run of them shapes nothing), a soft hyphen, a byte order mark
+_SHAPING = re.compile("(?<![\ufe00-\ufe0f])[\ufe00-\ufe0f](?![\ufe00-\ufe0f])|[\xad\ufeff]")
 _LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _LINE_END = re.compile("\r\n|[\r\u2028\u2029]")
 _STRAY_JOINERS = re.compile(
@@ -51,6 +53,18 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
     text = _LONE_SURROGATE.sub("\ufffd", _INVISIBLE_RUN.sub("", text))
     text = _STRAY_JOINERS.sub("", text)
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
+
+
+def decode_text(data: bytes) -> str:
+    """Return the UTF-8 text of a file that instructs the model: line ends become "\\n", invalid bytes are replaced, and
+    what a person who trusts the file cannot see is left out."""
+    return sanitize(data.decode("utf-8-sig", "replace"))
+
+
+def count_hidden(text: str) -> int:
+    """Return how many invisible characters a text has that shape no visible one: they may be a text of their own."""
+    visible = _SHAPING.sub("", _LINE_END.sub("\n", text))
+    return sum(map(len, _INVISIBLE_RUN.findall(visible)))
 
 
 @cache  # compiling takes 4 ms, which no start needs

@@ -17,11 +17,12 @@ from swecli.config.project_files import (
 from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, Skill
 from swecli.context.budget import is_lean
-from swecli.regular_files import decode_text, read_regular
-from swecli.text import truncate
+from swecli.regular_files import read_regular
+from swecli.text import count_hidden, decode_text, truncate
 
 _MAX_SKILL_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
+_MAX_NAMED = 5  # of the skills that are not used: more than anybody breaks in one go, few enough for a start's lines
 _SKILLS_TITLE = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
     "The user's words win over them."
@@ -94,12 +95,16 @@ def _read_within(path: Path, root: Path, trust: FolderTrust, limit: int) -> tupl
         return "", f"not used: {problem}"
     text = decode_text(data)
     size = len(data)
+    hidden = count_hidden(data.decode("utf-8", "replace"))
+    left_out = f"{hidden:,} invisible characters are left out" if hidden else ""
     if len(text) <= limit:
-        return text.strip(), ""
+        return text.strip(), left_out
     if limit <= 0:
         notice = "instructions nearer to the working directory use up the limit"
         return "", f"left out ({size:,} bytes): {notice}"
     notice = f"only the first {limit:,} characters of {size:,} bytes are used"
+    if left_out:
+        notice += f", {left_out}"
     return f"{text[:limit].rstrip()}\n[Cut here: the file is longer.]", notice
 
 
@@ -141,6 +146,7 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
         )
         project_files = []
     lines: list[str] = []
+    unused: list[str] = []
     for file in [*user_files, *project_files]:
         is_of_project = file in project_files
         name = str(file).replace(f"{home}/", "~/", 1)
@@ -150,22 +156,28 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
             skill, line = _parse_skill(file, trust if is_of_project else None)
         except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
             problem = getattr(error, "strerror", None) or error
-            project.notices.append(f"{name} is not used: {problem}")
+            unused.append(f"{name} is not used: {problem}")
             continue
         first = project.skills.setdefault(skill.name, skill)
         if first is skill:
             lines.append(line)
         elif not first.file.samefile(file):
             problem = f"{first.file.parent} has the same name {skill.name}"
-            project.notices.append(f"{name} is not used: {problem}")
+            unused.append(f"{name} is not used: {problem}")
+    project.notices.extend(unused[:_MAX_NAMED])
+    if len(unused) > _MAX_NAMED:
+        more = len(unused) - _MAX_NAMED
+        project.notices.append(f"{more:,} more skills are not used, for reasons like these")
     names = list(project.skills)
     unlisted: list[str] = []
     while len("\n".join(lines).encode()) > _MAX_SKILL_LIST:
         lines.pop()
         unlisted.insert(0, names.pop())
     if unlisted:
+        more = f" and {len(unlisted) - _MAX_NAMED:,} more" if len(unlisted) > _MAX_NAMED else ""
         project.notices.append(
-            f"the list of skills is full: the model does not see {', '.join(unlisted)}. Shorten descriptions"
+            f"the list of skills is full: the model does not see {', '.join(unlisted[:_MAX_NAMED])}{more}. "
+            "Shorten descriptions"
         )
     return replace(project, text="\n".join([_SKILLS_TITLE, *lines]) if lines else "")
 

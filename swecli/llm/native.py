@@ -32,6 +32,7 @@ from swecli.models.message import ApiMessage, ModelChunk, ModelRequest, StopReas
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
+_SLICE_SECONDS = 1.0  # in which silence is counted
 # OpenRouter answers 404, llama.cpp 500 if its chat template fails
 _INFORMATIVE_STATUSES = (400, 404, 422, 500)
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
@@ -140,17 +141,18 @@ class NativeModel(ABC):
         try:
             await answer.request_sent.wait()
             yield ModelChunk()
-            last_change = 0.0  # the time at which the last content came
+            silence = 0.0  # seconds without content in which this process ran
             last_state: tuple[int, str | None] | None = None  # None: nothing has been looked at
             while not (reading.done() or answer.finished):
                 state = (answer.size, answer.finish_reason)
                 if state != last_state:
-                    last_change = asyncio.get_running_loop().time()
+                    silence = 0.0
                     last_state = state
-                await self._wait_for_data(answer, last_change)
+                silence += await self._wait_for_data(answer, silence)
                 for chunk in answer.pop_chunks():
                     yield chunk
                 await asyncio.wait({reading}, timeout=_JOIN_SECONDS)
+                silence += _JOIN_SECONDS
             if answer.finished:
                 await asyncio.wait({reading}, timeout=_END_SECONDS)
             for chunk in answer.pop_chunks(is_last=True):
@@ -174,37 +176,32 @@ class NativeModel(ABC):
         probed = await asyncio.to_thread(self.endpoint.probe)
         self.profile = self.profile.layered({"window": probed.get("window")}, "probe")
 
-    async def _wait_for_data(self, answer: Answer, last_change: float) -> None:
-        """Wait for the next bytes of an answer; `last_change` is the time of the request or the last content. Raises
-        Unavailable on a stall; after the finish reason, the answer counts as finished."""
+    async def _wait_for_data(self, answer: Answer, silence: float) -> float:
+        """Wait for the next bytes of an answer; `silence` are the seconds since the request or the last content.
+        Returns the seconds that it took. Raises Unavailable on a stall; after the finish reason, the answer counts as
+        finished."""
         endpoint = self.endpoint
-        elapsed = asyncio.get_running_loop().time() - last_change
         limit = endpoint.first_byte
         problem = "sent no data"
         if answer.size:
             limit = endpoint.quiet
             problem = "stopped in its answer and sent no data"
         seconds = limit
-        if endpoint.first_token - elapsed < limit:  # only keep-alives come
-            limit = endpoint.first_token - elapsed
+        if endpoint.first_token - silence < limit:  # only keep-alives come
+            limit = endpoint.first_token - silence
             seconds = endpoint.first_token
             problem = "sent no text of an answer"
         if answer.finish_reason:  # some send it with every delta
-            limit = endpoint.after_finish - elapsed
-        try:
-            async with asyncio.timeout(limit):
-                # a limit that has passed ends the wait also if data has arrived
-                await asyncio.sleep(0)
-                await answer.data_arrived.wait()
-        except TimeoutError:
-            if answer.finish_reason:
-                answer.finished = True
-                return
+            limit = endpoint.after_finish - silence
+        waited = await _wait_awake(answer.data_arrived, limit)
+        if waited is not None:
+            answer.data_arrived.clear()
+            return waited
+        if not answer.finish_reason:
             hint = "It may have been billed. Try again, or choose another model with -m."
-            raise Unavailable(
-                f"{endpoint.address} {problem} for {seconds:g} s.", hint, tries=1
-            ) from None
-        answer.data_arrived.clear()
+            raise Unavailable(f"{endpoint.address} {problem} for {seconds:g} s.", hint, tries=1)
+        answer.finished = True
+        return limit
 
     async def _run_request(
         self, request: ModelRequest, body: dict[str, Any], answer: Answer
@@ -435,6 +432,29 @@ class NativeModel(ABC):
         if lesson and lesson.field == f"{LEFT_OUT}stream" and status == 500:
             return None  # it is about a stream that broke
         return lesson
+
+
+async def _wait_awake(event: asyncio.Event, limit: float) -> float | None:
+    """Wait for an event, at most for `limit` seconds in which this process runs: while it is stopped, or the machine
+    sleeps, what arrives lies in the socket and cannot be read. Returns the seconds that it took, None if the event did
+    not come."""
+    loop = asyncio.get_running_loop()
+    waited = 0.0
+    while True:
+        part = min(_SLICE_SECONDS, limit - waited)
+        begun = loop.time()
+        try:
+            async with asyncio.timeout(part):
+                # a limit that has passed ends the wait also if data has arrived
+                await asyncio.sleep(0)
+                await event.wait()
+        except TimeoutError:
+            if loop.time() - begun < part + _SLICE_SECONDS:  # else it was stopped meanwhile
+                waited += part
+            if waited >= limit:
+                return None
+        else:
+            return waited + min(part, loop.time() - begun)
 
 
 async def _read_error(response: Any) -> bytes:
