@@ -80,25 +80,27 @@ def open_sessions(
 
     sessions = SessionManager.open(location, even_read_only=True)
     with closing(sessions.database):
-        for notice in sessions.database.notices:
-            sys.stderr.write(complaint(notice, "") + "\n")
         if resume:
             _resume(sessions, working_folder(args.cwd), vars(args).get("session"))
+        for notice in sessions.database.notices:
+            sys.stderr.write(complaint(notice, "") + "\n")
         yield sessions
 
 
 def _resume(sessions: SessionManager, directory: Path, ref: str | None) -> None:
     # late: as above
     from swecli.models.session import Session
+    from swecli.tools.projects import open_project
 
+    place = open_project(sessions.database, directory)
     try:
-        sessions.resume(ref, str(directory))
+        sessions.resume(ref, str(directory), place=place)
     except BadInput:
         if ref:
             raise
-        sessions.use(
-            Session(id="", working_directory=str(directory), project=str(project_root(directory)))
-        )
+        here = Session(id="", working_directory=str(directory), project=place.project)
+        here.subfolder = place.subfolder
+        sessions.use(here)
 
 
 @contextmanager
