@@ -21,10 +21,11 @@ _KEYED_TABLES = ("bullet", "check_result", "delta", "finding", "review", "sessio
 _SNAPSHOTS = ("before", "kept")  # of a delta: bullets as JSON, with their project
 _FIGURES = "consolidated:"  # and the key: a figure of learning about a project
 _IS_KEPT = "scope = 'project' AND state != 'deleted'"
-_LAST_USE = (
-    "SELECT max(updated_at) FROM session WHERE project = :project"
+_IN_FOLDER = (
+    "project = :project"
     " AND (directory = :root OR substr(directory, 1, length(:root) + 1) = :root || '/')"
 )
+_LAST_USE = f"SELECT max(updated_at) FROM session WHERE {_IN_FOLDER}"
 _COUNTS = (
     f"SELECT project, count(*) AS strategies, 0 AS findings, 0 AS sessions, NULL AS used_at FROM bullet"
     f" WHERE {_IS_KEPT} GROUP BY project"
@@ -111,27 +112,40 @@ class ProjectStore:
         with self._database.write() as db:
             _move(db, old, new)
 
-    def choose(self, whereabouts: Whereabouts, key: str, *, takes: Sequence[str] = ()) -> None:
-        """Store that the user named the project of a folder, and move to it what lies under the keys that it takes."""
-        here = [
-            record
-            for record in self.recorded(whereabouts)
-            if record.folder == folder_key(str(whereabouts.holder))
-        ]
+    def choose(
+        self,
+        whereabouts: Whereabouts,
+        key: str,
+        *,
+        takes: Sequence[str] = (),
+        sessions_of: str = "",
+    ) -> None:
+        """Store that the user named the project of a folder, and move to it what lies under the keys that it `takes`,
+        or only the sessions of the project `sessions_of` that worked in the folder."""
+        folder = folder_key(str(whereabouts.holder))
+        here = [record for record in self.recorded(whereabouts) if record.folder == folder]
         first_commit = next((record.first_commit for record in here if record.first_commit), "")
-        record = make_record(whereabouts, key, KeyBasis.CHOSEN, first_commit)
-        self.record(record, replaces=here, takes=takes)
+        self.record(
+            make_record(whereabouts, key, KeyBasis.CHOSEN, first_commit),
+            replaces=here,
+            takes=takes,
+        )
+        if sessions_of:
+            root = folder_key(str(whereabouts.root))
+            parameters = {"new": key, "project": sessions_of, "root": root}
+            with self._database.write() as db:
+                db.execute(f"UPDATE session SET project = :new WHERE {_IN_FOLDER}", parameters)
 
     def holdings(self, key: str) -> LeftMemory:
         """Return what lies under a key."""
         return next(
-            (memory for memory in self._all_holdings() if memory.project == key),
+            (memory for memory in self.all_holdings() if memory.project == key),
             LeftMemory(key, "", 0, 0, 0, None),
         )
 
     def left(self) -> list[LeftMemory]:
         """Return what lies under keys that no folder here has, the one used last first."""
-        left = [memory for memory in self._all_holdings() if not self.folders_of(memory.project)]
+        left = [memory for memory in self.all_holdings() if not self.folders_of(memory.project)]
         earliest = datetime.min.replace(tzinfo=UTC)
         return sorted(left, key=lambda memory: memory.used_at or earliest, reverse=True)
 
@@ -145,7 +159,13 @@ class ProjectStore:
         # from before there were records: the key is the path of a folder, which moves when it is opened
         return [key] if inode_of(Path(key)) else []
 
-    def _all_holdings(self) -> list[LeftMemory]:
+    def is_made_of_commit(self, key: str) -> bool:
+        """Return whether a key was made of a first commit, so that clones have it too."""
+        with self._database.read() as db:
+            return any(record.basis is KeyBasis.COMMIT for record in _records_of(db, key))
+
+    def all_holdings(self) -> list[LeftMemory]:
+        """Return what lies under each key."""
         with self._database.read() as db:
             counted = db.execute(_HOLDINGS).fetchall()
             folders = {
