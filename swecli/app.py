@@ -16,6 +16,7 @@ from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import Skill, TrustLedger
+from swecli.context.instructions import InstructionsBelow
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
@@ -364,6 +365,7 @@ def _assemble(
         changes=_LateRecorder(lambda: runtime.history) if sessions.database.path else None,
         jobs=Jobs(),
         skills=lambda: skills,
+        below=InstructionsBelow(root, start.read_trust),
     )
     condense_model = None
     problem = ""

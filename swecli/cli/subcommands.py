@@ -118,13 +118,14 @@ def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
 def instructions_in(directory: str) -> str:
     """Load the instruction files of a directory; "" if it does not exist."""
     # late: few subcommands need it
-    from swecli.context.project import load_instructions
+    from swecli.context.instructions import load_instructions
 
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
     trust = TrustLedger.find(Paths.find(os.environ)).trust_in(project_root(folder))
-    return load_instructions(folder, trust).text
+    home = Path(os.environ.get("HOME") or "/")
+    return load_instructions(folder, trust, home=home).text
 
 
 def write_file(path: Path, text: str, hint: str) -> None:
