@@ -16,6 +16,7 @@ from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import Skill, TrustLedger
+from swecli.context.instructions import InstructionsBelow
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
@@ -26,12 +27,14 @@ from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
 from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ChangeRecorder
 from swecli.tools.jobs import Jobs, lost_jobs
 from swecli.tools.limits import one_line
+from swecli.tools.projects import open_project
 from swecli.tools.surroundings import Surroundings
 
 if TYPE_CHECKING:  # an answer is shown before these are loaded
@@ -186,6 +189,11 @@ class Runtime:
         """Set the permission mode from the next call on, until the program ends."""
         self.agent.permissions.mode = mode
 
+    @property
+    def place(self) -> ProjectPlace:
+        """The folder's project, and its place in it."""
+        return open_project(self.sessions.database, self.cwd)
+
     def new_session(self, title: str = "") -> None:
         """Start a new session with the window of the current one."""
         previous = self.sessions.current_session
@@ -195,7 +203,7 @@ class Runtime:
             self.agent.model.name,
             title=title,
             window=window,
-            project=str(project_root(self.cwd)),
+            place=self.place,
         )
         self.is_open_elsewhere = self.sessions.enter()
         self.agent.ctx.files.digests.clear()
@@ -203,7 +211,9 @@ class Runtime:
 
     def resume(self, ref: str | None) -> None:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
-        session = self.sessions.resume(ref, str(self.cwd), attended=self.start.attended)
+        session = self.sessions.resume(
+            ref, str(self.cwd), place=self.place, attended=self.start.attended
+        )
         self.restore_todos(session)
         self.is_open_elsewhere = self.sessions.enter()
 
@@ -329,6 +339,8 @@ def _assemble(
     """Build the runtime on an open store. Raises SwecliError."""
     settings = start.settings
     root = start.cwd.resolve()
+    if sessions.current_session is None:
+        open_project(sessions.database, root)  # a notice may ask whose memory it is
     if surroundings is None:
         surroundings = Surroundings(root, start.environ)
         surroundings.begin()  # git may take longer than what follows
@@ -354,6 +366,7 @@ def _assemble(
         changes=_LateRecorder(lambda: runtime.history) if sessions.database.path else None,
         jobs=Jobs(),
         skills=lambda: skills,
+        below=InstructionsBelow(root, start.read_trust),
     )
     condense_model = None
     problem = ""

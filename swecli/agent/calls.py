@@ -13,6 +13,7 @@ from pathlib import Path
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
 from swecli.config.trust import Skill
+from swecli.context.instructions import InstructionsBelow
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
@@ -92,6 +93,7 @@ class Toolkit:
     ctx: ToolContext  # of the workspace
     ask: Ask  # asks the user for approval
     user_time: UserTime = field(default_factory=UserTime)  # that questions waited
+    below: InstructionsBelow | None = None  # None: the model gets none of folders below
 
     @classmethod
     def open(
@@ -104,6 +106,7 @@ class Toolkit:
         changes: ChangeRecorder | None,
         jobs: Jobs,
         skills: Callable[[], Mapping[str, Skill]],
+        below: InstructionsBelow,
     ) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools = ToolRegistry.discover()
@@ -134,7 +137,7 @@ class Toolkit:
             skills=skills,
             search=search,
         )
-        return cls(tools, permissions, ctx, ask), notices
+        return cls(tools, permissions, ctx, ask, below=below), notices
 
     @property
     def guard(self) -> Guard:
@@ -237,6 +240,9 @@ class CallRunner:
                 changes = self._toolkit.ctx.files.changes
                 for line in changes.take_notices() if changes else ():
                     yield Notice(line, "warning")
+                below = self._toolkit.below
+                for line in below.take_notices() if below else ():
+                    yield Notice(line, "warning")
 
     async def _run_batch(
         self, batch: list[ToolCall], problems: dict[str, str]
@@ -319,9 +325,21 @@ class CallRunner:
             self._running.pop(call.id, None)
         ended = toolkit.ctx.commands.jobs.take_ended()
         call.ended_jobs = tuple(job.name for job in ended)
-        notes = [self._loop_guard.record(call, result.for_model), *(job.report for job in ended)]
+        notes = [
+            self._loop_guard.record(call, result.for_model),
+            *(job.report for job in ended),
+            self._instructions_below(call, result),
+        ]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
+
+    def _instructions_below(self, call: ToolCall, result: ToolResult) -> str:
+        """Return the instructions of the folders that a call was the first to work in, "" for none."""
+        below = self._toolkit.below
+        if below is None or not result.ok:
+            return ""
+        files = (*call.effects.read, *call.effects.changed)
+        return below.note(files, self._sessions.current_session)
 
     def _record(self, call: ToolCall, result: str, note: str = "") -> None:
         """Store a result with a note as the model gets it, and the complete result if that is longer."""

@@ -27,6 +27,7 @@ from swecli.llm.registry import choose_model, make_model
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.tools.projects import open_project
 
 if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningEvent, LearningService
@@ -229,10 +230,13 @@ def _resolve_sessions(
     in a directory that no longer exists. Other refs are returned unchanged. Raises BadInput."""
     if refs not in (["all"], ["here"]):
         return refs, []
-    directory = str(folder) if refs == ["here"] else None
-    stored = sorted(
-        sessions.catalog.list_sessions(directory, _MAX_SESSIONS), key=lambda info: info.id
-    )
+    catalog = sessions.catalog
+    if refs == ["here"]:
+        place = open_project(sessions.database, folder)
+        listed = catalog.list_sessions(str(folder), _MAX_SESSIONS, place=place)
+    else:
+        listed = catalog.list_sessions(None, _MAX_SESSIONS)
+    stored = sorted(listed, key=lambda info: info.id)
     if not stored:
         raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
     missing = [info for info in stored if not Path(info.directory).is_dir()]

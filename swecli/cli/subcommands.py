@@ -80,25 +80,27 @@ def open_sessions(
 
     sessions = SessionManager.open(location, even_read_only=True)
     with closing(sessions.database):
-        for notice in sessions.database.notices:
-            sys.stderr.write(complaint(notice, "") + "\n")
         if resume:
             _resume(sessions, working_folder(args.cwd), vars(args).get("session"))
+        for notice in sessions.database.notices:
+            sys.stderr.write(complaint(notice, "") + "\n")
         yield sessions
 
 
 def _resume(sessions: SessionManager, directory: Path, ref: str | None) -> None:
     # late: as above
     from swecli.models.session import Session
+    from swecli.tools.projects import open_project
 
+    place = open_project(sessions.database, directory)
     try:
-        sessions.resume(ref, str(directory))
+        sessions.resume(ref, str(directory), place=place)
     except BadInput:
         if ref:
             raise
-        sessions.use(
-            Session(id="", working_directory=str(directory), project=str(project_root(directory)))
-        )
+        here = Session(id="", working_directory=str(directory), project=place.project)
+        here.subfolder = place.subfolder
+        sessions.use(here)
 
 
 @contextmanager
@@ -116,13 +118,14 @@ def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
 def instructions_in(directory: str) -> str:
     """Load the instruction files of a directory; "" if it does not exist."""
     # late: few subcommands need it
-    from swecli.context.project import load_instructions
+    from swecli.context.instructions import load_instructions
 
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
     trust = TrustLedger.find(Paths.find(os.environ)).trust_in(project_root(folder))
-    return load_instructions(folder, trust).text
+    home = Path(os.environ.get("HOME") or "/")
+    return load_instructions(folder, trust, home=home).text
 
 
 def write_file(path: Path, text: str, hint: str) -> None:

@@ -7,7 +7,6 @@ import logging
 from threading import Thread
 
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.context.budget import RequestLimits, is_lean
 from swecli.context.project import load_project
@@ -21,6 +20,7 @@ from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
 from swecli.tools.permissions import Permissions
+from swecli.tools.projects import open_project
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.surroundings import Surroundings
 
@@ -78,10 +78,10 @@ async def send_first_request(
 def _open_session(start: Start, model: ChatModel, sessions: SessionManager) -> Session:
     """Start or resume the session. Raises SwecliError."""
     folder = str(start.cwd)
+    place = open_project(sessions.database, start.cwd)
     if start.resume is not None:
-        return sessions.resume(start.resume or None, folder)
-    project = str(project_root(start.cwd))
-    return sessions.start(folder, model.name, window=start.settings.window, project=project)
+        return sessions.resume(start.resume or None, folder, place=place)
+    return sessions.start(folder, model.name, window=start.settings.window, place=place)
 
 
 def _has_changed_anchors(session: Session) -> bool:

@@ -35,7 +35,8 @@ from swecli.text import one_line
 if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.events import Event
-    from swecli.models.session import Session
+    from swecli.models.project import ProjectPlace
+from swecli.models.session import Session
 
 _MAX_SESSIONS = 1_000  # among which a title is looked up
 # seconds until a thread that imports gives way to a key; Python's default is 0.005
@@ -153,7 +154,8 @@ class REPL(Program):
     def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session: its title if it has one that no other has."""
         folder = str(self.start.cwd)
-        newest = self.session_manager.catalog.list_sessions(folder, 1)
+        place = ProjectPlace(session.project, session.subfolder or "")
+        newest = self.session_manager.catalog.list_sessions(folder, 1, place=place)
         if [info.id for info in newest] == [session.id]:
             flags = ["-c"]
         else:

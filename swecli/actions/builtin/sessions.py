@@ -24,9 +24,16 @@ _LIMIT = Flag("--limit", f"at most so many (default {_MAX_LISTED})", "N")
 )
 def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """Newest first"""
-    folder = str(asked.folder) if "--here" in asked.flags else None
+    folder = None
+    place = None
+    if "--here" in asked.flags:
+        # late: the prompt completes the names of the actions before git's module is loaded
+        from swecli.tools.projects import open_project
+
+        folder = str(asked.folder)
+        place = open_project(sessions.database, asked.folder)
     limit = parse_count(asked.value("--limit"), _MAX_LISTED)
-    listed = sessions.catalog.list_sessions(folder, limit)
+    listed = sessions.catalog.list_sessions(folder, limit, place=place)
     rows = tuple(
         (
             session.id,

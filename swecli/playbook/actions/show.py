@@ -13,6 +13,7 @@ from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
 from swecli.playbook.action import ActionContext, resolve_file, summarize
+from swecli.playbook.actions.belonging import list_left
 from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
@@ -41,6 +42,7 @@ def _format_time(moment: datetime) -> str:
     Words(shell_name="N"),
     (
         Flag("--log", "list the newest changes instead (a number: how many)"),
+        Flag("--all", "list instead what is stored for folders that are gone"),
         Flag("--verbose", "with how often each was used, and the project's totals"),
         Flag("--export", "write them to a Markdown file (-: print it)", "FILE"),
         Flag("--force", "overwrite that file"),
@@ -54,6 +56,8 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
         return _export(ctx, asked.value("--export"), force="--force" in asked.flags)
     if "--log" in asked.flags:
         return _log(ctx)
+    if "--all" in asked.flags:
+        return list_left(sessions, ctx.command)
     if asked.words:
         raise BadInput(
             f"Unexpected argument {asked.words[0]!r:.40}.",

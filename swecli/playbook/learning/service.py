@@ -14,6 +14,7 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.playbook.action import format_op
 from swecli.playbook.learning import consolidation, lessons
@@ -330,8 +331,8 @@ class LearningService:
             self.sessions.playbook.refresh(session)
             if not consolidation.is_worthwhile(session) or self._is_consolidated(session):
                 return []
-            folder = session.project or session.working_directory
-            newest = self.sessions.catalog.list_sessions(folder, 2)
+            place = ProjectPlace(session.project, session.subfolder or "")
+            newest = self.sessions.catalog.list_sessions(session.working_directory, 2, place=place)
             left = [other.id for other in newest if other.id != session.id]
             if not left:
                 return []

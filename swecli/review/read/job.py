@@ -166,7 +166,9 @@ async def _make_job(
     title = f"Review of {plan.target.label}"
     verifier = _make_verifier(agent, store, target.sources)
     sessions = SessionManager(agent.sessions.database)
-    session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
+    session = sessions.start(
+        f"review of {root}", agent.model.name, title=title, project=store.project
+    )
     if old is not None:
         old = replace(old, session_id=session.id)
         plan = replace(plan, estimate=None)  # it would be of the whole

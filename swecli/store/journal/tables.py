@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from swecli.models.message import CallStatus, Effects
 from swecli.models.notes import notes_from_json, notes_to_json
+from swecli.models.project import KeyBasis
 from swecli.store.journal.table import (
     ARGUMENTS,
     ASSIGNED,
@@ -171,6 +172,26 @@ PLAYBOOK_LEARNED = Table(
         "value": Column(JSON, None),
     },
 )
+PROJECT_FOLDER = Table(
+    "project_folder",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "project": Column(TEXT),
+        "folder": Column(TEXT),
+        "inode": Column(NUMBER, 0),
+        "basis": Column(text_of(KeyBasis)),
+        "first_commit": Column(TEXT, ""),
+        "seen_at": Column(MOMENT, now),
+    },
+    fields=(
+        "project",
+        "folder",
+        "inode",
+        "basis",
+        "first_commit",
+        "seen_at",
+    ),
+)
 REVIEW = Table(
     "review",
     {
@@ -208,6 +229,7 @@ SESSION = Table(
         "allowed": Column(json_of(read_rules), None),
         "created_at": Column(MOMENT, now),
         "updated_at": Column(MOMENT, now),
+        "subfolder": Column(TEXT, None),
     },
     fields=(
         "id",
@@ -221,6 +243,7 @@ SESSION = Table(
         "allowed",
         "created_at",
         "updated_at",
+        "subfolder",
     ),
 )
 EVIDENCE = Table(
