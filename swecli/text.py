@@ -6,6 +6,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
 # Control sequences are removed whole, so that no printable rest ("[31m") remains. Each is bounded: an unterminated one
 # must not remove the text that follows.
 CONTROL_SEQUENCE = re.compile(
@@ -108,3 +112,12 @@ def join_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def short_path(path: Path) -> str:
+    """Return the path with the home folder as `~`."""
+    try:
+        inside = path.relative_to(path.home())
+    except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
+        return str(path)
+    return f"~/{inside}" if inside.parts else "~"

@@ -6,7 +6,7 @@ from swecli.config.project_files import INSTRUCTION_FILES
 from swecli.context.project import find_skills, load_instructions
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import short_path
+from swecli.text import short_path
 
 _INIT_PROMPT = (
     "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} for "
