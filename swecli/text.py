@@ -37,7 +37,6 @@ _PRIVATE = (
 # Zero-width joiners shape words in Arabic, Persian and Indic scripts; anywhere else they are only invisible.
 _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f"
 
-_INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
 _LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _LINE_END = re.compile("\r\n|[\r\u2028\u2029]")
 _STRAY_JOINERS = re.compile(
@@ -51,13 +50,20 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
     Line ends of every kind become "\\n", lone surrogates U+FFFD. Without `keep_newlines`, newlines and tabs become
     spaces. Idempotent.
     """
-    text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
-    text = _LONE_SURROGATE.sub("\ufffd", _INVISIBLE_RUN.sub("", text))
-    text = _STRAY_JOINERS.sub("", text)
+    letters = text.replace("\n", "").replace("\t", "")
+    if not (letters.isascii() and letters.isprintable()):
+        text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
+        text = _LONE_SURROGATE.sub("\ufffd", _invisible_run().sub("", text))
+        text = _STRAY_JOINERS.sub("", text)
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
 
 
-@cache  # compiling takes 4 ms, which no start needs
+@cache  # compiling takes 4 ms, which a start without such a character does not need
+def _invisible_run() -> re.Pattern[str]:
+    return re.compile(f"[{INVISIBLE}]+")
+
+
+@cache  # as above
 def unclear_character() -> re.Pattern[str]:
     """Return the pattern of a character that is spelled out where a person decides, because it cannot be seen or not be
     told from a space. Tabs and newlines are not."""
