@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # an answer is shown before these are loaded
     from swecli.agent.context_control import ContextControl
     from swecli.playbook.learning.lessons import PlaybookMemory
     from swecli.playbook.learning.service import LearningService
+    from swecli.tools.sandbox import Sandbox
     from swecli.undo.history import TurnHistory
 
 OPEN_ELSEWHERE = (
@@ -67,6 +68,7 @@ class Runtime:
     _learning: LearningService | None = None
     _memory: PlaybookMemory | None = None
     _history: TurnHistory | None = None
+    _sandbox: Sandbox | None = None
 
     @property
     def cwd(self) -> Path:
@@ -115,6 +117,15 @@ class Runtime:
             # the counter changes with the model
             self._memory = self.learning.open_memory(lambda text: self.agent.counter.count(text))
         return self._memory
+
+    def open_sandbox(self) -> Sandbox:
+        """Return the sandbox of the run's commands."""
+        if self._sandbox is None:
+            # late: it is loaded with the first command
+            from swecli.tools.sandbox import Sandbox
+
+            self._sandbox = Sandbox.of(self.start)
+        return self._sandbox
 
     @property
     def history(self) -> TurnHistory | None:
@@ -182,8 +193,7 @@ class Runtime:
     def missing_sandbox(self) -> str:
         """Return why commands run outside a sandbox, "" if they do not. The first call may take a while: not for the
         event loop."""
-        sandbox = self.agent.ctx.commands.sandbox
-        return sandbox.missing if sandbox else ""
+        return self.open_sandbox().missing
 
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on, until the program ends."""
@@ -292,8 +302,8 @@ class Runtime:
         """Close the session and the database, and remove the sandbox's temporary files."""
         self.sessions.leave()
         self.sessions.database.close()
-        if self.agent.ctx.commands.sandbox is not None:
-            self.agent.ctx.commands.sandbox.close()
+        if self._sandbox is not None:
+            self._sandbox.close()
 
 
 def settle() -> None:
@@ -363,6 +373,7 @@ def _assemble(
         sessions,
         ask,
         open_memory=lambda: runtime.open_memory(),
+        open_sandbox=lambda: runtime.open_sandbox(),
         changes=_LateRecorder(lambda: runtime.history) if sessions.database.path else None,
         jobs=Jobs(),
         skills=lambda: skills,

@@ -11,8 +11,6 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.agent.task import task_prompt, task_result
-from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
 from swecli.context.observed_limits import ModelLimits
@@ -188,7 +186,7 @@ class Agent:
         task_ctx = ToolContext(
             ctx.root,
             FileAccess(changes=ctx.files.changes),
-            CommandAccess(ctx.commands.timeout, ctx.commands.environ, ctx.commands.sandbox),
+            CommandAccess(ctx.commands.timeout, ctx.commands.environ, ctx.commands.open_sandbox),
             sessions=sessions,
             skills=ctx.skills,
         )
@@ -206,6 +204,9 @@ class Agent:
             condense_model=self.condense_model,
             thinking=self.thinking,
         )
+        # late: most turns start no task
+        from swecli.agent.task import task_prompt, task_result
+
         prompt_of_task = task_prompt(spec.name for spec in child.specs())
         child.builder = replace(builder, system_prompt=prompt_of_task)
         event: Event | None = None
@@ -237,6 +238,9 @@ class Agent:
 
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
+        # late: an answer is shown before
+        from swecli.agent.title import generate_title
+
         if self.condense_model is not None:
             await generate_title(self.sessions, self.condense_model)
 

@@ -9,6 +9,7 @@ from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
@@ -55,8 +56,10 @@ from swecli.tools.limits import (
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
-from swecli.tools.sandbox import Sandbox
-from swecli.tools.search_provider import SearchProvider
+
+if TYPE_CHECKING:
+    from swecli.tools.sandbox import Sandbox
+    from swecli.tools.search_provider import SearchProvider
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 _ORDER_SECONDS = 0.5  # after a longer wait than this a person misses a result
@@ -103,6 +106,7 @@ class Toolkit:
         ask: Ask,
         *,
         open_memory: Callable[[], Memory],
+        open_sandbox: Callable[[], Sandbox],
         changes: ChangeRecorder | None,
         jobs: Jobs,
         skills: Callable[[], Mapping[str, Skill]],
@@ -115,16 +119,15 @@ class Toolkit:
         session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)
         search: SearchProvider | None = None
-        try:
-            search = SearchProvider.of(
-                settings.search_url, settings.search_header, settings.search_key_env, start.environ
-            )
-        except ConfigError as error:
-            notices.append(f"web searches are not available: {error}")
+        if settings.search_url:
+            try:
+                search = _find_search(start)
+            except ConfigError as error:
+                notices.append(f"web searches are not available: {error}")
         commands = CommandAccess(
             float(settings.command_timeout),
             start.environ,
-            Sandbox.of(start),
+            open_sandbox,
             jobs=jobs,
             diagnostics=settings.diagnostics,
         )
@@ -170,7 +173,7 @@ class Toolkit:
 
         ctx = replace(
             self.ctx,
-            commands=replace(self.ctx.commands, sandbox=None),
+            commands=replace(self.ctx.commands, open_sandbox=None),
             progress=Progress(output=output),
         )
         try:
@@ -182,6 +185,17 @@ class Toolkit:
             problem = error.errors(include_url=False)[0]["msg"]
             raise BadInput(f"This cannot be run: {problem}.") from error
         return result.for_user.body, result.exit_code or 0
+
+
+def _find_search(start: Start) -> SearchProvider | None:
+    """Return the provider of web searches of the settings. Raises ConfigError."""
+    # late: few settings name one
+    from swecli.tools.search_provider import SearchProvider
+
+    settings = start.settings
+    return SearchProvider.of(
+        settings.search_url, settings.search_header, settings.search_key_env, start.environ
+    )
 
 
 class CallRunner:

@@ -18,8 +18,9 @@ from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import LONGEST_LINE, complaint, dumps
+from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
+from swecli.models.json_value import dumps
 from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -32,12 +33,21 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`, print its result and return the exit code. Raises SwecliError."""
     parser = Parser.for_subcommand(name)
     default = parser.get_default("default_action")
-    if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
+    if default and not _names_action(parser, argv):
         argv = [default, *argv]
     args = parser.parse_args(argv)
     working_folder(args.cwd)  # raises before anything is done
     result = args.run(args)  # an exit code if it printed its result itself
     return result if isinstance(result, int) else _print_result(result, args.json)
+
+
+def _names_action(parser: Parser, argv: Sequence[str]) -> bool:
+    """Return whether the first argument stands for an action, a known one or a mistyped one, or asks for the help."""
+    if not argv:
+        return False
+    if argv[0].startswith("-"):
+        return argv[0] in ("-h", "--help")
+    return argv[0] in parser.action_names or not parser.get_default("default_takes_words")
 
 
 def configuration_of(args: argparse.Namespace) -> Start:
@@ -150,11 +160,6 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
-def print_line(text: str) -> None:
-    """Print a line. Raises SwecliError if stdout cannot be written."""
-    _write(f"{sanitize(text)}\n")
-
-
 def _print_result(result: ActionResult, as_json: bool) -> int:
     """Print a result as JSON or text. Return its exit code."""
     if not as_json and result.exact is not None and not sys.stdout.isatty():
@@ -170,7 +175,8 @@ def format_result(result: ActionResult, as_json: bool) -> str:
     """Format a result as JSON or as lines of text, each with its end."""
     if as_json:
         return dumps(result.value, indent=2) + "\n"
-    texts = (*result.lines, *result.note.splitlines())
+    events = filter(None, (event.describe() for event in result.events))
+    texts = (*result.lines, *result.note.splitlines(), *events)
     lines = (*_format_table(result.head, result.rows), *map(sanitize, texts))
     return "".join(f"{line}\n" for line in lines)
 

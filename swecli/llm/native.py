@@ -10,17 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post
-from swecli.llm.key_command import run_key_command
 from swecli.llm.learned_facts import LEFT_OUT, LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
-from swecli.llm.refusals import BLOCKS, Lesson, lesson_from_refusal
 from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
     OutputLimitReached,
@@ -29,6 +27,9 @@ from swecli.models.errors import (
     UnsupportedFeature,
 )
 from swecli.models.message import ApiMessage, ModelChunk, ModelRequest, StopReason
+
+if TYPE_CHECKING:
+    from swecli.llm.refusals import Lesson
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
@@ -209,6 +210,9 @@ class NativeModel(ABC):
         """Send the request and read the whole answer. Raises ProviderError."""
         try:
             if self.endpoint.key is None and self.endpoint.key_command:
+                # late: most keys are in the environment
+                from swecli.llm.key_command import run_key_command
+
                 key = await run_key_command(self.endpoint.key_command)
                 self.endpoint = replace(self.endpoint, key=key)
             answer.hide_key(self.endpoint.key or "")
@@ -394,6 +398,9 @@ class NativeModel(ABC):
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)
+        # late: most requests are not refused
+        from swecli.llm.refusals import BLOCKS
+
         lesson = self._lesson_from(body, status, refusal)
         unconfirmed = [earlier.field for earlier, _ in self._unconfirmed]
         if lesson is None or lesson.field in unconfirmed:
@@ -419,6 +426,9 @@ class NativeModel(ABC):
         self, body: dict[str, Any], status: int | None, refusal: errors.ErrorBody
     ) -> Lesson | None:
         """Return what a refusal reveals, None for nothing."""
+        # late: as above
+        from swecli.llm.refusals import Lesson, lesson_from_refusal
+
         endpoint = self.endpoint
         if wire := self.other_wire(status, "" if refusal.is_page else refusal.words):
             protocol = "the Responses API" if wire == "responses" else "chat completions"

@@ -30,6 +30,7 @@ class ActionResult:
     note: str = ""  # printed below the table and the lines
     exact: str | None = None  # what a pipe gets, unchanged, in place of `lines`
     code: int = 0  # the exit code of the process
+    events: tuple[Event, ...] = ()  # what happened, below all of this
     questions: tuple[Question, ...] = ()  # that an interactive caller asks one by one
 
 
@@ -58,6 +59,8 @@ class Need(Enum):
     SETTINGS = auto()  # the configuration of a `Start`
     SETTINGS_FILE = auto()  # the path of the user's settings file, which may be missing or invalid
     TRUST = auto()  # the `TrustLedger`
+    LEARNING = auto()  # a `LearningService` in the session that is asked about; no model is asked
+    REFLECTING = auto()  # a `LearningService` whose model may be asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ class Flag:
     value: str = ""
     choices: tuple[str, ...] = ()  # all that may follow it, in place of `value`
     is_repeated: bool = False  # whether each use adds a value
+    takes_words: bool = False  # whether all words up to the next flag are values
+    is_required: bool = False  # of a command line
     in_shell: bool = True
     in_session: bool = True
 
@@ -265,6 +270,9 @@ class Family:
     actions: tuple[Action, ...]
     default: str  # the action of a slash line that names none
     default_in_shell: str = ""  # that of a command line; "" if it must name one
+    default_takes_words: bool = (
+        False  # whether a first word that names no action is one of the default's
+    )
     aliases: tuple[str, ...] = ()
 
     @property
@@ -282,10 +290,12 @@ class Family:
         that begins with a flag is one of the default action. Raises UsageError for an unknown action."""
         word, _, rest = line.partition(" ")
         name = word.lower()
-        if name and not name.startswith("-"):
-            return self.find(name), rest.strip(), name
-        default = next(action for action in self.actions if action.name == self.default)
-        return default, line, ""
+        names_action = any(action.name == name for action in self.actions)
+        is_for_default = not name or name.startswith("-")
+        if is_for_default or (self.default_takes_words and not names_action):
+            default = next(action for action in self.actions if action.name == self.default)
+            return default, line, ""
+        return self.find(name), rest.strip(), name
 
     def find(self, name: str) -> Action:
         """Return an action of the slash command. Raises UsageError."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.models.action import Invocation
 from swecli.models.doubts import doubt_in
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
@@ -15,6 +14,7 @@ from swecli.models.session import Session
 from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.models.action import Invocation
     from swecli.store.session_manager import SessionManager
 
 _MAX_CONTENT = 90  # characters of a strategy in a line about a change

@@ -27,10 +27,9 @@ from swecli.repl.input.prompt import PromptLine
 from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import short_path
 from swecli.repl.startup import Build, Startup
 from swecli.repl.status_command import StatusCommand
-from swecli.text import one_line
+from swecli.text import one_line, short_path
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start

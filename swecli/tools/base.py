@@ -141,8 +141,8 @@ class CommandAccess:
     timeout: float = 120.0
     # for child processes, which get no keys; None: this process's own
     environ: Mapping[str, str] | None = None
-    # None: commands run without one
-    sandbox: Sandbox | None = None
+    # opens the sandbox of the run, which the first command needs; None: commands run without one
+    open_sandbox: Callable[[], Sandbox] | None = None
     # of the sandbox that the running call's command runs in; None: it runs in none
     profile: Profile | None = None
     # the paths that the user has allowed the running call's command, which the sandbox would hide or keep as they are
@@ -151,6 +151,11 @@ class CommandAccess:
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()
     known_problems: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """Return the sandbox of the run, None if commands run without one."""
+        return self.open_sandbox() if self.open_sandbox is not None else None
 
 
 @dataclass(slots=True)

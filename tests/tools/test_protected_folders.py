@@ -31,9 +31,10 @@ INSTALLED = [
 @pytest.fixture(autouse=True)
 def sandbox(ctx: ToolContext, root: Path, permissions: Permissions) -> None:
     """Let commands run in a sandbox without a question; skip where there is none."""
-    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
-    if ctx.commands.sandbox.problem:
-        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
+    sandbox = Sandbox("auto", root, ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
+    if sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
     permissions.mode = "edits"
 
 

@@ -9,7 +9,7 @@ from swecli.context.instructions import load_instructions
 from swecli.context.project import find_skills
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import short_path
+from swecli.text import short_path
 
 _INIT_PROMPT = (
     "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} for "

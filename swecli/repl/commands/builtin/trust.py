@@ -12,7 +12,7 @@ from swecli.models.counts import pluralize
 from swecli.models.errors import StoreError
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.render.formatting import short_path
+from swecli.text import short_path
 
 # of a changed file's differences, so that the question and the list above it stay in view
 _MAX_ROWS = 40

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from swecli.actions.editor import editor_command, run_editor
 from swecli.models.errors import BadInput
-from swecli.repl.input.editor import editor_command, run_editor
 
 
 def test_the_editor_is_taken_from_visual_then_from_editor() -> None:

@@ -109,7 +109,7 @@ def test_a_session_whose_directory_is_missing_is_skipped_and_reported(
         (["--from"], 2),
         (["--from", "nowhere"], 42),
         (["--from", "here"], 42),
-        (["--from", "here", "--epochs", "0"], 2),
+        (["--from", "here", "--epochs", "0", "--rules-only"], 2),
         (["--from", "here", "-m", "nobody/nothing"], 42),
     ],
 )

@@ -70,11 +70,11 @@ def test_a_profile_is_shown_with_origins_and_its_learned_facts_can_be_forgotten(
     assert fields["window"] == {"value": 1_047_576, "from": "table"}
     assert run("models", "forget", "openai/gpt-4.1").code == 0
     assert run("models", "forget", "openai/gpt-4.1").code == 42
-    assert run("models", "gpt", "nothing").code == 42
+    assert run("models", "gpt", "nothing").code == 2
     dated = run("models", "show", "openai/gpt-4.1-2031-01-01", "--json").json
     assert dated["window"] == {"value": fields["window"]["value"], "from": "guessed: like gpt-4.1"}
     assert dated["price_input"]["from"] == "guessed: like gpt-4.1"
-    assert "show, test and forget take a model's name" in run("models", "show").complaint
+    assert "models show needs a model's name" in run("models", "show").complaint
 
 
 def write_config(own_home: Path, text: str) -> None:

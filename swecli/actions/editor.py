@@ -1,4 +1,4 @@
-"""The user's editor."""
+"""The editor of the user, who opens a file in it."""
 
 from __future__ import annotations
 

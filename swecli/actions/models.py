@@ -1,18 +1,13 @@
-"""`swecli models`: list, show and test models."""
+"""Describe, test and list models, and what is known of them."""
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import configuration_of
 from swecli.config.model_entry import ModelEntry
-from swecli.config.settings import Settings
+from swecli.config.settings import Start
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import HOSTED, LOCAL, SERVICES, Service, resolve
 from swecli.llm.learned_facts import LearnedFacts
@@ -31,38 +26,10 @@ _MAX_NAMES = 10  # in a line
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
-@subcommand
-def _models(parser: Parser) -> None:
-    """List the models that can be used here, and what each needs."""
-    add = parser.add_argument
-    add(
-        "word",
-        nargs="?",
-        help="list the known models with this in their name; or show, test, forget, update",
-    )
-    add(
-        "name",
-        nargs="?",
-        help="show what is known about this model, ask it once, or forget what was learned; update takes none: it "
-        "fetches the table of prices and limits",
-    )
-    parser.set_defaults(run=_run)
-
-
-def _run(args: argparse.Namespace) -> ActionResult:
-    with_name = {"show": _show, "test": _test, "forget": _forget}
-    if bool(args.name) != (args.word in with_name):
-        raise BadInput("Only show, test and forget take a model's name.", "See `swecli models`.")
-    if args.word == "update":
-        return _update()
-    if args.name:
-        return with_name[args.word](args)
-    return _search_known(args) if args.word else _list_usable(args)
-
-
-def _show(args: argparse.Namespace) -> ActionResult:
-    settings = configuration_of(args).settings
-    profile = _make_described(args.name, settings).profile
+def describe_model(start: Start, name: str) -> ActionResult:
+    """Describe a model: each field of its profile, and where the value comes from. Raises ModelNotFound."""
+    settings = start.settings
+    profile = _make_described(start, name).profile
     fields = (
         "window",
         "max_output",
@@ -88,12 +55,12 @@ def _show(args: argparse.Namespace) -> ActionResult:
     return ActionResult(described, head=("field", "value", "from"), rows=cells)
 
 
-def _make_described(name: str, settings: Settings) -> ChatModel:
+def _make_described(start: Start, name: str) -> ChatModel:
     """Make a model that is only described: without its key, nothing is asked of its service."""
     try:
-        return make_model(name, settings, os.environ)
+        return make_model(name, start.settings, start.environ)
     except AuthFailed:
-        return make_model(name, settings, os.environ, keyless=True)
+        return make_model(name, start.settings, start.environ, keyless=True)
 
 
 def _format_value(value: Any) -> str:
@@ -106,10 +73,11 @@ def _format_value(value: Any) -> str:
     return str(value)
 
 
-def _test(args: argparse.Namespace) -> ActionResult:
-    model = make_model(args.name, configuration_of(args).settings, os.environ)
+async def try_model(start: Start, name: str) -> ActionResult:
+    """Send a model one small request with a tool. Raises ModelNotFound, AuthFailed, ProviderError."""
+    model = make_model(name, start.settings, start.environ)
     notices: list[str] = []
-    reply, seconds = asyncio.run(_ask_once(model, notices))
+    reply, seconds = await _ask_once(model, notices)
     prompt_tokens = reply.usage.prompt if reply.usage else None
     answer = f"answered in text: {reply.text.strip()[:80]!r}"
     if reply.calls:
@@ -155,22 +123,25 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
     return builder.build(), time.monotonic() - began
 
 
-def _forget(args: argparse.Namespace) -> ActionResult:
-    facts = LearnedFacts.find(os.environ)
-    entry = configuration_of(args).settings.entry(args.name)
-    name = entry.model or entry.name if entry else args.name
+def forget_model(start: Start, asked_name: str) -> ActionResult:
+    """Forget what requests to a model have shown. Raises BadInput if that is nothing."""
+    facts = LearnedFacts.find(start.environ)
+    entry = start.settings.entry(asked_name)
+    name = entry.model or entry.name if entry else asked_name
     without_provider = name.partition("/")[2]
     if not facts.forget(name) and not (without_provider and facts.forget(without_provider)):
         raise BadInput(
-            f"Nothing was learned about {args.name!r}.",
+            f"Nothing was learned about {asked_name!r}.",
             "swecli models show NAME lists what is known.",
         )
-    return ActionResult({"forgotten": args.name}, (f"Forgot what was learned about {args.name}.",))
+    return ActionResult(
+        {"forgotten": asked_name}, (f"Forgot what was learned about {asked_name}.",)
+    )
 
 
-def _update() -> ActionResult:
-    """Fetch the table of prices and limits, and OpenRouter's list if its models are used."""
-    update = update_table(os.environ)
+def update_models(environ: Mapping[str, str]) -> ActionResult:
+    """Fetch the table of prices and limits, and OpenRouter's list if its models are used. Raises ProviderError."""
+    update = update_table(environ)
     lines = [
         f"Fetched {update.rows:,} models from {update.address}: {len(update.added)} new, {len(update.removed)} gone, "
         f"{len(update.changed)} with another price or size.",
@@ -185,9 +156,9 @@ def _update() -> ActionResult:
         "gone": list(update.removed),
         "other": list(update.changed),
     }
-    if any(_is_set(key) for key in SERVICES[OPENROUTER].key_variables):
-        address = resolve(f"{OPENROUTER}/any", os.environ).address
-        count = len(update_list(address, os.environ))
+    if any(_is_set(key, environ) for key in SERVICES[OPENROUTER].key_variables):
+        address = resolve(f"{OPENROUTER}/any", environ).address
+        count = len(update_list(address, environ))
         lines.append(f"Fetched {count:,} models from {address}.")
         value["openrouter"] = count
     return ActionResult(value, tuple(lines))
@@ -201,17 +172,19 @@ def _name_models(word: str, names: tuple[str, ...]) -> list[str]:
     return [f"{word}: {', '.join(names[:_MAX_NAMES])}{more}"]
 
 
-def _list_usable(args: argparse.Namespace) -> ActionResult:
-    settings = configuration_of(args).settings
-    choice = choose_model(settings, os.environ, or_demo=True)
-    rows: list[tuple[str, str, str, str]] = [_entry_row(entry) for entry in settings.models]
+def list_usable(start: Start) -> ActionResult:
+    """List the models that can be used here, and what each needs; local servers are asked for theirs."""
+    settings = start.settings
+    environ = start.environ
+    choice = choose_model(settings, environ, or_demo=True)
+    rows = [_entry_row(entry, environ) for entry in settings.models]
     for name, service in list_services():
         if isinstance(service, Service):
-            rows.append(_service_row(service))
+            rows.append(_service_row(service, environ))
         else:
             rows.append((name, "", service.message, ""))
-    for name, port in live_models(os.environ):  # models of local servers
-        profile = make_model(name, settings, os.environ).profile
+    for name, port in live_models(environ):  # models of local servers
+        profile = make_model(name, settings, environ).profile
         tools = "tools" if profile.tools else "no tools"
         state = f"{_format_value(profile.window)} tokens, {tools}"
         rows.append((name, "", state, f"port {port}"))
@@ -225,28 +198,29 @@ def _list_usable(args: argparse.Namespace) -> ActionResult:
     return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))
 
 
-def _entry_row(entry: ModelEntry) -> tuple[str, str, str, str]:
+def _entry_row(entry: ModelEntry, environ: Mapping[str, str]) -> tuple[str, str, str, str]:
     key = "key_command" if entry.key_command else ""
     state = "ready"
     if entry.key_env:
         key = entry.key_env
-        state = "ready" if _is_set(key) else "key not set"
+        state = "ready" if _is_set(key, environ) else "key not set"
     return entry.name, key, state, entry.base_url or entry.model or ""
 
 
-def _service_row(service: Service) -> tuple[str, str, str, str]:
+def _service_row(service: Service, environ: Mapping[str, str]) -> tuple[str, str, str, str]:
     key = ""
     state = "needs no key" if service.local else "ready"
     if service.key_variables and not service.local:
-        key = next(filter(_is_set, service.key_variables), service.key_variables[0])
-        state = "ready" if _is_set(key) else "key not set"
+        variables = service.key_variables
+        key = next((name for name in variables if _is_set(name, environ)), variables[0])
+        state = "ready" if _is_set(key, environ) else "key not set"
     name = service.name if service.default_model == service.name else f"{service.name}/…"
     return name, key, state, next(iter(service.base_variables[-2:]), "")
 
 
-def _is_set(variable: str) -> bool:
+def _is_set(variable: str, environ: Mapping[str, str]) -> bool:
     """Return whether an environment variable has a value."""
-    return bool(os.environ.get(variable, "").strip())
+    return bool(environ.get(variable, "").strip())
 
 
 def known_models() -> dict[str, Any]:
@@ -258,16 +232,16 @@ def known_models() -> dict[str, Any]:
     return models
 
 
-def _search_known(args: argparse.Namespace) -> ActionResult:
-    word = args.word.lower()
+def search_known(environ: Mapping[str, str], word: str) -> ActionResult:
+    """List the known models with a word in their name. Raises BadInput if there is none."""
     models = [
         _describe_known(name, row)
-        for name, row in (*known_models().items(), *_listed_by_openrouter())
-        if word in name.lower()
+        for name, row in (*known_models().items(), *_listed_by_openrouter(environ))
+        if word.lower() in name.lower()
     ]
     if not models:
         raise BadInput(
-            f"No known model has {args.word!r} in its name.", "It may still work: try it with -m."
+            f"No known model has {word!r} in its name.", "It may still work: try it with -m."
         )
     rows = tuple(
         tuple("" if value is None else str(value) for value in model.values()) for model in models
@@ -284,13 +258,13 @@ def _describe_known(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _listed_by_openrouter() -> list[tuple[str, Row]]:
+def _listed_by_openrouter(environ: Mapping[str, str]) -> list[tuple[str, Row]]:
     """Return the names and rows of OpenRouter's own list, as far as it was fetched before."""
     try:
-        address = resolve(f"{OPENROUTER}/any", os.environ, keyless=True).address
+        address = resolve(f"{OPENROUTER}/any", environ, keyless=True).address
     except (AuthFailed, ConfigError):  # a bad variable is reported when the service is used
         return []
-    rows = stored_rows(address, os.environ)
+    rows = stored_rows(address, environ)
     return [(f"{OPENROUTER}/{model}", row) for model, row in sorted(rows.items())]
 
 
