@@ -50,6 +50,7 @@ from swecli.tools.limits import (
     strip_terminal_codes,
     truncate_result,
 )
+from swecli.tools.mcp.offered import ServerTools
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
@@ -105,11 +106,14 @@ class Toolkit:
         skills: Callable[[], Mapping[str, Skill]],
     ) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
-        tools = ToolRegistry.discover()
         root = start.cwd.resolve()
         settings = start.settings
+        sandbox = Sandbox.of(start)
+        servers = ServerTools(start, sandbox)
+        tools = ToolRegistry.discover(servers)
         session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)
+        notices += servers.notices()
         search: SearchProvider | None = None
         try:
             search = SearchProvider.of(
@@ -120,7 +124,7 @@ class Toolkit:
         commands = CommandAccess(
             float(settings.command_timeout),
             start.environ,
-            Sandbox.of(start),
+            sandbox,
             jobs=jobs,
             diagnostics=settings.diagnostics,
         )

@@ -11,6 +11,7 @@ from swecli.folders import walk
 from swecli.regular_files import read_regular
 
 PROJECT_SETTINGS = ".swecli/config.toml"
+MCP_SERVERS = ".mcp.json"
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 _COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
@@ -20,8 +21,7 @@ def find_project_files(cwd: Path) -> list[Path]:
     """Return all files that the project of a working directory would have obeyed. Links that lead out, or nowhere, are
     left out."""
     root = project_root(cwd)
-    settings = root / PROJECT_SETTINGS
-    files = [settings] if settings.exists() else []
+    files = [path for name in (PROJECT_SETTINGS, MCP_SERVERS) if (path := root / name).exists()]
     files += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
     return [path for path in files if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
 
