@@ -16,8 +16,8 @@ from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.put_back import Before, look, put_back
 from swecli.tools.sandbox import Confined, GuardedFiles, Profile, Sandbox
 
-_TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
-_OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
+TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
+OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ async def run_inside(
     it lies: what the program did to protected files and folders in other ways is put back, also if it is cancelled, and
     `on_output`, or `on_note` if it is given, gets a line for each at the end. `more` is what it may beside a command.
     Raises ToolError if the workspace cannot be listed or no sandbox can be made, OSError and CancelledError."""
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         guarded, options = await asyncio.to_thread(_prepare, sandbox, guard, profile, env, more)
         before = look(guarded)
         output = _Output(on_output)
@@ -144,7 +144,7 @@ class _Output:
         """Take the next piece."""
         is_first = self._is_first
         self._is_first = False
-        if self.held or (is_first and piece.startswith(_OWN_ERRORS)):
+        if self.held or (is_first and piece.startswith(OWN_ERRORS)):
             self.held += piece
         else:
             self._on_output(piece)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 import swecli
@@ -29,6 +30,9 @@ _SAID = 300  # characters of what a server says in an error
 
 class Link(Protocol):
     """How a server is reached."""
+
+    # on what was put back in the workspace at its end
+    notes: list[str]
 
     @property
     def problem(self) -> str:
@@ -58,6 +62,8 @@ class Connection:
     async def open(self) -> None:
         """Connect. Raises ToolError if that is not possible within the time, and CancelledError; nothing is left
         running then."""
+        # in a thread: the screen goes on meanwhile
+        await asyncio.to_thread(import_module, "mcp")
         ready = asyncio.get_running_loop().create_future()
         self._owner = asyncio.create_task(self._own(ready))
         try:

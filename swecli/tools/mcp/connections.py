@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.config.mcp_file import ServerEntry
 from swecli.config.settings import Start
@@ -23,6 +24,9 @@ from swecli.tools.processes import child_environment
 from swecli.tools.run_inside import More
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.toolchains import places_of
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 
 def environment_for(server: Server, start: Start) -> Mapping[str, str]:
@@ -78,12 +82,13 @@ class Connections:
         self._start = start
         self._sandbox = sandbox
         self._open: dict[str, tuple[Json, Connection, dict[str, RemoteTool]]] = {}
+        self._links: list[Link] = []
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def call(
         self, server: Server, tool: RemoteTool, arguments: Mapping[str, Json], guard: Guard
-    ) -> tuple[Connection, Json]:
-        """Call a tool that the user approved. Returns the connection and the result. Raises ToolError, also if the
+    ) -> CallToolResult:
+        """Call a tool that the user approved. Raises ToolError, also if the
         server says something else of the tool now."""
         async with self._locks.setdefault(server.name, asyncio.Lock()):
             connection, tools = await self._connect(server, guard)
@@ -98,13 +103,15 @@ class Connections:
                 f" approved. It is not called until the user has seen them: /mcp approve {server.name}"
             )
         seconds = float(self._start.settings.command_timeout)
-        return connection, await connection.call(tool.name, arguments, seconds)
+        return await connection.call(tool.name, arguments, seconds)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        connections = [connection for _, connection, _ in self._open.values()]
-        self._open.clear()
-        await asyncio.gather(*(connection.close() for connection in connections))
+    def take_notes(self) -> list[str]:
+        """Return, once, the lines on what was put back in the workspace when a server had ended."""
+        notes: list[str] = []
+        for link in self._links:
+            notes += link.notes
+            link.notes.clear()
+        return notes
 
     async def _connect(
         self, server: Server, guard: Guard
@@ -118,6 +125,7 @@ class Connections:
             await connection.close()
             del self._open[server.name]
         link = find_link(server, self._start, guard, self._sandbox)
+        self._links.append(link)
         connection = Connection(server.name, link)
         await connection.open()
         self._open[server.name] = (entry, connection, {})

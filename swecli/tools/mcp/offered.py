@@ -87,11 +87,6 @@ class ServerTools:
                 )
         return lines
 
-    async def close(self) -> None:
-        """End the servers that were started."""
-        if self._connections is not None:
-            await self._connections.close()
-
     def _files(self) -> Iterator[str]:
         yield str(user_file(self._start))
         yield str(project_file(self._start))
@@ -146,8 +141,8 @@ class ServerTools:
         if self._connections is None:
             self._connections = Connections(self._start, self._sandbox)
         server, remote = offered.server, offered.remote
-        _, result = await self._connections.call(server, remote, arguments, ctx.guard)
-        return to_result(server.name, remote.name, result)
+        result = await self._connections.call(server, remote, arguments, ctx.guard)
+        return to_result(server.name, remote.name, result, self._connections.take_notes())
 
 
 def _any_arguments() -> type[RootModel[dict[str, Json]]]:

@@ -15,12 +15,11 @@ from swecli.text import CONTROL_SEQUENCE, one_line
 from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.processes import ProcessExit, run_group
-from swecli.tools.run_inside import More, run_inside
+from swecli.tools.run_inside import OWN_ERRORS, TRIES, More, run_inside
 from swecli.tools.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
-    from mcp.shared.message import SessionMessage
 
 # Bytes of one message: a picture of a whole screen in base64 takes less.
 MAX_MESSAGE = 16_000_000
@@ -51,18 +50,21 @@ class Pipes:
         self._program = program
         self._errors = bytearray()
         self._line = bytearray()  # the beginning of one that has not ended
+        self._has_answered = False
         self._has_ended = False
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[TransportStreams]:
         """Start the program and yield the streams of its messages, as the library wants them; at the end nothing of it
         is left running. Raises ToolError and OSError if it cannot be started."""
-        import anyio  # late: as the library of the protocol
+        # late: as the library of the protocol
+        import anyio
+        from mcp.shared.message import SessionMessage
 
-        self._received, reading = anyio.create_memory_object_stream["SessionMessage | Exception"](
+        self._received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](
             math.inf
         )
-        writing, self._to_send = anyio.create_memory_object_stream["SessionMessage"](0)
+        writing, self._to_send = anyio.create_memory_object_stream[SessionMessage](0)
         stdin, to_stdin = os.pipe()
         from_stderr, stderr = os.pipe()
         loop = asyncio.get_running_loop()
@@ -104,8 +106,19 @@ class Pipes:
                 stdin=stdin,
                 stderr=stderr,
             )
+        end = await self._run_inside(program.sandbox, stdin, stderr)
+        for _ in range(TRIES - 1):
+            if self._has_answered or not self._errors.startswith(OWN_ERRORS):
+                break
+            # no sandbox could be made, and nothing was run
+            self._errors.clear()
+            end = await self._run_inside(program.sandbox, stdin, stderr)
+        return end
+
+    async def _run_inside(self, sandbox: Sandbox, stdin: int, stderr: int) -> ProcessExit:
+        program = self._program
         return await run_inside(
-            program.sandbox,
+            sandbox,
             program.guard,
             "workspace",
             program.argv,
@@ -137,6 +150,7 @@ class Pipes:
         """Take output of the program. Raises ToolError for what is no message, and then the program is ended."""
         if self._has_ended:
             return
+        self._has_answered = True
         first, *more = piece.split(b"\n")
         self._line += first
         for part in more:
@@ -146,7 +160,7 @@ class Pipes:
             raise ToolError(f"it sent a message of more than {MAX_MESSAGE:,} bytes")
 
     def _take_line(self, line: bytes) -> None:
-        from mcp.shared import message as messages
+        from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
         if len(line) > MAX_MESSAGE:
@@ -160,7 +174,7 @@ class Pipes:
             raise ToolError(f"it wrote what is no message: {one_line(text, 100)!r}") from error
         if self._received.statistics().current_buffer_used > _MAX_WAITING:
             raise ToolError("it sends messages without end")
-        self._received.send_nowait(messages.SessionMessage(message))
+        self._received.send_nowait(SessionMessage(message))
 
     def _take_end(self, running: asyncio.Task[ProcessExit]) -> None:
         """Note why the program has ended, and end what waits for its messages."""
@@ -169,11 +183,13 @@ class Pipes:
         elif error := running.exception():
             self.problem = str(error)
         else:
-            said = CONTROL_SEQUENCE.sub("", self._errors.decode("utf-8", "replace")).strip()
-            last = said.splitlines()[-1:] if said else []
-            words = f": {one_line(last[0], 200)}" if last else ""
-            self.problem = f"it ended with exit code {running.result().code}{words}"
+            self.problem = f"it ended with exit code {running.result().code}{self._last_words()}"
         self._received.close()
+
+    def _last_words(self) -> str:
+        """Return the last line of standard error behind a colon, "" if there is none."""
+        said = CONTROL_SEQUENCE.sub("", self._errors.decode("utf-8", "replace")).strip()
+        return f": {one_line(said.splitlines()[-1], 200)}" if said else ""
 
 
 class _Tail(asyncio.Protocol):
