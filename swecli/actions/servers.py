@@ -23,6 +23,7 @@ from swecli.tools.base import estimate_tokens
 from swecli.tools.limits import one_line
 from swecli.tools.mcp.connections import list_tools, shown_to
 from swecli.tools.mcp.files import project_file, user_file
+from swecli.tools.mcp.login import forget_login, log_in_at
 from swecli.tools.mcp.names import describe_renamed, name_tools
 from swecli.tools.mcp.record import RemoteTool, ServerRecord
 from swecli.tools.mcp.servers import Server, ServerState, read_servers
@@ -124,6 +125,7 @@ def remove_from_file(start: Start, name: str, scope: str) -> ActionResult:
         change(file)
     try:
         TrustLedger.find(start.paths).forget_server(root, name)
+        forget_login(name, start)
     except OSError as error:
         raise _not_recorded(error) from error
     return ActionResult({"removed": name}, (f"{name} is removed from {file}", *lines))
@@ -172,9 +174,6 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
 
 async def log_in(start: Start, name: str, face: Face) -> ActionResult:
     """Log in at a service. Raises BadInput and ToolError."""
-    # late: only few need it
-    from swecli.tools.mcp.login import log_in_at
-
     server = _find(start, name)
     if not server.entry.url:
         raise BadInput(f"The MCP server {name} is a program: it has no login.")

@@ -20,6 +20,7 @@ from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.tools.mcp.files import has_servers
+from swecli.tools.mcp.finding import defer
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry, with_more
@@ -153,6 +154,7 @@ def _prepare(
     )
     turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=project.skills, settings=settings)
+    tools = defer(tools, profile.window)
     if is_lean(profile.window):
         tools = lean_specs(specs)
     reserve = profile.reserve(settings.max_tokens)

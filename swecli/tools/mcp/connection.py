@@ -59,20 +59,21 @@ class Connection:
         is_owned = self._owner is not None and not self._owner.done()
         return self._client is not None and is_owned and not self.link.problem
 
-    async def open(self) -> None:
-        """Connect. Raises ToolError if that is not possible within the time, and CancelledError; nothing is left
-        running then."""
+    async def open(self, seconds: float | None = None) -> None:
+        """Connect, within `SECONDS_TO_CONNECT` if no other time is given. Raises ToolError if that is not possible, and
+        CancelledError; nothing is left running then."""
         # in a thread: the screen goes on meanwhile
         await asyncio.to_thread(import_module, "mcp")
+        seconds = SECONDS_TO_CONNECT if seconds is None else seconds
         ready = asyncio.get_running_loop().create_future()
-        self._owner = asyncio.create_task(self._own(ready))
+        self._owner = asyncio.create_task(self._own(ready, seconds))
         try:
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
+            async with asyncio.timeout(seconds):
                 await asyncio.shield(ready)
         except TimeoutError:
             await self.close()
             raise ToolError(
-                f"The MCP server {self.server} did not answer within {SECONDS_TO_CONNECT:g} seconds."
+                f"The MCP server {self.server} did not answer within {seconds:g} seconds."
             ) from None
         except asyncio.CancelledError:
             await self.close()
@@ -81,7 +82,7 @@ class Connection:
             await self.close()
             raise self._fault(error) from error
 
-    async def _own(self, ready: asyncio.Future[None]) -> None:
+    async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
         """Hold the connection open until `close`."""
         # late: half a second and 35 MB, which only those who call a server wait for
         from mcp import Client
@@ -97,7 +98,7 @@ class Connection:
         try:
             client = Client(
                 self.link.connect(),
-                read_timeout_seconds=SECONDS_TO_CONNECT,
+                read_timeout_seconds=seconds,
                 client_info=Implementation(name="swecli", version=swecli.__version__),
                 message_handler=notice,
                 cache=None,

@@ -41,7 +41,7 @@ def find_link(server: Server, start: Start, guard: Guard, sandbox: Sandbox | Non
     """Return how a server is reached. Raises ConfigError if a variable is not set, and ToolError."""
     entry = server.entry.fill_in(environment_for(server, start))
     if entry.url:
-        return Service(entry.url, entry.headers, find_login(server, entry.url, start))
+        return Service(server.name, entry.url, entry.headers, find_login(server, entry.url, start))
     return Pipes(_program_of(entry, start, guard, sandbox))
 
 

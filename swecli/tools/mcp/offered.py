@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from swecli.config.settings import Start
 from swecli.models.json_value import Json
 from swecli.models.message import Display, Effects, Offer, ToolResult, ToolSpec
-from swecli.tools.base import PermissionKind, Tool, ToolContext, ToolPlan
+from swecli.tools.base import READ, PermissionKind, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line
 from swecli.tools.mcp.files import project_file, user_file
+from swecli.tools.mcp.finding import CALL, CALL_SCHEMA, FIND, FIND_SCHEMA, find_tools
 from swecli.tools.mcp.names import PREFIX, name_tools
 from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.servers import Server, Servers, ServerState, read_servers
@@ -74,8 +75,9 @@ class ServerTools:
         return [one.spec for one in self._offered()]
 
     def tools(self) -> dict[str, Tool]:
-        """Return all approved tools by name."""
-        return {one.name: self._tool(one) for one in self._offered()}
+        """Return all approved tools by name, and if there are any those that find and call them."""
+        tools = {one.name: self._tool(one) for one in self._offered()}
+        return {**tools, FIND: self._finding_tool(), CALL: _calling_tool(tools)} if tools else {}
 
     def notices(self) -> list[str]:
         """Return a line for each server that cannot be used."""
@@ -131,6 +133,22 @@ class ServerTools:
             remote.schema,
         )
 
+    def _finding_tool(self) -> Tool:
+        def plan(params: RootModel[dict[str, Json]], ctx: ToolContext) -> ToolPlan:
+            return ToolPlan(f"Find a tool of MCP servers: {one_line(_text(params, 'query'), 80)}")
+
+        async def run(
+            params: RootModel[dict[str, Json]], ctx: ToolContext, plan: ToolPlan
+        ) -> ToolResult:
+            specs = {spec.name: spec for spec in self.specs()}
+            found = [
+                spec.to_api()["function"] for spec in find_tools(_text(params, "query"), specs)
+            ]
+            names = ", ".join(function["name"] for function in found)
+            return ToolResult(True, json.dumps(found, indent=1), Display(title=names))
+
+        return Tool(FIND, "", _any_arguments(), READ, run, plan, _OFFER, FIND_SCHEMA)
+
     async def _call(
         self, offered: _Offered, arguments: dict[str, Json], ctx: ToolContext
     ) -> ToolResult:
@@ -143,6 +161,39 @@ class ServerTools:
         server, remote = offered.server, offered.remote
         result = await self._connections.call(server, remote, arguments, ctx.guard)
         return to_result(server.name, remote.name, result, self._connections.take_notes())
+
+
+def _calling_tool(tools: Mapping[str, Tool]) -> Tool:
+    """Return the tool that calls another one, which is planned, permitted and run as if the model had named it."""
+
+    def named(params: RootModel[dict[str, Json]]) -> tuple[Tool, RootModel[dict[str, Json]]]:
+        name = _text(params, "name")
+        if name not in tools:
+            raise ToolError(f"There is no tool {one_line(name, 80)!r}. See {FIND}.")
+        arguments = params.root.get("arguments", {})
+        if not isinstance(arguments, dict):
+            raise ToolError("arguments is not an object. Nothing was done.")
+        return tools[name], _any_arguments()(arguments)
+
+    def plan(params: RootModel[dict[str, Json]], ctx: ToolContext) -> ToolPlan:
+        tool, arguments = named(params)
+        return tool.plan(arguments, ctx)
+
+    async def run(
+        params: RootModel[dict[str, Json]], ctx: ToolContext, plan: ToolPlan
+    ) -> ToolResult:
+        tool, arguments = named(params)
+        return await tool.run(arguments, ctx, plan)
+
+    return Tool(CALL, "", _any_arguments(), _MCP_PROGRAM, run, plan, _OFFER, CALL_SCHEMA)
+
+
+def _text(params: RootModel[dict[str, Json]], name: str) -> str:
+    """Return an argument that has to be a text. Raises ToolError."""
+    value = params.root.get(name)
+    if not isinstance(value, str):
+        raise ToolError(f"{name} is not a text. Nothing was done.")
+    return value
 
 
 def _any_arguments() -> type[RootModel[dict[str, Json]]]:

@@ -71,7 +71,7 @@ def read_servers(start: Start) -> Servers:
         for name, server in _approved(shared, "project", trust):
             if name in by_name:
                 problems.append(
-                    f"{MCP_SERVERS}: the MCP server {name} is not used: you have one too"
+                    f"{MCP_SERVERS}: the MCP server {name} is not used: you have one of this name"
                 )
             else:
                 by_name[name] = server

@@ -13,17 +13,21 @@ if TYPE_CHECKING:
     import httpx2
     from mcp.client._transport import TransportStreams
 
+_UNAUTHORIZED = 401
 _EVENTS = "text/event-stream"
 
 
 class Service:
     """A service over streamable HTTP. `auth` adds the user's login to each request; None: there is none."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], auth: httpx2.Auth | None) -> None:
+    def __init__(
+        self, name: str, url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
+    ) -> None:
         self.problem = (
             ""  # as of `Pipes`; whether a service can be reached is known by the next request only
         )
         self.notes: list[str] = []
+        self._name = name
         self._url = url
         self._headers = headers
         self._auth = auth
@@ -38,11 +42,16 @@ class Service:
         # what is packed could be of any size
         headers = {"Accept-Encoding": "identity", **self._headers}
         async with create_mcp_http_client(headers, auth=self._auth) as client:
-            client.event_hooks = {"response": [_limit]}
+            checks = [_limit] if self._auth is not None else [self._expect_no_login, _limit]
+            client.event_hooks = {"response": checks}
             async with streamable_http_client(
                 self._url, http_client=client, max_sse_event_size=MAX_MESSAGE
             ) as streams:
                 yield streams
+
+    async def _expect_no_login(self, response: httpx2.Response) -> None:
+        if response.status_code == _UNAUTHORIZED:
+            raise ToolError(f"it asks for a login: swecli mcp login {self._name}")
 
 
 async def _limit(response: httpx2.Response) -> None:

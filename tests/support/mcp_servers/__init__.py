@@ -17,6 +17,7 @@ from swecli.tools.sandbox import Sandbox
 
 _FOLDER = Path(__file__).parent
 USEFUL = _FOLDER / "useful.py"
+GUARDED = _FOLDER / "guarded.py"
 RAW = _FOLDER / "raw.py"
 
 
