@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -30,6 +31,8 @@ from swecli.tools.mcp.servers import Server, ServerState, read_servers
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.sandbox import Sandbox
+
+_WIDTH = 300  # characters of a line of what a server says
 
 
 def list_servers(start: Start, prefix: str) -> ActionResult:
@@ -157,7 +160,9 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     if server.approved == record:
         return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
     for line in _describe_change(server, record):
-        face.note(line)
+        # in pieces, since a face cuts long lines, and each word must be seen
+        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]:
+            face.note(piece)
     agrees = "--yes" in asked.flags or await face.confirm(
         f"Offer these tools of {name} to the model?"
     )

@@ -1,5 +1,5 @@
-"""Offer many remote tools by their names only: what a request would hold of each is found with one tool, and called with
-another, so that the request stays short and its bytes the same."""
+"""Offer many remote tools by their names only: what a request would hold of each is found with one tool, and called
+with another, so that the request stays short and its bytes the same."""
 
 from __future__ import annotations
 
