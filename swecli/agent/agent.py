@@ -22,6 +22,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
 from swecli.models.session import Session
 from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContext
+from swecli.tools.mcp.finding import defer
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 from swecli.tools.registry import ToolRegistry
 
@@ -275,12 +276,13 @@ class Agent:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
         if is_lean(self.model.profile.window) or self.model.name in self.observed.without_room:
             return lean_specs(self.tools.specs())
-        return usable_specs(
+        usable = usable_specs(
             self.tools.specs(),
             more=self._has_more,
             skills=self.ctx.skills(),
             settings=self.settings,
         )
+        return defer(usable, self.model.profile.window)
 
     def _result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's

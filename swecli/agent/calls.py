@@ -53,6 +53,7 @@ from swecli.tools.limits import (
     strip_terminal_codes,
     truncate_result,
 )
+from swecli.tools.mcp.offered import ServerTools
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
@@ -113,11 +114,13 @@ class Toolkit:
         below: InstructionsBelow,
     ) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
-        tools = ToolRegistry.discover()
         root = start.cwd.resolve()
         settings = start.settings
+        servers = ServerTools(start)
+        tools = ToolRegistry.discover(servers)
         session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)
+        notices += servers.notices()
         search: SearchProvider | None = None
         if settings.search_url:
             try:

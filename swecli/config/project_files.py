@@ -13,6 +13,7 @@ from swecli.folders import walk
 from swecli.regular_files import read_regular
 
 PROJECT_SETTINGS = ".swecli/config.toml"
+MCP_SERVERS = ".mcp.json"
 _SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 _COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
 
@@ -21,8 +22,7 @@ def find_project_files(cwd: Path, nested: Iterable[Path] = ()) -> list[Path]:
     """Return all files that the project of a working directory would have obeyed, with the `nested` instruction files
     of other folders. Links that lead out, or nowhere, are left out."""
     root = project_root(cwd)
-    settings = root / PROJECT_SETTINGS
-    files = [settings] if settings.exists() else []
+    files = [path for name in (PROJECT_SETTINGS, MCP_SERVERS) if (path := root / name).exists()]
     files += find_instructions(cwd)
     files += [path for file in nested for path in (file, *find_imports(file, root))]
     files += [*find_skill_files(root), *find_command_files(root)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from swecli.config.trust import Skill
 from swecli.models.changed_files import ChangedFile
+from swecli.models.json_value import JsonObject
 from swecli.models.message import (
     MODES,
     Decision,
@@ -400,13 +401,16 @@ class Tool:
     # called before approval; may raise ToolError
     plan: MakePlan
     offer: Offer = Offer()
+    # of its parameters; None: what `params` says
+    schema: JsonObject | None = None
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
         # late: those of the built-in tools are bundled
         from swecli.tools.tool_schema import plain_schema
 
-        return ToolSpec(self.name, self.description, plain_schema(self.params), self.offer)
+        schema = plain_schema(self.params) if self.schema is None else self.schema
+        return ToolSpec(self.name, self.description, schema, self.offer)
 
 
 def tool(

@@ -48,10 +48,13 @@ async def run_group(
     errors_too: bool = True,
     pass_fds: Collection[int] = (),
     has_monitor: bool = False,
+    stdin: int = asyncio.subprocess.DEVNULL,
+    stderr: int | None = None,
 ) -> ProcessExit:
-    """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
+    """Run a program and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
     group, and on Linux all other descendants, at the end, after `timeout` seconds (None: no limit) and on cancellation.
+    It has no standard input but that of a descriptor `stdin`; a descriptor `stderr` gets its standard error instead.
     With `has_monitor` the program waits for another one and ends with it: only the others are asked to terminate.
     Raises OSError if the program cannot be started, and CancelledError."""
     loop = asyncio.get_running_loop()
@@ -62,14 +65,16 @@ async def run_group(
     pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
     try:
         with leftovers() as left:
+            if stderr is None:
+                stderr = writing if errors_too else asyncio.subprocess.DEVNULL
             try:
                 process = await asyncio.create_subprocess_exec(
                     *argv,
                     cwd=cwd,
                     env=left.mark(env),
-                    stdin=asyncio.subprocess.DEVNULL,
+                    stdin=stdin,
                     stdout=writing,
-                    stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
+                    stderr=stderr,
                     start_new_session=True,
                     pass_fds=tuple(pass_fds),
                 )

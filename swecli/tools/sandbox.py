@@ -173,10 +173,15 @@ class Sandbox:
         but = f" but for {own}, from which swecli runs" if own else ""
         return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}"
 
-    def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
-        """Return what a command in the sandbox may see and write, as options of bubblewrap. Looks at many
-        files: not for the event loop."""
-        options = [*_namespaces(), *self._share_network(), *_system(), *self._temporary_folders()]
+    def options(
+        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+    ) -> list[str]:
+        """Return what a command in the sandbox may see and write, as options of bubblewrap; with `network` it reaches
+        that of the machine. Looks at many files: not for the event loop."""
+        shared = [_SHARE] if network else self._share_network()
+        options = [*_namespaces(), *shared, *_system(), *self._temporary_folders()]
+        if network:
+            options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
         options += self._workspace(profile, guarded)
         options += _hide([*self._hidden_outside(guarded), *guarded.hidden])
@@ -190,15 +195,21 @@ class Sandbox:
 
     @contextmanager
     def confine(
-        self, options: Sequence[str], argv: Sequence[str], env: Mapping[str, str]
+        self,
+        options: Sequence[str],
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        network: bool = False,
     ) -> Iterator[Confined]:
-        """Yield how to start a program in the sandbox with these options, until it has ended."""
+        """Yield how to start a program in the sandbox with these options, until it has ended. `network` is as in the
+        options."""
         assert self._program is not None, "the sandbox is active"
         with _system_calls() as (words, descriptors), _status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
             command = [str(self._program), *options, *words, *report, "--"]
             command += with_limits(self.root, argv)
-            if _SHARE in options:
+            if _SHARE in options and not network:
                 assert self._network is not None, "it was prepared with the options"
                 command = self._network.enter(command)
             yield Confined(command, self._environment(env), (*descriptors, writing), reading)
@@ -481,6 +492,12 @@ def _system() -> list[str]:
             if entry.is_dir() or is_writable:
                 options += ["--ro-bind-try", entry.path, entry.path]
     return [*options, "--tmpfs", _RUNTIME, "--ro-bind-try", _NIXOS, _NIXOS]
+
+
+def _names_of_hosts() -> list[str]:
+    """Return the options that show what names the machine's servers for names of hosts, where the sandbox hides it."""
+    real = os.path.realpath("/etc/resolv.conf")
+    return ["--ro-bind-try", real, real] if _is_below(real, [_RUNTIME]) else []
 
 
 @contextmanager

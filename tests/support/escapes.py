@@ -23,6 +23,7 @@ from pathlib import Path
 
 from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
+from swecli.tools.jobs import Watch
 from swecli.tools.path_rules import PathRule
 from swecli.tools.processes import run_group
 from swecli.tools.run_inside import run_inside
@@ -143,11 +144,11 @@ class World:
             ("commit", "-qm", "x"),
         ):
             subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
-        for words in (
+        for command in (
             ("init", "-q", "--template=", "vendor/lib"),
             ("worktree", "add", "-q", "-b", "linked", "linked"),
         ):
-            subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
+            subprocess.run(["git", *command], cwd=self.root, env=self.env, check=True)
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
@@ -365,7 +366,7 @@ async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tupl
                 env=env,
                 timeout=_SECONDS,
                 on_output=output.extend,
-                is_job=bool(attempt.meanwhile),
+                watch=Watch() if attempt.meanwhile else None,
             )
         else:
             await run_group(argv, cwd=root, env=env, timeout=_SECONDS, on_output=output.extend)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.config.whereabouts import Whereabouts
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.ids import uuid7
@@ -324,7 +325,7 @@ def test_a_folder_whose_git_refuses_has_the_memory_of_its_git_folder(
     (folder / ".git" / "config").write_text("[core", encoding="utf-8")
     taught = teach(memory, folder)
     git_folder = folder_key(str(folder / ".git"))
-    [record] = ProjectStore(memory.sessions.database).recorded(projects.Whereabouts.of(folder))
+    [record] = ProjectStore(memory.sessions.database).recorded(Whereabouts.of(folder))
     assert (record.project, record.basis) == (git_folder, KeyBasis.REPOSITORY)
     assert memory.seen(folder) == taught
 
