@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
-from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
 from swecli.playbook.action import ActionContext, resolve_file, summarize
@@ -203,6 +202,8 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     lines.append(_format_counts(bullet, verdicts))
     if bullet.stale:
         lines.append(f"stale: {bullet.stale}")
+    if bullet.doubt:
+        lines.append(f"doubt: {bullet.reason_of_doubt}")
     lines += format_sources(ctx, evidence)
     listed = [verdict for verdict in verdicts if verdict.label != _COUNTED_ONLY]
     lines += [_format_verdict(ctx, verdict) for verdict in listed[-_MAX_TURNS:]]
@@ -255,11 +256,7 @@ def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[st
     for item in evidence:
         turn = _format_turn(ctx, item)
         place = f", {turn}" if turn else ""
-        if is_doubt(item):
-            lines.append(f"doubt: {item.quote}")
-        elif item.source == REPLACES:
-            lines.append(f"meant to replace {item.quote}")
-        elif item.source == ACCEPTED:
+        if item.is_consent:
             lines.append(f"you said yes to it{place}")
         else:
             lines.append(f'{_format_writer(item)}{place}: "{item.quote}"')

@@ -42,9 +42,22 @@ def store_ends_of_jobs(connection: Connection) -> None:
     store_ended_jobs(connection)
 
 
+def store_doubts_as_columns(connection: Connection) -> None:
+    """Why a strategy waits, what it is to replace and the user's yes were rows of evidence with a special source."""
+    # late: only an older database is converted
+    from swecli.store.earlier_doubts import convert_doubts
+
+    convert_doubts(connection)
+
+
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
 # tables, columns or indexes. Released steps are never changed.
-STEPS: tuple[Step, ...] = (take_texts_apart, store_status_of_calls, store_ends_of_jobs)
+STEPS: tuple[Step, ...] = (
+    take_texts_apart,
+    store_status_of_calls,
+    store_ends_of_jobs,
+    store_doubts_as_columns,
+)
 
 
 def newest_format(steps: Sequence[Step] = STEPS) -> int:
