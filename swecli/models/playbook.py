@@ -34,7 +34,7 @@ _HURT_TWICE = 2  # times; one harm may be bad luck
 _REACH: dict[Scope, str] = {
     "session": "this session",
     "project": "this project",
-    "user": "all your projects",
+    "user": "all projects",
 }
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
@@ -132,9 +132,9 @@ class Bullet:
 
     @property
     def reach(self) -> str:
-        """Where it applies, as a phrase: "for this project, in bench/**"."""
+        """Where it applies, as a phrase: "this project, in bench/**"."""
         files = f", in {', '.join(self.paths)}" if self.paths else ""
-        return f"for {_REACH[self.scope]}{files}"
+        return f"{_REACH[self.scope]}{files}"
 
     @property
     def reason_of_doubt(self) -> str:

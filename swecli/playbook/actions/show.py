@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
+from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Trust
 from swecli.playbook.action import ActionContext, resolve_file, summarize
 from swecli.text import shorten
 
@@ -23,10 +23,12 @@ _MAX_LISTED = 100  # strategies that are printed; `--json` and `--verbose` conta
 _MAX_TURNS = 10  # turns and verdicts that are printed of a strategy
 # How an outcome's tag is called beside the effects that a reflecting model names.
 _EFFECT_OF = {"helpful": "helped", "harmful": "hurt"}
-_REACH: dict[Scope, str] = {
-    "session": "this session",
-    "project": "this project",
-    "user": "all projects",
+_SAID_BY: dict[Trust, str] = {
+    "user": "you",
+    "reasoning": "a model",
+    "repository": "a file",
+    "tool": "a result",
+    "web": "a page",
 }
 _COUNTED_ONLY = "irrelevant"  # the effect whose exchanges `show` does not list
 
@@ -68,15 +70,15 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies if that is
-    not this project; `verbose` adds how often it was used, its scope, and the project's totals."""
+    """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies and who
+    said it; `verbose` adds how often it was used, and the project's totals."""
     ranked = sorted(bullets, key=_rank)
     rows = []
     for bullet in ranked:
-        reach = "" if bullet.scope == "project" else f", for {_REACH[bullet.scope]}"
+        origin = (bullet.reach, _SAID_BY[bullet.trust])
         counts = (str(bullet.helpful), str(bullet.harmful))
-        more = (str(bullet.uses), bullet.scope) if verbose else ()
-        rows.append((bullet.id, f"{_format_state(bullet)}{reach}", *counts, *more, bullet.content))
+        more = (str(bullet.uses),) if verbose else ()
+        rows.append((bullet.id, _format_state(bullet), *origin, *counts, *more, bullet.content))
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
@@ -85,10 +87,10 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     elif len(rows) > _MAX_LISTED:
         notes.append(f"{len(rows) - _MAX_LISTED:,} more: {ctx.command} list --verbose")
         del rows[_MAX_LISTED:]
-    columns = ("used", "scope") if verbose else ()
+    columns = ("used",) if verbose else ()
     return ActionResult(
         [_bullet_json(bullet) for bullet in ranked],
-        head=("id", "state", "helped", "hurt", *columns, "strategy"),
+        head=("id", "state", "for", "said by", "helped", "hurt", *columns, "strategy"),
         rows=tuple(rows),
         note=" · ".join(notes),
     )
@@ -194,8 +196,8 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     verdicts = store.verdicts(bullet.id)
     changes = store.changes(bullet.id)
     turns = store.turns_shown(bullet.id, _MAX_TURNS)
-    reach = f"for {_REACH[bullet.scope]}"
-    facts = f"{bullet.kind} · {reach} · {_format_state(bullet)} · from {bullet.trust}"
+    origin = f"said by {_SAID_BY[bullet.trust]}"
+    facts = f"{bullet.kind} · for {bullet.reach} · {_format_state(bullet)} · {origin}"
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     if bullet.when:
         lines.append(f"when: {bullet.when}")

@@ -270,7 +270,10 @@ class Curator:
         elif is_wider:
             self._add_new(replace(same, replaces=old.id), "user", doubt)
         elif not by_id:
-            self._refuse(add, f"{old.id} says it, and {doubt.describe(same.scope, [*filter(None, [instead])])}")
+            self._refuse(
+                add,
+                f"{old.id} says it, and {doubt.describe(same.scope, [*filter(None, [instead])])}",
+            )
 
     def _doubt_about(self, add: AddProposal, trust: Trust, old: Bullet) -> Doubt:
         """Return why a proposal must wait that makes a bullet the user's: also because that would replace others."""

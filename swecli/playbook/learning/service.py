@@ -13,7 +13,7 @@ from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
+from swecli.models.playbook import AppliedDelta, Bullet, Effect, Op, Verdict
 from swecli.models.session import Session
 from swecli.playbook.action import format_op
 from swecli.playbook.learning import consolidation, lessons
@@ -86,7 +86,8 @@ class LearningService:
     percent: int = 15  # of what the session costs that reflecting may cost
     tidy_template: str = ""  # the prompt of a consolidation; "" for none
     _reported: set[str] = field(default_factory=set)
-    _asked: set[str] = field(default_factory=set)  # strategies that the user was asked about
+    # strategies that the user was asked about, each with how much of what he said spoke of it
+    _asked: set[tuple[str, int]] = field(default_factory=set)
 
     @classmethod
     def open(
@@ -168,7 +169,7 @@ class LearningService:
         for turn in [self._inspect(session, number, ended=ended) for number in numbers]:
             if self._needs_model(session, turn, asked):
                 due.append(turn)
-            else:
+            elif self._is_pending(session, turn.digest.interaction):
                 self._record(session, TurnLessons(turn.digest.interaction, final=True))
         if not due:
             return []
@@ -236,15 +237,16 @@ class LearningService:
         waiting = [
             bullet.id
             for bullet in sorted(bullets.values(), key=lambda bullet: bullet.number)
-            if bullet.doubt.is_about_users_words and bullet.id not in self._asked
+            if bullet.doubt.is_about_users_words
         ]
         restated = list[Restated]()
         for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
             quotes = [item for item in evidence if not item.is_consent]
-            if quotes and quotes[-1].session_id == session.id:
+            is_from_here = bool(quotes) and quotes[-1].session_id == session.id
+            if is_from_here and (name, len(quotes)) not in self._asked:
                 replaced = [bullets[old] for old in bullets[name].replaces if old in bullets]
                 restated.append(Restated(bullets[name], quotes[-1].quote, tuple(replaced)))
-                self._asked.add(name)
+                self._asked.add((name, len(quotes)))
         return restated
 
     def due(self) -> list[int]:
@@ -444,7 +446,11 @@ class LearningService:
         user reacted to it or was not heard, or it may show again what a lesson waits for."""
         if not self._has_model:
             return False
-        if asked or self.reflector.every_turn:
+        if asked:
+            return True
+        if not self._is_pending(session, turn.digest.interaction):
+            return False  # another reflection, for which this one waited, was about it
+        if self.reflector.every_turn:
             return True
         is_eventful = turn.friction or turn.is_reacted_to or turn.is_unheard
         return is_eventful or self._may_confirm(session, turn)
@@ -563,11 +569,7 @@ def _report(
     waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
     news = [format_op(op, name) for name, op in ops if name not in waiting]
     # no question can show these where nobody can be asked
-    news += [
-        f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
-        for name, op in ops
-        if name in waiting and op.doubt.is_about_users_words
-    ]
+    news += [_format_waiting(op, name) for name, op in ops if name in waiting]
     verdicts = learned.verdicts if applied else ()
     return PlaybookUpdated(
         learned.interaction,
@@ -582,6 +584,13 @@ def _report(
         waiting=tuple(waiting),
         answer=tuple(_describe_answer(learned.interaction, answer, refused)) if answer else (),
     )
+
+
+def _format_waiting(op: Op, name: str) -> str:
+    """Format a proposal that waits: beside the user's words if it was made of them, else with the reason."""
+    if op.doubt.is_about_users_words and "content" in op.fields:
+        return f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
+    return format_op(op, name)
 
 
 def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:

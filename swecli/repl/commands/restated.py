@@ -37,7 +37,7 @@ def _title(restated: Restated) -> str:
         return f'Forget {bullet.id} "{bullet.content}"? {words}'
     replaced = [f'{old.id} "{shorten(old.content, _MAX_QUOTED)}"' for old in restated.replaces]
     instead = f" instead of {', '.join(replaced)}" if replaced else ""
-    return f'Remember {bullet.reach} "{bullet.content}"{instead}? {words}'
+    return f'Remember for {bullet.reach} "{bullet.content}"{instead}? {words}'
 
 
 async def _ask(ctx: CommandContext, restated: Restated) -> bool:
@@ -45,7 +45,9 @@ async def _ask(ctx: CommandContext, restated: Restated) -> bool:
     bullet = restated.bullet
     if bullet.doubt is Doubt.TAKEN_BACK:
         return await _ask_to_forget(ctx, restated)
-    other, label = ("project", "only here") if bullet.scope == "user" else ("user", "in all my projects")
+    other, label = (
+        ("project", "only here") if bullet.scope == "user" else ("user", "in all my projects")
+    )
     options = (_YES, _NO, _EDIT, Option(label, "4"))
     picked = await ctx.asker.choose(_title(restated), options, guarded=True)
     if picked is None:
