@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from pathlib import Path
 
+from swecli.agent.path_rules import PathRules
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
 from swecli.config.trust import Skill
@@ -202,6 +203,7 @@ class CallRunner:
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
         self._loop_guard = LoopGuard()
+        self._path_rules = PathRules(sessions)
         self._running: dict[str, HeadTail] = {}
         self._saved_sizes: dict[str, int] = {}  # length of the output at the last autosave
         self._question_lock = asyncio.Lock()
@@ -319,6 +321,7 @@ class CallRunner:
         ended = toolkit.ctx.commands.jobs.take_ended()
         call.ended_jobs = tuple(job.name for job in ended)
         notes = [self._loop_guard.record(call, result.for_model), *(job.report for job in ended)]
+        notes += self._path_rules.tell(call)
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
 

@@ -27,6 +27,7 @@ TAG_OF: dict[Effect, Tag] = {
 OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")  # sources that nobody vouches for
 MAX_WORDS = 60
 MAX_WHEN = 40  # words of `Bullet.when`
+MAX_PATHS = 5  # globs of a bullet
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
 CONSOLIDATED = "consolidated"  # reason of the deltas that tidy a playbook after a session

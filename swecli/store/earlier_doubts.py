@@ -1,5 +1,5 @@
-"""Makes columns of what earlier versions stored as rows of evidence with a special source: why a strategy waits, what it
-is to replace, and that the user said yes to it. Read once: when a database is upgraded."""
+"""Makes columns of what earlier versions stored as rows of evidence with a special source: why a strategy waits, what
+it is to replace, and that the user said yes to it. Read once: when a database is upgraded."""
 
 from __future__ import annotations
 

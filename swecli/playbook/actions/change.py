@@ -112,6 +112,7 @@ def _user_content(content: str) -> dict[str, Any]:
         Flag(_OFF, "keep it, but out of prompts"),
         Flag(_ON, "use it again, also one that was removed"),
         Flag("--scope", "where it applies", "project|user"),
+        Flag("--paths", "the files that it is for, such as bench/**; all: every file", "GLOBS"),
         Flag("--when", "more words that bring it into a prompt", "WORDS"),
     ),
     during_turn=True,
@@ -121,10 +122,11 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     ctx = ActionContext.of(sessions, asked)
     scope = asked.value("--scope")
     when = asked.value("--when")
+    paths = asked.value("--paths").split()
     flags = {_PIN, _ON, _OFF} & asked.flags.keys()
     bullet = ctx.find("".join(asked.words[:1]), include_deleted=_ON in flags)
     text = " ".join(asked.words[1:])
-    if not (text or flags or scope or when):
+    if not (text or flags or scope or when or paths):
         usage = f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
         raise ctx.usage_error("There is nothing to change.", usage)
     if _OFF in flags and len(flags) > 1:
@@ -137,10 +139,11 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
+    fields |= {"paths": [] if paths == ["all"] else paths} if paths else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not bullet.seems_harmful:
         raise BadInput(f"{bullet.id} is active already.")
-    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, when]).strip())
+    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
@@ -151,6 +154,7 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
         ("is changed", text),
         ("matches other words too", when),
         (f"applies to {reach}", scope),
+        (f"is for {'all files' if paths == ['all'] else ', '.join(paths)}", paths),
         ("is pinned: every prompt contains it", _PIN in flags),
         ("is disabled: stored, but not used in prompts", _OFF in flags),
         ("is active", _ON in flags),

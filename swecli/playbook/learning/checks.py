@@ -12,7 +12,8 @@ _TOKEN = re.compile(
 )
 # What a here-document gives to a program's input; its end is a line with the word behind `<<`.
 _HERE_DOCUMENT = re.compile(
-    r"""(?<!<)<<-?[ \t]*(?P<quote>['"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)(?:\n.*?(?=^[ \t]*(?P=end)[ \t]*$)[^\n]*|.*)""",
+    r"""(?<!<)<<-?[ \t]*(?P<quote>['"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)"""
+    r"(?:\n.*?(?=^[ \t]*(?P=end)[ \t]*$)[^\n]*|.*)",
     re.DOTALL | re.MULTILINE,
 )
 _REDIRECTION = re.compile(r"\s*(?:\d*>&\d+-?|(?:&|\d*)>>?\s*[^\s&|;]+)")

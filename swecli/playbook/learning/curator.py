@@ -46,8 +46,9 @@ _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter coun
 class AddProposal:
     """A new bullet. `quote` is evidence copied from the turn, `call_id` the call whose result contains it ("": the
     user's words, or unknown). `replaces` is the id of a bullet that no longer holds. `scope` "" is that of the bullet
-    it replaces, else the project; `paths` () are those of that bullet. `approved`: the user was asked and said yes; `from_result`: it is not the user's,
-    whoever wrote its quote; `is_uncertain`: it may hold more than the user wants to keep."""
+    it replaces, else the project; `paths` () are those of that bullet. `approved`: the user was asked and said yes;
+    `from_result`: it is not the user's, whoever wrote its quote; `is_uncertain`: it may hold more than he wants to
+    keep."""
 
     content: str
     when: str = ""
@@ -260,6 +261,7 @@ class Curator:
             fields = {
                 "trust": "user",
                 "scope": same.scope,
+                "paths": list(add.paths or old.paths),
                 "state": old.state if is_in_use else "active",
             }
             self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
@@ -294,7 +296,8 @@ class Curator:
         """Note that the user said again what is his already, and remove what it replaces."""
         if by_id:
             return  # what it replaces is removed by the caller, and the model repeats its own prompt
-        self.ops.append(Op("UPDATE", old.id, {"trust": "user"}, self._evidence(add, "user")))
+        fields = {"trust": "user"} | ({"paths": list(add.paths)} if add.paths else {})
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
         if add.replaces:
             self.remove(replace(add, content=""), self._bullets[add.replaces])
 

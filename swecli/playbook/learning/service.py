@@ -260,8 +260,8 @@ class LearningService:
         return [number for number in pending if number < newest]
 
     def due_after_mark(self, good: bool, why: str) -> list[int]:
-        """Return the newest turn, as it was just marked, if the mark is a reason to reflect on it: it says that something
-        was wrong, or what."""
+        """Return the newest turn, as it was just marked, if the mark is a reason to reflect on it: it says that
+        something was wrong, or what."""
         session = self.sessions.current_session
         if session is None or not self.enabled or self.reflector.model is None:
             return []
@@ -442,8 +442,8 @@ class LearningService:
         return self.reflector.model is not None or bool(self.reflector.missing)
 
     def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
-        """Return True if a model is due for an exchange: for every one if it is cheap, else if something went wrong, the
-        user reacted to it or was not heard, or it may show again what a lesson waits for."""
+        """Return True if a model is due for an exchange: for every one if it is cheap, else if something went wrong,
+        the user reacted to it or was not heard, or it may show again what a lesson waits for."""
         if not self._has_model:
             return False
         if asked:

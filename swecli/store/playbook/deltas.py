@@ -17,6 +17,7 @@ from swecli.models.playbook import (
     CONSOLIDATED,
     LIVE,
     MAX_CHARACTERS,
+    MAX_PATHS,
     MAX_WHEN,
     OUTSIDE,
     Bullet,
@@ -471,7 +472,7 @@ def _validate_field(op: Op, name: str, value: Any) -> Any:
         )
     if name in _LISTS and isinstance(value, (list, tuple)):
         if all(isinstance(item, str) for item in value):
-            return tuple(map(clean_text, value))
+            return tuple(map(clean_text, value[:MAX_PATHS] if name == "paths" else value))
     elif name == "when" and isinstance(value, str):
         words = redact(clean_text(value)).split()[:MAX_WHEN]
         return " ".join(words)[:MAX_CHARACTERS]

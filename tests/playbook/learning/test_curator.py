@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.errors import BadInput
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from tests.support.playbook import perform
