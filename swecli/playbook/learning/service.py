@@ -139,7 +139,8 @@ class LearningService:
             is_done = turn.is_processed and not self._is_pending(session, number)
             # what the user does next decides whether the model is asked
             needs_model = self._has_model and (asked or not is_done)
-            events = self._record(session, replace(learned, final=not needs_model))
+            refused = learned.delta.refused if learned.delta is not None else ()
+            events = self._record(session, replace(learned, final=not needs_model), refused)
             return RulesResult(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
             return RulesResult(number, (_failure(number, error),))
