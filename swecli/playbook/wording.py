@@ -180,7 +180,7 @@ def _is_enclosed(words: Sequence[_Word]) -> bool:
 
 def has_clauses(text: str) -> bool:
     """Return True if a mark parts a text, behind which it may say something else."""
-    *words, _ = text.split() or [""]
+    *words, _ = [word.rstrip("\"'") or word for word in text.split()] or [""]
     return any(unicodedata.category(word[-1]) in ("Po", "Pd") for word in words)
 
 

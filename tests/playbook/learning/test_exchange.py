@@ -359,7 +359,7 @@ async def test_the_last_turn_of_a_session_that_was_left_is_reflected_on_as_ended
     assert runtime.learning.pending() == []
 
 
-NEXT_TASK = "add percent(0.125) -> '12.5%' to number.py, use our shared float helper from _compat"
+NEXT_TASK = "add percent(0.125) -> '12.5%' to number.py, use our shared float helper from _compat. With a test"
 
 
 @pytest.mark.parametrize(
