@@ -11,6 +11,7 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.agent.path_rules import PathRules
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
 from swecli.config.trust import Skill
@@ -223,6 +224,7 @@ class CallRunner:
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
         self._loop_guard = LoopGuard()
+        self._path_rules = PathRules(sessions)
         self._running: dict[str, HeadTail] = {}
         self._saved_sizes: dict[str, int] = {}  # length of the output at the last autosave
         self._question_lock = asyncio.Lock()
@@ -346,6 +348,7 @@ class CallRunner:
             self._loop_guard.record(call, result.for_model),
             *(job.report for job in ended),
             self._instructions_below(call, result),
+            *self._path_rules.tell(call),
         ]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result

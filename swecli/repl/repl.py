@@ -227,9 +227,6 @@ class REPL(Program):
         if has_session and self.agent.condense_model is not None:
             self._background.start(self.agent.generate_title())
 
-    def start_reflecting(self) -> None:
-        self._background.react(self._startup.context.runtime.learning)
-
     @property
     def working(self) -> bool:
         return self._dispatcher.task is not None

@@ -55,6 +55,7 @@ class Memory(Protocol):
         scope: Literal["", "project", "user"],
         replaces: str,
         *,
+        paths: Sequence[str],
         approved: bool,
     ) -> str:
         """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""

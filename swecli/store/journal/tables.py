@@ -4,6 +4,7 @@ Written by scripts/reference from swecli/store/tables: change the classes there,
 
 from __future__ import annotations
 
+from swecli.models.doubts import Doubt
 from swecli.models.message import CallStatus, Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.project import KeyBasis
@@ -50,6 +51,9 @@ BULLET = Table(
         "when": Column(TEXT, ""),
         "judged": Column(JSON, None),
         "uses": Column(NUMBER, 0),
+        "doubt": Column(text_of(Doubt), ""),
+        "replaces": Column(json_of(read_tuple), None),
+        "paths": Column(json_of(read_tuple), None),
     },
     fields=(
         "content",
@@ -70,6 +74,9 @@ BULLET = Table(
         "vouched_at",
         "when",
         "uses",
+        "doubt",
+        "replaces",
+        "paths",
     ),
 )
 CHECK_RESULT = Table(
@@ -262,6 +269,7 @@ EVIDENCE = Table(
         "kind": Column(TEXT, ""),
         "tag": Column(TEXT, ""),
         "effect": Column(TEXT, ""),
+        "is_consent": Column(FLAG, False),
     },
     fields=(
         "source",
@@ -271,6 +279,7 @@ EVIDENCE = Table(
         "call_id",
         "trust",
         "created_at",
+        "is_consent",
     ),
 )
 FILE_CHANGE = Table(

@@ -51,6 +51,14 @@ def key_projects_by_repository(connection: Connection) -> None:
     find_subfolders(connection)
 
 
+def store_doubts_as_columns(connection: Connection) -> None:
+    """Why a strategy waits, what it is to replace and the user's yes were rows of evidence with a special source."""
+    # late: only an older database is converted
+    from swecli.store.earlier_doubts import convert_doubts
+
+    convert_doubts(connection)
+
+
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
 # tables, columns or indexes. Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -58,6 +66,7 @@ STEPS: tuple[Step, ...] = (
     store_status_of_calls,
     store_ends_of_jobs,
     key_projects_by_repository,
+    store_doubts_as_columns,
 )
 
 
