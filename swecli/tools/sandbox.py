@@ -41,7 +41,7 @@ _SYSTEM = Path(
 )  # the only path for which Ubuntu's AppArmor profile allows a sandbox
 _STATUS_BYTES = 4096  # the report is two short lines
 _PROBE_SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more
-_INSTALL = "apt install bubblewrap, or pip install 'swecli[sandbox]'"
+_INSTALL = "install it as your system does (apt install bubblewrap)"
 
 _HIDDEN_AT_HOME = Path(__file__).with_name("hidden.txt")
 _DEVICES = "/dev"
