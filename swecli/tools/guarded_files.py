@@ -27,7 +27,7 @@ _MAX_HIDDEN = 2_000  # each is a mount of its own, which takes bubblewrap some 2
 # What in a repository's `.git` names programs for git to start, or says where else such settings lie; and in the folder
 # that a linked work tree has there.
 _REDIRECTION = "commondir"
-_OF_REPOSITORY = ("config", "config.worktree", _REDIRECTION, "modules", "worktrees")
+OF_REPOSITORY = ("hooks", "config", "config.worktree", _REDIRECTION, "modules", "worktrees")
 _OF_WORK_TREE = ("gitdir", _REDIRECTION, "config.worktree")
 
 
@@ -54,6 +54,7 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     protected.update(linked_places(root, found.links))
     protected.update(map(str, own_folders(root)))
     repositories.update(repository_folders(root))
+    repositories.update(found.repositories)
     for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
     every_git = tuple(sorted(repositories))
@@ -155,5 +156,6 @@ def _programs_of_git(folder: Path) -> list[str]:
         return [str(folder)]
     if (folder / "gitdir").exists():
         return [f"{folder}/{name}" for name in _OF_WORK_TREE if os.path.lexists(folder / name)]
-    names = [name for name in _OF_REPOSITORY if os.path.lexists(folder / name)]
-    return [f"{folder}/{name}" for name in ("hooks", *names)]
+    hooks, *others = OF_REPOSITORY
+    names = [name for name in others if os.path.lexists(folder / name)]
+    return [f"{folder}/{name}" for name in (hooks, *names)]

@@ -213,7 +213,11 @@ server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1])
 server.listen()
 print("bound", flush=True)
-threading.Thread(target=lambda: (server.accept(), print("reached", flush=True)), daemon=True).start()
+def accept():
+    while True:
+        if server.accept()[0].recv(1):
+            print("reached", flush=True)
+threading.Thread(target=accept, daemon=True).start()
 sys.stdin.read()
 os.unlink(sys.argv[1])
 """
@@ -271,8 +275,10 @@ def _listening(paths: list[str]) -> Iterator[tuple[int, list[str]]]:
     def accept(server: socket.socket) -> None:
         with suppress(OSError):
             while True:
-                server.accept()[0].close()
-                reached.append(str(server.getsockname()))
+                with server.accept()[0] as connection:
+                    # the sandbox connects, too, to see who listens, and sends nothing
+                    if connection.recv(1):
+                        reached.append(str(server.getsockname()))
 
     for server in servers:
         server.listen()

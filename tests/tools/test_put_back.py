@@ -150,6 +150,21 @@ async def test_a_new_repository_that_would_start_programs_is_set_aside(
     assert "new/.git is set aside as new/.git.replaced-1" in shown
 
 
+async def test_a_repository_by_another_name_starts_no_programs(run: RunTool, root: Path) -> None:
+    # git takes each folder that looks like one for a repository, also if only a prompt asks it there
+    shown = await write(
+        run, f"git init -q --bare fixture; cd fixture; git config core.bare false; {PROGRAM}"
+    )
+    assert "fixture is set aside as fixture.replaced-1" in shown
+    shown = await write(run, "git init -q --bare plain && cd plain && touch notes AGENTS.md")
+    assert "plain/AGENTS.md is set aside" in shown
+    assert (root / "plain/notes").exists()
+    shown = await write(run, f"cd plain; {PROGRAM}; echo x > hooks/post-update")
+    assert "could not write config file" in shown
+    assert not (root / "plain/hooks/post-update").exists()
+    assert "fsmonitor" not in (root / "plain/config").read_text()
+
+
 async def test_a_nested_repository_cannot_be_exchanged(run: RunTool, root: Path) -> None:
     nested = repository(root / "vendor/lib")
     await write(run, f"cd vendor/lib; mv .git g; cp -r g .git; {PROGRAM}")
