@@ -27,7 +27,6 @@ from swecli.llm.registry import choose_model, make_model
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.tools.projects import open_project
 
 if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningEvent, LearningService
@@ -232,6 +231,9 @@ def _resolve_sessions(
         return refs, []
     catalog = sessions.catalog
     if refs == ["here"]:
+        # late: --help and usage errors need no database
+        from swecli.tools.projects import open_project
+
         place = open_project(sessions.database, folder)
         listed = catalog.list_sessions(str(folder), _MAX_SESSIONS, place=place)
     else:

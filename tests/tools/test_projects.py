@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from swecli.config.whereabouts import Whereabouts
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.ids import uuid7
@@ -18,7 +19,7 @@ from swecli.store.journal.values import folder_key
 from swecli.store.projects import ProjectStore
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools import projects
+from swecli.tools import git as git_module
 from swecli.tools.projects import open_project
 from tests.support.databases import open_database
 from tests.support.repositories import commit, git, make_repository
@@ -312,7 +313,7 @@ def test_a_known_repository_is_opened_without_git(
 ) -> None:
     taught = teach(memory, make_repository(tmp_path / "proj"))
     git(tmp_path / "proj", "worktree", "add", "-q", str(tmp_path / "tree"))
-    monkeypatch.setattr(projects, "first_commit", None)
+    monkeypatch.setattr(git_module, "first_commit", None)
     (tmp_path / "proj").rename(tmp_path / "moved")
     assert memory.seen(tmp_path / "moved") == taught
 
@@ -324,7 +325,7 @@ def test_a_folder_whose_git_refuses_has_the_memory_of_its_git_folder(
     (folder / ".git" / "config").write_text("[core", encoding="utf-8")
     taught = teach(memory, folder)
     git_folder = folder_key(str(folder / ".git"))
-    [record] = ProjectStore(memory.sessions.database).recorded(projects.Whereabouts.of(folder))
+    [record] = ProjectStore(memory.sessions.database).recorded(Whereabouts.of(folder))
     assert (record.project, record.basis) == (git_folder, KeyBasis.REPOSITORY)
     assert memory.seen(folder) == taught
 
