@@ -19,6 +19,7 @@ from swecli import __version__
 from swecli.config.own_command import own_command
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
+from swecli.models.project import ProjectPlace
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
@@ -34,8 +35,7 @@ from swecli.text import one_line, short_path
 if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.events import Event
-    from swecli.models.project import ProjectPlace
-from swecli.models.session import Session
+    from swecli.models.session import Session
 
 _MAX_SESSIONS = 1_000  # among which a title is looked up
 # seconds until a thread that imports gives way to a key; Python's default is 0.005

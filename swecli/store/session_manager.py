@@ -173,12 +173,13 @@ class SessionManager:
             if not database.is_read_only:
                 Writer(db).settle_interrupted(session_id)
             session = reader.session(session_id, window_hint)
-            if place is not None and _is_moved(session, place):
+            if place is not None and _lacks_place(session, folder_key(directory), place):
                 session.working_directory = folder_key(directory)
+                session.project = place.project
                 session.subfolder = place.subfolder
                 if not database.is_read_only:
                     columns = {"directory": session.working_directory, "subfolder": place.subfolder}
-                    Writer(db).set_session(session_id, columns)
+                    Writer(db).set_session(session_id, columns | {"project": place.project})
         return self.use(session)
 
     def use(self, session: Session) -> Session:
@@ -534,7 +535,10 @@ class SessionManager:
         return ReviewStore(self.database, project).findings(("open", "regressed"), names)
 
 
-def _is_moved(session: Session, place: ProjectPlace) -> bool:
-    """Return whether a session of this project works in a directory that is gone."""
+def _lacks_place(session: Session, directory: str, place: ProjectPlace) -> bool:
+    """Return whether a session works from now on where it is resumed: it was imported for this directory, or its own is
+    gone from this project."""
+    if not session.project:
+        return session.working_directory == directory
     is_of_project = session.project == place.project and session.subfolder is not None
     return is_of_project and not os.path.isdir(session.working_directory)  # noqa: PTH112  raises nothing

@@ -12,7 +12,6 @@ from swecli.models.project import KeyBasis, ProjectFolder, ProjectPlace
 from swecli.store.journal.values import folder_key
 from swecli.store.projects import ProjectStore, make_record
 from swecli.store.sqlite.database import Database
-from swecli.tools.git import first_commit
 
 _COMMIT = "commit:"  # before the id in a key: no path begins so
 
@@ -99,6 +98,9 @@ class _Opening:
         """Return the first commit, "" if there is none, git is missing or refuses, or takes too long."""
         if not self.whereabouts.has_git or self.whereabouts.is_shallow:
             return ""
+        # late: a folder is seen for the first time once
+        from swecli.tools.git import first_commit
+
         try:
             return first_commit(self.whereabouts.root)
         except BadInput:

@@ -19,7 +19,7 @@ from swecli.store.journal.values import folder_key
 from swecli.store.projects import ProjectStore
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools import projects
+from swecli.tools import git as git_module
 from swecli.tools.projects import open_project
 from tests.support.databases import open_database
 from tests.support.repositories import commit, git, make_repository
@@ -313,7 +313,7 @@ def test_a_known_repository_is_opened_without_git(
 ) -> None:
     taught = teach(memory, make_repository(tmp_path / "proj"))
     git(tmp_path / "proj", "worktree", "add", "-q", str(tmp_path / "tree"))
-    monkeypatch.setattr(projects, "first_commit", None)
+    monkeypatch.setattr(git_module, "first_commit", None)
     (tmp_path / "proj").rename(tmp_path / "moved")
     assert memory.seen(tmp_path / "moved") == taught
 

@@ -47,7 +47,8 @@ _ATTENDED = (
     f" OR EXISTS ({_TURN_REQUEST} AND json_extract(r.extra, '$.{UNATTENDED}') IS NULL))"
 )
 _IN_DIRECTORY = "directory = :directory"
-_HERE = f"{_IN_DIRECTORY} AND project = :project"  # another project may have been at this path
+# another project may have been at this path; an imported session has none
+_HERE = f"{_IN_DIRECTORY} AND project IN (:project, '')"
 _AT_PLACE = "project = :project AND subfolder = :subfolder"  # in another work tree or clone
 # Bullets that are visible in a session; a session without an id has none of its own.
 APPLIES = (
