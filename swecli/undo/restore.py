@@ -65,7 +65,7 @@ def _can_be_placed(path: str, changed: Collection[str], versions: FileVersions) 
 
 @dataclass
 class Restored:
-    """The changes that were `done`, and by path why one `failed`: its file is as it was."""
+    """The changes that were made, and by path why one `failed`: its file is as it was."""
 
     changes: list[FileChange] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
