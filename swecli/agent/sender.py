@@ -127,9 +127,9 @@ class Sending:
                     raise
                 source.record_refusal(error)
                 if self.received.tell():
-                    why = "the answer was made without all of the request"
+                    reason = "the answer was made without all of the request"
                     self.received = StringIO()
-                    yield StepRetried(overflows + 1, 0.0, why, True)
+                    yield StepRetried(overflows + 1, 0.0, reason, True)
                 reason = error.reported or _TOO_LONG
                 yield Notice(f"{reason}: retrying with a smaller request", "warning")
 

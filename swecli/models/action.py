@@ -213,14 +213,14 @@ class Action:
         UsageError for what the action does not take."""
         if self.words.is_text:
             return Invocation((line,) if line else (), {}, name, folder=folder)
-        known = {flag.name: flag for flag in self.flags if flag.in_session}
+        flags_by_name = {flag.name: flag for flag in self.flags if flag.in_session}
         rest = list[str]()
         values = dict[str, list[str]]()
         taking = rest
         for word in self._split(line):
-            if word in known:
+            if word in flags_by_name:
                 given = values.setdefault(word, [])
-                taking = given if known[word].takes_value else rest
+                taking = given if flags_by_name[word].takes_value else rest
                 continue
             if word.startswith("--"):
                 taking = rest
@@ -233,7 +233,7 @@ class Action:
         for flag, given in values.items():
             if not self.words.is_quoted:  # then quotes may still stand around the value
                 given = " ".join(given).strip("\"'").split()
-            _require_choice(known[flag], " ".join(given))
+            _require_choice(flags_by_name[flag], " ".join(given))
             flags[flag] = tuple(given)
         return Invocation(tuple(rest), flags, name, folder=folder)
 
@@ -283,7 +283,9 @@ class Family:
     @property
     def in_session(self) -> tuple[Action, ...]:
         """The actions that the slash command has."""
-        return tuple(one for one in self.actions if one.in_session and not one.is_command)
+        return tuple(
+            action for action in self.actions if action.in_session and not action.is_command
+        )
 
     def read(self, line: str) -> tuple[Action, str, str]:
         """Return the action of a slash line, the rest of the line, and the name that was typed, "" for none. A line
