@@ -138,20 +138,14 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     """Start a server, show what it says of its tools, or what is different now, and record it if the user agrees.
     Raises BadInput and ToolError."""
     server = _find(start, name)
-    sandbox = Sandbox.of(start)
-    registry = ToolRegistry.discover()
-    root = start.cwd.resolve()
-    permissions, _ = Permissions.load(start, root, registry)
     face = asked.face
-    for line in _describe_entry(server, start):
-        face.note(line)
-    if not server.entry.url and not await _may_start(server, sandbox, asked):
-        return ActionResult(None, ("nothing was started or approved",), code=1)
-    try:
-        with face.working(f"asking {name} for its tools"):
-            tools = await list_tools(server, start, permissions.guard(root, registry), sandbox)
-    finally:
-        sandbox.close()
+    shown = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
+    if face.can_ask:
+        _note(face, shown)
+        if not await _may_start(server, Sandbox.of(start), face):
+            return ActionResult(None, ("nothing was started or approved",), code=1)
+    with face.working(f"asking {name} for its tools"):
+        tools = await _ask_for_tools(server, start)
     usable = [tool for tool in tools if not tool.is_too_long]
     for tool in tools:
         if tool.is_too_long:
@@ -159,22 +153,49 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     record = ServerRecord.of(server.entry, usable)
     if server.approved == record:
         return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
-    for line in _describe_change(server, record):
-        # in pieces, since a face cuts long lines, and each word must be seen
-        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]:
-            face.note(piece)
-    agrees = "--yes" in asked.flags or await face.confirm(
-        f"Offer these tools of {name} to the model?"
-    )
-    if not agrees:
-        return ActionResult(None, (f"nothing was approved{face.how_to_agree}",), code=1)
+    change = list(_describe_change(server, record))
+    # a command line prints all of it with the result
+    shown = [] if face.can_ask else _in_pieces([*shown, *change])
+    if face.can_ask:
+        _note(face, change)
+    question = f"Offer these tools of {name} to the model?"
+    if "--yes" not in asked.flags and not await face.confirm(question):
+        verdict = f"nothing was approved{face.how_to_agree}"
+        return ActionResult(None, (*shown, verdict), code=1)
     try:
         TrustLedger.find(start.paths).approve_server(server.root, name, record.to_text())
     except OSError as error:
         raise _not_recorded(error) from error
     line = f"{name}: {pluralize(len(usable), 'tool')} from the next request on, each asked about"
     rule = f"mcp({name}__*) in the setting allow ends the questions"
-    return ActionResult({"approved": name, "tools": [tool.name for tool in usable]}, (line, rule))
+    value = {"approved": name, "tools": [tool.name for tool in usable]}
+    return ActionResult(value, (*shown, line, rule))
+
+
+async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
+    """Start or reach a server, and return what it says of its tools. Raises ToolError."""
+    root = start.cwd.resolve()
+    registry = ToolRegistry.discover()
+    permissions, _ = Permissions.load(start, root, registry)
+    sandbox = Sandbox.of(start)
+    try:
+        return await list_tools(server, start, permissions.guard(root, registry), sandbox)
+    finally:
+        sandbox.close()
+
+
+def _note(face: Face, lines: Sequence[str]) -> None:
+    for piece in _in_pieces(lines):
+        face.note(piece)
+
+
+def _in_pieces(lines: Sequence[str]) -> list[str]:
+    """Return lines in pieces: a face cuts long ones, and each word must be seen."""
+    return [
+        piece
+        for line in lines
+        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]
+    ]
 
 
 async def log_in(start: Start, name: str, face: Face) -> ActionResult:
@@ -186,14 +207,13 @@ async def log_in(start: Start, name: str, face: Face) -> ActionResult:
     return ActionResult({"logged_in": name}, (f"logged in at {name}",))
 
 
-async def _may_start(server: Server, sandbox: Sandbox, asked: Invocation) -> bool:
-    """Ask before a program is started that was never approved as it is; a command line that names it has said so."""
-    if server.state is ServerState.APPROVED or not asked.face.can_ask:
+async def _may_start(server: Server, sandbox: Sandbox, face: Face) -> bool:
+    """Ask before a program is started that was never approved as it is."""
+    if server.entry.url or server.state is ServerState.APPROVED:
         return True
     is_inside = sandbox.is_active and server.entry.sandbox
     where = "in the sandbox" if is_inside else "outside the sandbox, as you"
-    question = f"Start it {where}, to read what it says of its tools?"
-    return await asked.face.confirm(question)
+    return await face.confirm(f"Start it {where}, to read what it says of its tools?")
 
 
 def _find(start: Start, name: str) -> Server:

@@ -93,7 +93,7 @@ def _required_name(asked: Invocation) -> str:
 
 mcp = Family(
     "mcp",
-    "MCP servers, whose tools the model may call after you approved them",
+    "The MCP servers of you and the project, whose tools the model may call after you approved them",
     (list_, get, add, approve, remove, login),
     default="list",
     default_in_shell="list",
