@@ -122,7 +122,7 @@ def _bullet_json(bullet: Bullet, effects: EffectCounts) -> dict[str, Any]:
 
 @Action(
     Need.SESSION,
-    Words("[FILE]", "the file to write (none: print it)"),
+    Words("[FILE]", "the file to write (none: print it)", is_quoted=True),
     (Flag("--force", "overwrite that file"),),
     during_turn=True,
 )

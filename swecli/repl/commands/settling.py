@@ -13,7 +13,7 @@ from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 
 MOST = 3  # questions in a row, so that nobody has to work through a list
-_LEAVE = Option("leave it (Enter)", letter="l")
+_LEAVE = Option("leave it (Enter)", "l")
 
 
 async def ask_questions(ctx: CommandContext, questions: Sequence[Question]) -> bool:
@@ -44,7 +44,8 @@ async def _ask(ctx: CommandContext, question: Question, *, leaves_all: bool = Fa
     for line in question.sources:
         ctx.screen.detail(line)
     answers = [Option(answer.label, answer.key, answer.letter) for answer in question.answers]
-    picked = await ctx.asker.choose(f"{question.title} ({question.reason})", [_LEAVE, *answers])
+    title = f"{question.title} ({question.reason})"
+    picked = await ctx.asker.choose(title, [_LEAVE, *answers], guarded=True, default=0)
     if picked is None:
         return False
     if picked == 0:

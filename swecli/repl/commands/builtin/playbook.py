@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from swecli.actions.builtin.playbook import playbook, promote
-from swecli.actions.promote import promote_strategy
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.settling import MOST, ask_questions
@@ -13,6 +12,9 @@ from swecli.repl.commands.settling import MOST, ask_questions
 async def _playbook(ctx: CommandContext, args: str) -> None:
     action, rest, name = playbook.read(args)
     if action is promote:
+        # late: running a tool needs pydantic
+        from swecli.actions.promote import promote_strategy
+
         request = action.read(rest, name, ctx.runtime.cwd)
         ctx.report(await promote_strategy(ctx.runtime, request, ctx.approve))
         return
